@@ -1,0 +1,233 @@
+"""Frozen, validated settings that survive a trip through a plain dict and a TOML file.
+
+``Config`` is the base of every settings class. ``Component`` is a ``Config`` that belongs to a family
+(optimizers, losses, architectures, ...) and is found by its name, so a field annotated with the family accepts an
+instance, a name, or a table with a ``name`` key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+
+from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.registry import Registry
+
+C = TypeVar("C", bound="type[Component]")
+_NONE = "none"
+
+
+class Config(BaseModel):
+    """Settings that are keyword-only, frozen and checked when they are made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ConfigError(_explain(type(self), error)) from None
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a checked copy with some fields changed."""
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values (dict, list, str, int, float, bool), enough to rebuild this object.
+
+        ``None`` cannot be written in TOML: it is left out where it is the default and spelled ``"none"`` elsewhere.
+        """
+        result: dict[str, Any] = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value is None and field.default is None:
+                continue
+            result[name] = _plain(value)
+        return result
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild an object from what ``to_dict`` returned."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise ConfigError(_explain(cls, error)) from None
+
+    def to_toml(self) -> str:
+        """Return the settings as a TOML document."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_dict())
+
+    @classmethod
+    def from_toml(cls, source: str | Path) -> Self:
+        """Read settings from a TOML file (``Path``) or document (``str``)."""
+        return cls.from_dict(read_toml(source))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _understand(cls, values: Any) -> Any:
+        """Refuse unknown keys with the closest known name and read ``"none"`` where ``None`` is allowed."""
+        if not isinstance(values, Mapping):
+            return values
+        known = set(cls.model_fields)
+        for key in values:
+            if key not in known:
+                raise ValueError(f"{cls._label()}: unknown setting {key!r}.{did_you_mean(str(key), known) or _list(known)}")
+        return {
+            key: None if value == _NONE and isinstance(value, str) and _optional(cls.model_fields[key]) else value
+            for key, value in values.items()
+        }
+
+    @classmethod
+    def _label(cls) -> str:
+        return cls.__name__
+
+
+class Component(Config):
+    """A ``Config`` of a named family. Subclass it once per family with ``registry=`` and register members."""
+
+    name: ClassVar[str] = ""
+    registry: ClassVar[Registry]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _resolve(cls, value: Any, handler: Any) -> Any:
+        """Turn a name or a table with a ``name`` into the registered member of this family."""
+        if isinstance(value, cls):
+            return value
+        if cls.name:
+            if isinstance(value, str) and value == cls.name:
+                value = {}
+            if isinstance(value, Mapping) and value.get("name") == cls.name:
+                value = {key: item for key, item in value.items() if key != "name"}
+            return handler(value)
+        return cls._from_family(value)
+
+    @classmethod
+    def _from_family(cls, value: Any) -> Self:
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping) or "name" not in value:
+            raise ValueError(f"expected a {cls.registry.kind}: a name, an object or a table with a name; got {value!r}")
+        member = cls.registry.get(str(value["name"]))
+        return member(**{key: item for key, item in value.items() if key != "name"})  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any] | str) -> Self:
+        """Rebuild a member of the family from its table or name."""
+        if cls.name:
+            plain = {} if isinstance(values, str) else {k: v for k, v in values.items() if k != "name"}
+            return cls(**plain)
+        try:
+            return cls._from_family(values)
+        except ConfigError:
+            raise
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the name and the settings as plain values."""
+        return {"name": self.name, **super().to_dict()}
+
+    @classmethod
+    def _label(cls) -> str:
+        return cls.name or cls.__name__
+
+
+def register(name: str) -> Any:
+    """Enter a component class under ``name`` in the registry of its family."""
+
+    def enter(member: C) -> C:
+        member.name = name
+        member.registry.add(name, member)
+        return member
+
+    return enter
+
+
+def knob(
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    log: bool = False,
+    choices: tuple[Any, ...] | None = None,
+    **limits: Any,
+) -> Any:
+    """Declare a field together with the range that a search should try.
+
+    Args:
+        default: Value when nothing is given.
+        low: Lowest value worth trying.
+        high: Highest value worth trying.
+        log: Whether the range is better explored on a logarithmic scale.
+        choices: Values worth trying, instead of a range.
+        limits: What is *valid* (pydantic's ``ge``, ``gt``, ``le``, ``lt``), which may be wider than what is worth trying.
+    """
+    search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
+    return Field(default, json_schema_extra={"search": search}, **limits)
+
+
+def read_toml(source: str | Path) -> dict[str, Any]:
+    """Parse a TOML file (``Path``) or document (``str``) and say where it is wrong."""
+    try:
+        text = source.read_text("utf-8") if isinstance(source, Path) else source
+    except FileNotFoundError:
+        raise ConfigError(f"{source}: not found") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{source}: is a directory, expected a TOML file") from None
+    except PermissionError:
+        raise ConfigError(f"{source}: permission denied") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{source}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = source if isinstance(source, Path) else "TOML"
+        raise ConfigError(f"{place}: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return _NONE
+    if isinstance(value, Config):
+        return value.to_dict()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _optional(field: FieldInfo) -> bool:
+    """Whether ``None`` is a value of the field and ``"none"`` is not."""
+    arguments = get_args(field.annotation)
+    literals = [option for item in arguments if get_origin(item) is Literal for option in get_args(item)]
+    return type(None) in arguments and _NONE not in literals
+
+
+def _list(known: set[str]) -> str:
+    return f" Known: {', '.join(sorted(known))}." if known else " It has none."
+
+
+def _explain(cls: type[Config], error: ValidationError) -> str:
+    """Say in one line which setting is wrong and why."""
+    parts = []
+    for item in error.errors():
+        place = ".".join(str(step) for step in item["loc"])
+        message = item["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        if item["type"] in {"value_error", "missing"} and not place:
+            parts.append(message)
+            continue
+        value = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r} "
+        prefix = cls._label() if not place else f"{cls._label()}: {place}"
+        parts.append(f"{prefix}: {value}{message[0].lower() + message[1:]}")
+    return "; ".join(parts)

@@ -1,0 +1,72 @@
+"""Which column of a table means what, and what to do where the table is not clean."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from neuro_divergent.core.config import Config
+
+Policy = Literal["error", "interpolate", "forward", "zero", "mask"]
+
+
+class Schema(Config):
+    """Names and roles of the columns of a long table, and the policies for unclean data.
+
+    Attributes:
+        target: Column to forecast.
+        time: Column of dates, datetimes or whole numbers.
+        id: Column that names the series. Left unset, ``unique_id`` is used if it exists, else the table is one series.
+        past: Covariates known only in the past.
+        future: Covariates known ahead; they must be given again for the horizon when forecasting.
+        static: Covariates that are constant within a series.
+        categorical: Numeric columns to treat as categories. Text, categorical and enum columns are categories anyway;
+            booleans are the numbers 0 and 1.
+        calendar: Features computed from the time column and treated as known ahead, for example ``("hour",
+            "day_of_week")``.
+        frequency: Step between rows, such as ``"1h"``, ``"1d"``, ``"1mo"`` or ``1``; inferred when unset.
+        missing: What to do with missing targets and covariates: refuse, fill in between, repeat the last value, put
+            zero, or mask (hidden from training and loss).
+        gaps: What to do with missing rows, in the same words.
+        short: What to do with series that are too short for one window: refuse, leave them out with a warning, or
+            lengthen them to the left with masked values.
+        unknown_category: What to do with a category at prediction that training never saw: refuse, or use the slot
+            reserved for unknown ones.
+    """
+
+    target: str = "y"
+    time: str = "ds"
+    id: str | None = None
+    past: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    calendar: tuple[str, ...] = ()
+    frequency: str | int | None = Field(None)
+    missing: Policy = "error"
+    gaps: Policy = "error"
+    short: Literal["error", "drop", "pad"] = "error"
+    unknown_category: Literal["error", "unknown"] = "error"
+
+    @field_validator("past", "future", "static", "categorical", "calendar", mode="before")
+    @classmethod
+    def _one_name(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_role_each(self) -> Schema:
+        roles = [self.target, self.time, *([self.id] if self.id else []), *self.past, *self.future, *self.static]
+        twice = sorted({name for name in roles if roles.count(name) > 1})
+        if twice:
+            raise ValueError(f"column {twice[0]!r} has more than one role; give it one of target, time, id, past, "
+                             "future or static")
+        stray = [name for name in self.categorical if name not in (*self.past, *self.future, *self.static)]
+        if stray:
+            raise ValueError(f"categorical column {stray[0]!r} is not listed as past, future or static")
+        return self
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Every covariate column the table must have (calendar features are computed, not read)."""
+        return (*self.past, *self.future, *self.static)

@@ -1,0 +1,46 @@
+"""What every architecture is: a frozen config that builds a network for a task."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from torch import nn
+
+from neuro_divergent.core.config import Component
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.registry import Registry
+from neuro_divergent.core.spec import Feature, TaskSpec, Traits
+
+
+class Architecture(Component):
+    """Shape of a network, without any training setting.
+
+    A subclass declares its fields, its ``traits`` and ``network``; everything else comes from here.
+    """
+
+    registry: ClassVar[Registry] = Registry("model", "neuro_divergent.models")
+    traits: ClassVar[Traits]
+
+    def build(self, spec: TaskSpec) -> nn.Module:
+        """Return a fresh network whose ``forward(batch)`` gives ``(batch, horizon, channel, outputs)``.
+
+        Raises:
+            ConfigError: If the task has covariates that the architecture cannot use.
+        """
+        self._refuse("past", spec.past, self.traits.past_x)
+        self._refuse("future", spec.future, self.traits.future_x)
+        self._refuse("static", spec.static, self.traits.static_x)
+        return self.network(spec)
+
+    @abstractmethod
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network; the covariates of ``spec`` have been checked against the traits."""
+
+    def _refuse(self, role: str, features: tuple[Feature, ...], usable: bool) -> None:
+        if features and not usable:
+            names = ", ".join(repr(feature.name) for feature in features)
+            raise ConfigError(
+                f"{self.name} cannot use {role} covariates ({names}). Leave them out, or choose a model that can: "
+                f"'nd models' lists them."
+            )
