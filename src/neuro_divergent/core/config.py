@@ -33,6 +33,9 @@ class Config(BaseModel):
         except ValidationError as error:
             raise ConfigError(_explain(type(self), error)) from None
 
+    def __str__(self) -> str:
+        return repr(self)
+
     def replace(self, **changes: Any) -> Self:
         """Return a checked copy with some fields changed."""
         return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
@@ -220,14 +223,18 @@ def _list(known: set[str]) -> str:
 
 def _explain(cls: type[Config], error: ValidationError) -> str:
     """Say in one line which setting is wrong and why."""
-    parts = []
+    whole: list[str] = []
+    fields: dict[str, tuple[Any, list[str]]] = {}
     for item in error.errors():
-        place = ".".join(str(step) for step in item["loc"])
         message = item["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        if item["type"] in {"value_error", "missing"} and not place:
-            parts.append(message)
+        if not item["loc"]:
+            whole.append(message)
             continue
-        value = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r} "
-        prefix = cls._label() if not place else f"{cls._label()}: {place}"
-        parts.append(f"{prefix}: {value}{message[0].lower() + message[1:]}")
-    return "; ".join(parts)
+        # A field that accepts several types reports one error for each: they are alternatives.
+        place = str(item["loc"][0])
+        shown = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r} "
+        fields.setdefault(place, (shown, []))[1].append(message[0].lower() + message[1:])
+    for place, (shown, messages) in fields.items():
+        reason = " or ".join(dict.fromkeys([messages[0], *(text.removeprefix("must be ") for text in messages[1:])]))
+        whole.append(f"{cls._label()}: {place}: {shown}{reason}")
+    return "; ".join(whole)

@@ -1,66 +1,72 @@
 """Names of interchangeable parts.
 
-A registry belongs to a package. Names are known from the package's file names, so asking which exist, or whether one
-does, imports nothing; a part is imported when it is used.
+A registry belongs to a package. Names are read from the source of its modules, so asking which exist, or whether one
+does, imports nothing; the module that holds a part is imported when the part is used.
 """
 
 from __future__ import annotations
 
-import pkgutil
+import re
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
+
+_DECORATOR = re.compile(r'^@register\("([a-z0-9_]+)"\)', re.MULTILINE)
 
 
 class Registry:
     """Maps the names of one kind of component to their classes.
 
     Args:
-        kind: What the members are, in one word, for messages.
-        package: Package whose modules hold the members. A module named ``x`` may register any names; it is imported
-            first when ``x`` is asked for.
-        skip: Modules of the package that register nothing.
+        kind: What the members are, for messages.
+        package: Package (or single module) whose ``@register("name")`` classes are the members.
     """
 
-    def __init__(self, kind: str, package: str, *, skip: tuple[str, ...] = ("base",)) -> None:
+    def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
         self.package = package
-        self._skip = skip
         self._members: dict[str, type] = {}
 
     def add(self, name: str, member: type) -> None:
         """Enter a class. Two different classes cannot share a name."""
         known = self._members.get(name)
-        if known is not None and known.__qualname__ != member.__qualname__:
+        if known is not None and (known.__module__, known.__qualname__) != (member.__module__, member.__qualname__):
             raise ConfigError(f"{self.kind} {name!r} is already registered by {known.__module__}.")
         self._members[name] = member
 
     def get(self, name: str) -> Any:
-        """Return the class registered as ``name`` (any case), importing what is needed."""
-        key = name.lower().replace("-", "_")
-        if key not in self._members and key in self.modules():
-            import_module(f"{self.package}.{key}")
+        """Return the class registered as ``name`` (any case), importing the module that holds it."""
+        key = self.check(name)
         if key not in self._members:
-            self.load()
-        if key not in self._members:
-            hint = did_you_mean(key, self._members)
-            raise ConfigError(f"Unknown {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
+            import_module(self._modules[key])
         return self._members[key]
 
+    def check(self, name: str) -> str:
+        """Return the name as it is registered, or say which one was probably meant; imports nothing."""
+        key = name.lower().replace("-", "_")
+        if key not in self._members and key not in self._modules:
+            hint = did_you_mean(key, self.names())
+            raise ConfigError(f"Unknown {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
+        return key
+
     def names(self) -> list[str]:
-        """Return every registered name, sorted, after importing the whole package."""
-        self.load()
-        return sorted(self._members)
+        """Return every name, sorted, without importing anything."""
+        return sorted({*self._modules, *self._members})
 
-    def load(self) -> None:
-        """Import every module of the package, so that all members are registered."""
-        for module in self.modules():
-            import_module(f"{self.package}.{module}")
-
-    def modules(self) -> list[str]:
-        """Return the modules that hold members, without importing them."""
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """The module that holds each name."""
         spec = find_spec(self.package)
-        locations = spec.submodule_search_locations if spec else None
-        return [item.name for item in pkgutil.iter_modules(locations) if item.name not in self._skip]
+        assert spec is not None
+        if spec.submodule_search_locations is None:
+            files = {self.package: Path(spec.origin or "")}
+        else:
+            found = [path for place in spec.submodule_search_locations for path in sorted(Path(place).glob("*.py"))]
+            files = {f"{self.package}.{path.stem}": path for path in found}
+        return {
+            name: module for module, path in files.items() for name in _DECORATOR.findall(path.read_text("utf-8"))
+        }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
-
-from torch import nn
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.registry import Registry
 from neuro_divergent.core.spec import Feature, TaskSpec, Traits
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class Architecture(Component):

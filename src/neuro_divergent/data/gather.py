@@ -1,0 +1,178 @@
+"""Cutting windows out of a panel: one gather per batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.lib.stride_tricks import as_strided
+from torch import Tensor
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import Array, SeriesScaler, WindowScaler
+from neuro_divergent.data.windows import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """Makes batches of windows from a panel, scaled as the network wants them.
+
+    NumPy copies a window as one block of memory, which is five times faster than indexing with torch, and reads from a
+    memory-mapped panel only what a batch needs.
+
+    Attributes:
+        panel: The series.
+        input_size: Rows of history.
+        horizon: Rows of target.
+        scaler: Scaler of each window.
+        series_scaler: Scaler of each series, applied first, or ``None``.
+        fitted: Its numbers, ``(num_series, numbers)``.
+        joint: Whether a window spans all series at once, as channels.
+        device: Where batches are placed.
+    """
+
+    panel: Panel
+    input_size: int
+    horizon: int
+    scaler: WindowScaler
+    series_scaler: SeriesScaler | None = None
+    fitted: Array | None = None
+    joint: bool = False
+    device: torch.device = torch.device("cpu")
+
+    def windows(self, series: Integers, rows: Integers) -> Batch:
+        """Return windows with their targets, from the series and the first history row of each."""
+        size = self.input_size + self.horizon
+        mask = None if self.panel.mask is None else self._cut(self.panel.mask, rows, size).to(torch.float32)
+        batch = self._scaled(self._cut(self.panel.y, rows, size), mask, series)
+        return batch._replace(
+            past_x=self._features(self.panel.past_x, rows, self.input_size),
+            future_x=self._features(self.panel.future_x, rows, size),
+            static_x=self._static(series),
+        )
+
+    def context(self, future: Array | None = None) -> Batch:
+        """Return the last history of every series, to forecast from, in the order of the panel.
+
+        Args:
+            future: Covariates known ahead for the horizon, ``(num_series, horizon, features)``.
+        """
+        every = np.arange(self.panel.num_series)
+        rows = self.panel.offsets[1:] - self.input_size
+        series, rows = (every[:1], rows[:1]) if self.joint else (every, rows)
+        mask = None
+        if self.panel.mask is not None:
+            mask = self._cut(self.panel.mask, rows, self.input_size).to(torch.float32)
+        batch = self._scaled(self._cut(self.panel.y, rows, self.input_size), mask, series)
+        future_x = None
+        if future is not None:
+            known = self._features(self.panel.future_x, rows, self.input_size)
+            ahead = torch.from_numpy(np.ascontiguousarray(future[series], dtype=np.float32)).to(self.device)
+            future_x = ahead if known is None else torch.cat([known, ahead], dim=1)
+        return batch._replace(
+            past_x=self._features(self.panel.past_x, rows, self.input_size),
+            future_x=future_x,
+            static_x=self._static(series),
+        )
+
+    def restore(self, values: Tensor, batch: Batch) -> Tensor:
+        """Bring outputs ``(batch, horizon, channel, ...)`` made from a batch back to the units of the data."""
+        extra = (None,) * (values.ndim - 3)
+        if self.scaler.applied and batch.scale is not None and batch.loc is not None:
+            values = values * batch.scale[(..., *extra)] + batch.loc[(..., *extra)]
+        if self.series_scaler is None or batch.series is None:
+            return values
+        fitted = self._fitted(batch.series)
+        return self.series_scaler.inverse(values, fitted[(slice(None), slice(None), slice(None), *extra)])
+
+    def _scaled(self, values: Tensor, mask: Tensor | None, series: Integers) -> Batch:
+        """Apply both scalers to ``(batch, time, channel)`` and part history from target."""
+        length = self.input_size
+        numbers = torch.from_numpy(series).to(self.device)
+        if self.series_scaler is not None:
+            values = self.series_scaler.transform(values, self._fitted(numbers))
+        loc, scale = self.scaler.statistics(values[:, :length], None if mask is None else mask[:, :length])
+        if self.scaler.applied:
+            values = (values - loc) / scale
+        if mask is not None:
+            values = values.where(mask.bool(), 0.0)
+        past_mask = self._ones.expand(values.shape[0], length, values.shape[2]) if mask is None else mask[:, :length]
+        has_target = values.shape[1] > length
+        return Batch(
+            past_y=values[:, :length],
+            past_mask=past_mask,
+            future_y=values[:, length:] if has_target else None,
+            future_mask=mask[:, length:] if mask is not None and has_target else None,
+            loc=loc,
+            scale=scale,
+            series=numbers,
+        )
+
+    def _cut(self, values: Array, rows: Integers, size: int) -> Tensor:
+        """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
+        if self.joint:
+            channels = self.panel.num_series
+            length = len(values) // channels
+            step = values.strides[0]
+            view = as_strided(values, (channels, length - size + 1, size), (length * step, step, step), writeable=False)
+            return torch.from_numpy(view[:, rows]).to(self.device).permute(1, 2, 0)
+        view = as_strided(values, (len(values) - size + 1, size), (values.strides[0],) * 2, writeable=False)
+        return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
+
+    def _features(self, values: Array | None, rows: Integers, size: int) -> Tensor | None:
+        """Copy ``size`` rows of features from each row on, as ``(batch, time, feature)``."""
+        if values is None:
+            return None
+        count, width = values.shape
+        strides = (values.strides[0], values.strides[1])
+        view = as_strided(values, (count - size + 1, size * width), strides, writeable=False)
+        return torch.from_numpy(view[rows]).to(self.device).view(len(rows), size, width)
+
+    def _static(self, series: Integers) -> Tensor | None:
+        static = self.panel.static_x
+        return None if static is None else torch.from_numpy(static[series]).to(self.device)
+
+    def _fitted(self, series: Tensor) -> Tensor:
+        """Return the numbers of the series scaler shaped ``(batch, 1, channel, numbers)``."""
+        if self.joint:
+            return self._fitted_tensor[None, None]
+        return self._fitted_tensor[series][:, None, None]
+
+    @cached_property
+    def _fitted_tensor(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.fitted, dtype=np.float32)).to(self.device)
+
+    @cached_property
+    def _ones(self) -> Tensor:
+        return torch.ones((1, 1, 1), device=self.device)
+
+
+def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Array:
+    """Fit a scaler to each series up to (not including) row ``ends`` of the panel.
+
+    Returns:
+        The fitted numbers, ``(num_series, numbers)``.
+
+    Raises:
+        DataError: If a value is outside the domain of the scaler, with the series named.
+    """
+    fitted: list[Any] = []
+    for index in range(panel.num_series):
+        rows = slice(int(panel.offsets[index]), int(ends[index]))
+        values = panel.y[rows].astype(np.float64)
+        whole = panel.series(index)
+        if panel.mask is not None:
+            values = values[panel.mask[rows]]
+            whole = whole[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
+        if whole.size and whole.min() <= scaler.lowest:
+            raise DataError(
+                f"series {panel.ids[index]!r}: value {whole.min():g} cannot be scaled with {scaler.name!r}, which needs "
+                f"values above {scaler.lowest:g}. Choose another series scaler."
+            )
+        fitted.append(scaler.fit(values if values.size else np.zeros(1)))
+    return np.stack(fitted)

@@ -1,0 +1,200 @@
+"""Batches, epoch after epoch.
+
+A loader is anything with ``epoch(number, start)`` and a length. The same epoch number gives the same batches, and
+``start`` skips batches without making them, so a position in training is two numbers.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.shuffle import shuffled
+from neuro_divergent.data.windows import Integers, Windows
+
+_CHUNK = 64  # batches whose window numbers are worked out at once
+
+
+class Loader(Protocol):
+    """What the engine needs of a source of batches."""
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
+        """Yield the batches of an epoch from batch ``start`` on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """In which order items are taken and how they are grouped.
+
+    Attributes:
+        batch_size: Items per batch.
+        shuffle: Whether each epoch has a random order of its own, decided by ``seed``.
+        seed: Decides the random orders.
+        drop_last: Whether a last batch that is not full is left out.
+    """
+
+    batch_size: int
+    shuffle: bool = True
+    seed: int = 0
+    drop_last: bool = False
+
+    def num_batches(self, size: int) -> int:
+        """Return the batches in an epoch over ``size`` items; a single short batch is never dropped."""
+        full, rest = divmod(size, self.batch_size)
+        return full + (1 if rest and not (self.drop_last and full) else 0)
+
+    def batches(self, size: int, epoch: int, start: int) -> Iterator[Integers]:
+        """Yield the item numbers of each batch of an epoch."""
+        last = min(self.num_batches(size) * self.batch_size, size)
+        chunk = _CHUNK * self.batch_size
+        for first in range(start * self.batch_size, last, chunk):
+            numbers = np.arange(first, min(first + chunk, last))
+            if self.shuffle:
+                numbers = shuffled(numbers, size, self.seed, epoch)
+            for begin in range(0, len(numbers), self.batch_size):
+                yield numbers[begin : begin + self.batch_size]
+
+
+class WindowLoader:
+    """Batches of windows of a panel.
+
+    Args:
+        windows: Which windows.
+        gather: How they are cut and scaled.
+        order: Batch size and shuffling.
+        by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
+        prefetch: Batches that a background thread keeps ready. Worth it where reading waits for a disk, as with a
+            memory-mapped panel larger than memory; elsewhere the thread only takes turns with the training step.
+    """
+
+    def __init__(
+        self, windows: Windows, gather: Gather, order: Order, *, by_time: bool = False, prefetch: int = 0
+    ) -> None:
+        self.windows = windows
+        self.gather = gather
+        self.order = order
+        self.prefetch = prefetch
+        self._numbers = windows.by_time() if by_time and not order.shuffle else None
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        return self.order.num_batches(len(self.windows))
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
+        """Yield the batches of an epoch from batch ``start`` on."""
+        batches = self._epoch(number, start)
+        return ahead(batches, self.prefetch) if self.prefetch else batches
+
+    def _epoch(self, number: int, start: int) -> Iterator[Batch]:
+        for numbers in self.order.batches(len(self.windows), number, start):
+            chosen = numbers if self._numbers is None else self._numbers[numbers]
+            yield self.gather.windows(*self.windows.locate(chosen))
+
+
+class TensorLoader:
+    """Batches of rows of tensors of equal length, as tuples."""
+
+    def __init__(self, tensors: tuple[Tensor, ...], order: Order, device: torch.device) -> None:
+        sizes = [len(tensor) for tensor in tensors]
+        if not sizes or len(set(sizes)) > 1 or sizes[0] == 0:
+            raise DataError(f"tensors to train on must have the same number of rows, at least 1; got {sizes}.")
+        self._tensors = [tensor.to(device) for tensor in tensors]
+        self._order = order
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        return self._order.num_batches(len(self._tensors[0]))
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the batches of an epoch from batch ``start`` on."""
+        for numbers in self._order.batches(len(self._tensors[0]), number, start):
+            rows = torch.from_numpy(numbers).to(self._tensors[0].device)
+            yield tuple(tensor[rows] for tensor in self._tensors)
+
+
+class IterableLoader:
+    """Batches from anything that can be iterated over again and again, such as a list or a torch ``DataLoader``."""
+
+    def __init__(self, batches: Iterable[Any], device: torch.device) -> None:
+        if not isinstance(batches, Sized):
+            raise DataError("batches to train on must have a length: pass a list, a DataLoader or tensors.")
+        self._batches = batches
+        self._device = device
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        return len(self._batches)
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
+        """Yield the batches of an epoch from batch ``start`` on; those before are read and dropped."""
+        for index, batch in enumerate(self._batches):
+            if index >= start:
+                yield type(batch)(*(_move(item, self._device) for item in batch)) if isinstance(batch, Batch) else (
+                    tuple(_move(item, self._device) for item in batch)
+                )
+
+
+def as_loader(data: Any, order: Order, device: torch.device) -> Loader:
+    """Return a loader for a loader, a tuple of tensors or an iterable of batches."""
+    if hasattr(data, "epoch"):
+        return data  # type: ignore[no-any-return]
+    if isinstance(data, (tuple, list)) and data and all(isinstance(item, Tensor) for item in data):
+        return TensorLoader(tuple(data), order, device)
+    if isinstance(data, Iterable):
+        return IterableLoader(data, device)
+    raise DataError(f"cannot train on {type(data).__name__}: pass tensors, a DataLoader, a list of batches or a loader.")
+
+
+def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
+    """Yield the same batches while a thread prepares up to ``count`` more."""
+    ready: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=count)
+    stopped = threading.Event()
+
+    def put(item: tuple[str, Any]) -> None:
+        while not stopped.is_set():
+            try:
+                return ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                if stopped.is_set():
+                    return
+                put(("batch", batch))
+            put(("end", None))
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits for the batch
+            put(("error", error))
+
+    thread = threading.Thread(target=work, name="batches", daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, value = ready.get()
+            if kind == "batch":
+                yield value
+            elif kind == "error":
+                raise value
+            else:
+                return
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _move(item: Any, device: torch.device) -> Any:
+    return item.to(device) if isinstance(item, Tensor) else item

@@ -1,0 +1,62 @@
+"""What every scaler is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from neuro_divergent.core.config import Component
+from neuro_divergent.core.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SMALLEST = 1e-8  # a spread below this share of the level is rounding error of float32, not signal
+
+
+class WindowScaler(Component):
+    """Takes level and spread out of each window, seen from its history alone.
+
+    Applied to every batch: ``scaled = (y - loc) / scale``. A constant history has scale 1.
+
+    Attributes:
+        applied: Whether batches come scaled. A scaler that is part of the network leaves that to it and only measures.
+    """
+
+    applied: ClassVar[bool] = True
+
+    registry: ClassVar[Registry] = Registry("window scaler", "neuro_divergent.data.scaling.window")
+
+    @abstractmethod
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return ``loc`` and ``scale``, both ``(batch, 1, channel)``, of a history ``(batch, time, channel)``.
+
+        ``mask`` is ``None`` when every value was observed. A window without any observed value gets 0 and 1.
+        """
+
+
+class SeriesScaler(Component):
+    """Transforms each series with numbers fitted once on its training part.
+
+    Attributes:
+        lowest: Values must be greater than this for the transformation to exist.
+    """
+
+    lowest: ClassVar[float] = float("-inf")
+
+    registry: ClassVar[Registry] = Registry("series scaler", "neuro_divergent.data.scaling.series")
+
+    @abstractmethod
+    def fit(self, values: Array) -> Array:
+        """Return the fitted numbers of one series from its observed training values (float64, at least one)."""
+
+    @abstractmethod
+    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Scale values; ``fitted`` broadcasts against them with the numbers on its last axis."""
+
+    @abstractmethod
+    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Undo ``transform``."""

@@ -1,0 +1,114 @@
+"""Scalers that look at the training part of a whole series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.data.scaling.base import SMALLEST, Array, SeriesScaler
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class _Affine(SeriesScaler):
+    """A shift and a division; subclasses say by how much."""
+
+    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Subtract the first number and divide by the second."""
+        return (values - fitted[..., 0]) / fitted[..., 1]
+
+    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Multiply by the second number and add the first."""
+        return values * fitted[..., 1] + fitted[..., 0]
+
+
+@register("standard")
+class StandardSeriesScaler(_Affine):
+    """Subtracts the mean and divides by the standard deviation of the training part."""
+
+    def fit(self, values: Array) -> Array:
+        """Return mean and standard deviation (of the population)."""
+        return _shift_and_spread(values.mean(), values.std())
+
+
+@register("robust")
+class RobustSeriesScaler(_Affine):
+    """Subtracts the median and divides by 0.7413 times the spread between the quartiles."""
+
+    def fit(self, values: Array) -> Array:
+        """Return median and spread."""
+        low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+        return _shift_and_spread(median, 0.7413 * (high - low) or np.abs(values - median).mean())
+
+
+@register("minmax")
+class MinMaxSeriesScaler(_Affine):
+    """Maps the lowest training value to 0 and the highest to 1."""
+
+    def fit(self, values: Array) -> Array:
+        """Return the lowest value and the range."""
+        return _shift_and_spread(values.min(), values.max() - values.min())
+
+
+@register("log")
+class LogSeriesScaler(SeriesScaler):
+    """Takes ``log(1 + y)``, for series that grow by factors; values must be above -1."""
+
+    lowest: ClassVar[float] = -1.0
+
+    def fit(self, values: Array) -> Array:
+        """Return nothing: there is nothing to fit."""
+        return np.zeros(0)
+
+    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Return ``log(1 + y)``."""
+        return values.log1p()
+
+    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Return ``exp(x) - 1``."""
+        return values.expm1()
+
+
+@register("boxcox")
+class BoxCoxSeriesScaler(SeriesScaler):
+    """Takes ``(y**power - 1) / power``, with the power (-1 to 2) that makes the training part most normal.
+
+    The power maximises the profile likelihood over a grid of steps of 0.05. Values must be positive. A forecast outside
+    the range of the transformation is brought to its edge.
+    """
+
+    lowest: ClassVar[float] = 0.0
+
+    def fit(self, values: Array) -> Array:
+        """Return the power."""
+        logs = np.log(values)
+        powers = np.linspace(-1, 2, 61)
+        likelihood = [_box_cox_likelihood(logs, power) for power in powers]
+        return np.array([powers[int(np.argmax(likelihood))]])
+
+    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Return the Box-Cox transformation."""
+        power = fitted[..., 0]
+        safe = power.masked_fill(power == 0, 1.0)
+        return values.log().where(power == 0, (safe * values.log()).expm1() / safe)
+
+    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+        """Undo it."""
+        power = fitted[..., 0]
+        safe = power.masked_fill(power == 0, 1.0)
+        powered = ((safe * values).clamp_min(-1 + 1e-6).log1p() / safe).exp()
+        return values.exp().where(power == 0, powered)
+
+
+def _shift_and_spread(shift: float, spread: float) -> Array:
+    return np.array([shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0])
+
+
+def _box_cox_likelihood(logs: Array, power: float) -> float:
+    """Profile log-likelihood of a power, up to a constant."""
+    transformed = np.expm1(power * logs) / power if abs(power) > 1e-12 else logs
+    variance = transformed.var()
+    return float((power - 1) * logs.sum() - 0.5 * len(logs) * np.log(max(variance, 1e-300)))

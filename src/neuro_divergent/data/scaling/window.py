@@ -1,0 +1,103 @@
+"""Scalers that look at one window at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+from neuro_divergent.core.config import register
+from neuro_divergent.data.scaling.base import SMALLEST, WindowScaler
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@register("identity")
+class IdentityScaler(WindowScaler):
+    """Leaves windows as they are."""
+
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return 0 and 1."""
+        shape = (past.shape[0], 1, past.shape[2])
+        return past.new_zeros(1).expand(shape), past.new_ones(1).expand(shape)
+
+
+@register("standard")
+class StandardScaler(WindowScaler):
+    """Subtracts the mean and divides by the standard deviation."""
+
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return mean and standard deviation (of the population) of the observed values."""
+        if mask is None:
+            from torch import var_mean
+
+            variance, mean = var_mean(past, dim=1, keepdim=True, correction=0)
+            return mean, _usable(variance.sqrt(), mean)
+        mean = _mean(past, mask)
+        return mean, _usable(_mean((past - mean).square(), mask).sqrt(), mean)
+
+
+@register("robust")
+class RobustScaler(WindowScaler):
+    """Subtracts the median and divides by the spread between the quartiles.
+
+    The spread is multiplied by 0.7413, which makes it the standard deviation of normal data. Where at least half of the
+    values are equal, the mean absolute deviation from the median stands in for it.
+    """
+
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return median and spread of the observed values."""
+        values = past if mask is None else past.where(mask.bool(), math.nan)
+        levels = past.new_tensor([0.25, 0.5, 0.75])
+        low, median, high = values.nanquantile(levels, dim=1, keepdim=True).nan_to_num()
+        deviation = (past - median).abs()
+        fallback = deviation.mean(1, keepdim=True) if mask is None else _mean(deviation, mask)
+        spread = 0.7413 * (high - low)
+        return median, _usable(spread.where(spread > SMALLEST * median.abs(), fallback), median)
+
+
+@register("minmax")
+class MinMaxScaler(WindowScaler):
+    """Maps the lowest value to 0 and the highest to 1."""
+
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the lowest observed value and the range."""
+        if mask is None:
+            low, high = past.aminmax(dim=1, keepdim=True)
+        else:
+            seen = mask.bool()
+            low = past.where(seen, math.inf).amin(1, keepdim=True)
+            high = past.where(seen, -math.inf).amax(1, keepdim=True)
+            low, high = low.nan_to_num(posinf=0.0), high.nan_to_num(neginf=0.0)
+        return low, _usable(high - low, low)
+
+
+@register("mean_abs")
+class MeanAbsScaler(WindowScaler):
+    """Divides by the mean absolute value and keeps zero at zero, which suits counts and intermittent demand."""
+
+    def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return 0 and the mean absolute value of the observed values."""
+        scale = past.abs().mean(1, keepdim=True) if mask is None else _mean(past.abs(), mask)
+        return scale.new_zeros(()).expand_as(scale), _usable(scale, scale)
+
+
+@register("revin")
+class RevIN(StandardScaler):
+    """Standardises inside the network, with a learned gain and shift per channel, and undoes it on the output.
+
+    The loss is then measured in the units of the data (or of the series scaler), so windows of larger spread weigh
+    more. Reversible instance normalisation, Kim et al., ICLR 2022.
+    """
+
+    applied: ClassVar[bool] = False
+
+
+def _mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Average over time what was observed; 0 where nothing was."""
+    return (values * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp_min(1)
+
+
+def _usable(scale: Tensor, level: Tensor) -> Tensor:
+    """Replace a spread that is nothing but rounding error by 1."""
+    return scale.masked_fill(scale <= SMALLEST + 1e-6 * level.abs(), 1.0) if scale.numel() else scale

@@ -1,0 +1,86 @@
+"""Cutting each series by time into training, validation and test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.windows import Integers, Windows
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Windows of the three parts. Targets of a part lie inside it; histories may reach back into the part before."""
+
+    train: Windows
+    validation: Windows
+    test: Windows
+
+
+def split_by_time(
+    panel: Panel,
+    *,
+    input_size: int,
+    horizon: int,
+    validation: int | float = 0.2,
+    test: int | float = 0,
+    step: int = 1,
+    joint: bool = False,
+) -> Split:
+    """Cut the end of each series off for validation and test.
+
+    A share is taken of the whole series and is at least one horizon. A series that has no room for a training window
+    before its cut is used for training alone, so that no series goes unused. Validation and test windows are one horizon
+    apart, so each value is forecast at most once.
+
+    Args:
+        panel: Series to cut.
+        input_size: Rows of history of a window.
+        horizon: Rows of target of a window.
+        validation: Share of each series (below 1) or number of rows for validation; 0 for none.
+        test: The same for test, which comes last.
+        step: Rows between two training windows.
+        joint: Whether windows span all series at once.
+
+    Raises:
+        DataError: If no series is long enough for a single training window.
+    """
+    lengths = panel.lengths
+    held_out = _rows(test, lengths, horizon)
+    checked = _rows(validation, lengths, horizon)
+    too_short = lengths - checked - held_out < input_size + horizon
+    checked = np.where(too_short, 0, checked)
+    held_out = np.where(too_short & (lengths - held_out < input_size + horizon), 0, held_out)
+
+    begins, ends = panel.offsets[:-1], panel.offsets[1:]
+    test_begin = ends - held_out
+    validation_begin = test_begin - checked
+
+    def windows(first: Integers, last: Integers, apart: int) -> Windows:
+        return Windows(panel, input_size, horizon, first, last, apart, joint)
+
+    split = Split(
+        train=windows(begins, validation_begin, step),
+        validation=windows(validation_begin, test_begin, horizon),
+        test=windows(test_begin, ends, horizon),
+    )
+    if not len(split.train):
+        raise DataError(
+            f"no series is long enough: a window needs {input_size + horizon} rows ({input_size} history + {horizon} "
+            f"horizon), the longest series has {int(lengths.max(initial=0))}. Lower input_size or horizon."
+        )
+    return split
+
+
+def _rows(amount: int | float, lengths: Integers, horizon: int) -> Integers:
+    """Return how many rows of each series a share or a count stands for."""
+    if amount == 0:
+        return np.zeros_like(lengths)
+    if amount < 1:
+        return np.maximum(np.round(amount * lengths).astype(np.int64), horizon)
+    if amount < horizon:
+        raise DataError(f"{amount} rows are fewer than one horizon ({horizon}); hold out at least {horizon}.")
+    return np.full_like(lengths, int(amount))

@@ -1,0 +1,81 @@
+"""Windows over a panel, as numbers.
+
+A window is a history of ``input_size`` rows followed by a target of ``horizon`` rows. Its number gives its series and its
+first row by arithmetic, so a million windows cost no more memory than one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuro_divergent.data.panel import Panel
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class _Table(NamedTuple):
+    """What turns a window number into a place, per series."""
+
+    cumulative: Integers  # windows of this series and all before it
+    zero: Integers  # row where the history of window number 0 would begin if it were of this series
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """All windows of a panel whose targets lie in a given range of each series.
+
+    Windows are counted from the end of the range backwards in steps of ``step``, so the last one always ends at the end
+    of its range. Within a series the number grows with time.
+
+    Attributes:
+        panel: The series.
+        input_size: Rows of history; they may lie before the range.
+        horizon: Rows of target; all of them lie in the range.
+        begins: First row (of the whole panel) that may be a target, per series.
+        ends: Row after the last one that may be a target, per series.
+        step: Rows between two windows of a series.
+        joint: Whether a window spans all series at once; the panel must then be aligned.
+    """
+
+    panel: Panel
+    input_size: int
+    horizon: int
+    begins: Integers
+    ends: Integers
+    step: int = 1
+    joint: bool = False
+
+    def __len__(self) -> int:
+        """Number of windows."""
+        return int(self._table.cumulative[-1]) if len(self._table.cumulative) else 0
+
+    def locate(self, numbers: Integers) -> tuple[Integers, Integers]:
+        """Return the series and the first history row of each window number."""
+        table = self._table
+        series: Integers = np.searchsorted(table.cumulative, numbers, side="right").astype(np.int64, copy=False)
+        return series, table.zero[series] + numbers * self.step
+
+    @cached_property
+    def _table(self) -> _Table:
+        first = np.maximum(self.begins, self.panel.offsets[:-1] + self.input_size)  # first possible first target row
+        last = self.ends - self.horizon
+        counts = np.maximum((last - first) // self.step + 1, 0)
+        if self.joint:
+            counts, last = counts[:1], last[:1]
+        cumulative = np.cumsum(counts)
+        first_row = last - (counts - 1) * self.step - self.input_size
+        return _Table(cumulative, first_row - (cumulative - counts) * self.step)
+
+    def by_time(self) -> Integers:
+        """Return all window numbers in order of the time of their first target; series break ties.
+
+        Times are compared as steps from the end of each series, the only clock that panels of different starts share
+        without looking at the calendar.
+        """
+        series, rows = self.locate(np.arange(len(self)))
+        steps_left = self.panel.offsets[1:][series] - rows
+        return np.lexsort((series, -steps_left))

@@ -1,0 +1,66 @@
+"""Intervals for forecasters that only give a point, measured on data that training did not fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.errors import InputError
+
+_ENOUGH = 40  # errors per step from which on steps are not pooled
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Absolute errors of a forecaster on its validation part, in units of the spread of each window.
+
+    The half-width for a level is the split-conformal quantile of the errors at the same step. Where a step has few
+    errors, those of the nearest steps are added. What it promises is coverage on average over series and times that are
+    exchangeable with the validation part; a series that changes its ways afterwards is not covered.
+
+    Attributes:
+        errors: Sorted along the first axis, ``(windows, horizon)``.
+    """
+
+    errors: Tensor
+
+    def half_widths(self, level: float) -> Tensor:
+        """Return the half-width of the interval at each step, ``(horizon,)``.
+
+        Args:
+            level: Share to cover, between 0 and 1.
+
+        Raises:
+            InputError: If there are too few errors to claim that level.
+        """
+        count, horizon = self.errors.shape
+        reach = 0 if count >= _ENOUGH else min(horizon, math.ceil((_ENOUGH / max(count, 1) - 1) / 2))
+        widths = []
+        for step in range(horizon):
+            pool = self.errors[:, max(0, step - reach) : step + reach + 1].flatten()
+            rank = math.ceil((pool.numel() + 1) * level)
+            if rank > pool.numel():
+                needed = math.ceil(level / (1 - level))
+                raise InputError(
+                    f"level {100 * level:g} needs at least {needed} validation errors, there are {pool.numel()}. Ask for "
+                    "a lower level, hold out more for validation, or train with a quantile loss."
+                )
+            widths.append(pool.kthvalue(rank).values)
+        return torch.stack(widths)
+
+
+def check_levels(levels: tuple[float, ...]) -> None:
+    """Refuse levels that are not percentages."""
+    wrong = [level for level in levels if not 0 < level < 100]
+    if wrong:
+        raise InputError(f"levels are percentages between 0 and 100, such as [80, 95]; got {wrong[0]!r}.")
+
+
+def check_quantiles(quantiles: tuple[float, ...]) -> None:
+    """Refuse quantiles that are not shares."""
+    wrong = [quantile for quantile in quantiles if not 0 < quantile < 1]
+    if wrong:
+        raise InputError(f"quantiles are shares between 0 and 1, such as [0.1, 0.9]; got {wrong[0]!r}.")

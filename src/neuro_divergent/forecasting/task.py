@@ -1,0 +1,58 @@
+"""What is to be forecast, apart from the network and from how it is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from neuro_divergent.core.config import Config
+from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
+from neuro_divergent.data.scaling.window import StandardScaler
+from neuro_divergent.losses.base import Loss
+from neuro_divergent.losses.point import MAE
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
+
+
+class Task(Config):
+    """Horizon, history, loss, scaling and the parts of each series that are held out.
+
+    Attributes:
+        horizon: Steps to forecast.
+        input_size: Steps of history a forecast is made from. Unset, it is five horizons, or less where the series are
+            too short for that.
+        loss: What training minimises, and so what a forecast means.
+        scaler: Takes level and spread out of each window.
+        series_scaler: Transforms each series, fitted on its training part.
+        validation: Share or number of rows at the end of each series that training does not see; used for early
+            stopping and to measure intervals.
+        test: Share or number of rows after those, which nothing in training sees.
+        step: Rows between two training windows.
+        joint: Whether a window spans all series; unset, it does for architectures that mix channels.
+    """
+
+    horizon: Count
+    input_size: Count | None = None
+    loss: Loss = MAE()
+    scaler: WindowScaler = StandardScaler()
+    series_scaler: SeriesScaler | None = None
+    validation: Share = 0.2
+    test: Share = 0
+    step: Count = 1
+    joint: bool | None = None
+
+    def history_for(self, panel: Panel) -> int:
+        """Return the input size for a panel.
+
+        Without one given, at least half of the training part of the shortest series is left to make windows from.
+        """
+        if self.input_size is not None:
+            return self.input_size
+        held_out = sum(int(part * panel.lengths.min()) if part < 1 else int(part) for part in (self.validation, self.test))
+        room = (int(panel.lengths.min()) - held_out - self.horizon) // 2
+        return max(1, min(5 * self.horizon, room))

@@ -1,0 +1,67 @@
+"""What every loss is: how many numbers it wants per step, what they cost, and what they forecast."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from neuro_divergent.core.config import Component
+from neuro_divergent.core.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Forecast(NamedTuple):
+    """What the raw outputs of a network mean.
+
+    ``point`` is shaped ``(batch, horizon, channel)``; ``quantiles`` adds a last axis, one entry per level asked for.
+    """
+
+    point: Tensor
+    quantiles: Tensor | None = None
+
+
+class Loss(Component):
+    """Turns raw outputs ``(batch, horizon, channel, outputs)`` into a cost and into a forecast.
+
+    The cost is element by element, ``(batch, horizon, channel)``; masking and averaging happen once, in ``reduce``.
+    Outputs may lack the last axis when there is one output per step, so any network can be trained.
+    """
+
+    registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses")
+
+    @property
+    def outputs(self) -> int:
+        """Numbers the network must emit per step and channel."""
+        return 1
+
+    @property
+    def quantile_levels(self) -> tuple[float, ...]:
+        """Quantile levels the loss can forecast by itself; empty for a point loss."""
+        return ()
+
+    @abstractmethod
+    def elementwise(self, raw: Tensor, target: Tensor) -> Tensor:
+        """Return the cost of each target value, in the shape of ``target``."""
+
+    @abstractmethod
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+        """Return the point forecast and the quantiles asked for, which must be among ``quantile_levels``."""
+
+
+class PointLoss(Loss):
+    """A loss with one output per step: the forecast itself."""
+
+    def elementwise(self, raw: Tensor, target: Tensor) -> Tensor:
+        """Return the cost of each target value, in the shape of ``target``."""
+        return self.cost(raw if raw.ndim == target.ndim else raw.squeeze(-1), target)
+
+    @abstractmethod
+    def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
+        """Return the cost of each value; both arguments have the same shape."""
+
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+        """Return the output as the point forecast; a point loss has no quantiles of its own."""
+        assert not levels, "a point loss has no quantiles"
+        return Forecast(raw.squeeze(-1))

@@ -1,0 +1,47 @@
+"""Losses whose forecast is a single number per step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.base import PointLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@register("mse")
+class MSE(PointLoss):
+    """Squared error; forecasts the mean."""
+
+    def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
+        """Return the squared difference."""
+        return (forecast - target).square()
+
+
+@register("mae")
+class MAE(PointLoss):
+    """Absolute error; forecasts the median."""
+
+    def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
+        """Return the absolute difference."""
+        return (forecast - target).abs()
+
+
+@register("huber")
+class Huber(PointLoss):
+    """Squared error near the target and absolute error beyond ``delta``, so that outliers pull with bounded force.
+
+    ``e**2 / 2`` up to ``delta`` and ``delta * (e - delta / 2)`` above it, on the scale the network sees.
+    """
+
+    delta: float = Field(1.0, gt=0)
+
+    def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
+        """Return the Huber cost of the difference."""
+        error = (forecast - target).abs()
+        inner = error.clamp_max(self.delta)
+        return inner * (error - 0.5 * inner)

@@ -1,0 +1,34 @@
+"""Normalisation inside the network, undone on its output."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.spec import Batch
+
+
+class ReversibleNetwork(nn.Module):
+    """Standardises each window before a network and brings its output back to the units that came in.
+
+    Reversible instance normalisation (Kim et al., ICLR 2022): the level and spread that the loader measured are taken
+    out, a learned gain and shift per channel are applied, and all of it is undone after the network.
+    """
+
+    def __init__(self, network: nn.Module, channels: int) -> None:
+        super().__init__()
+        self.network = network
+        self.gain = nn.Parameter(torch.ones(channels))
+        self.shift = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the output ``(batch, horizon, channel, outputs)`` in the units of ``batch.past_y``."""
+        assert batch.loc is not None
+        assert batch.scale is not None
+        past = (batch.past_y - batch.loc) / batch.scale * self.gain + self.shift
+        raw = self.network(batch._replace(past_y=past * batch.past_mask))
+        # A gain that training brought near zero must not blow the output up.
+        gain = self.gain + self.gain.sign() * 1e-5
+        raw = (raw - self.shift[:, None]) / gain[:, None]
+        output: Tensor = raw * batch.scale.unsqueeze(-1) + batch.loc.unsqueeze(-1)
+        return output

@@ -1,0 +1,54 @@
+"""What a callback can hear and do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class Callback:
+    """Hears of events in training; override the ones of interest.
+
+    Each method gets the trainer: ``trainer.state`` says where training is, ``trainer.history`` what happened so far, and
+    ``trainer.stop("reason")`` ends training after the current step. A callback with a memory that must survive a
+    restart keeps it in ``state_dict`` and ``load_state_dict``.
+    """
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Training is about to begin; the plan is known."""
+
+    def epoch_start(self, trainer: Trainer) -> None:
+        """A pass over the training windows begins."""
+
+    def gradients_ready(self, trainer: Trainer) -> None:
+        """Gradients are computed and clipped; the weights are about to change."""
+
+    def step_end(self, trainer: Trainer) -> None:
+        """The weights have changed."""
+
+    def logged(self, trainer: Trainer) -> None:
+        """A row was added to the history."""
+
+    def validation_start(self, trainer: Trainer) -> None:
+        """A validation begins."""
+
+    def validation_end(self, trainer: Trainer) -> None:
+        """A validation is over; its results are in ``trainer.state.metrics``."""
+
+    def epoch_end(self, trainer: Trainer) -> None:
+        """A pass over the training windows is over."""
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Training is over, and the weights are final."""
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Training ended with an error, which will be raised."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what must survive a restart."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""

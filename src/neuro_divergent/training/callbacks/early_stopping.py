@@ -1,0 +1,98 @@
+"""Stopping when validation no longer improves, and going back to the best weights."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from neuro_divergent.core.config import Config, knob
+from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class EarlyStopping(Config):
+    """When to stop early.
+
+    Attributes:
+        patience: Validations in a row without improvement after which training stops.
+        min_delta: How much better than the best a result must be to count as improvement.
+        metric: Which result of a validation is watched.
+        mode: Whether lower (``min``) or higher (``max``) is better.
+        restore_best: Whether training ends with the weights of the best validation instead of the last ones.
+    """
+
+    patience: int = knob(10, low=3, high=30, ge=1)
+    min_delta: float = Field(1e-4, ge=0)
+    metric: str = "validation_loss"
+    mode: Literal["min", "max"] = "min"
+    restore_best: bool = True
+
+    def build(self) -> EarlyStopper:
+        """Return the callback that does it."""
+        return EarlyStopper(self)
+
+
+class EarlyStopper(Callback):
+    """Watches validations on behalf of an ``EarlyStopping``.
+
+    The best weights are those of the best result, however small its lead; ``min_delta`` only decides about patience.
+    """
+
+    def __init__(self, config: EarlyStopping) -> None:
+        self.config = config
+        self.best = math.inf
+        self.best_step: int | None = None
+        self._reference = math.inf
+        self._waited = 0
+        self._weights: dict[str, Any] | None = None
+
+    def validation_end(self, trainer: Trainer) -> None:
+        """Compare the result with the best so far."""
+        value = self._value(trainer)
+        if value < self.best:
+            self.best, self.best_step = value, trainer.state.step
+            if self.config.restore_best:
+                self._weights = {
+                    name: tensor.detach().clone() for name, tensor in trainer.module.state_dict().items()
+                }
+        if value < self._reference - self.config.min_delta:
+            self._reference, self._waited = value, 0
+            return
+        self._waited += 1
+        if self._waited >= self.config.patience:
+            trainer.stop(f"{self.config.metric} has not improved in {self._waited} validations")
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Bring the best weights back."""
+        if self._weights is not None:
+            trainer.module.load_state_dict(self._weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the best result and the patience spent, and the best weights."""
+        return {
+            "best": self.best,
+            "best_step": self.best_step,
+            "reference": self._reference,
+            "waited": self._waited,
+            "weights": self._weights,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""
+        self.best, self.best_step = state["best"], state["best_step"]
+        self._reference, self._waited, self._weights = state["reference"], state["waited"], state["weights"]
+
+    def _value(self, trainer: Trainer) -> float:
+        metrics = trainer.state.metrics
+        if self.config.metric not in metrics:
+            hint = did_you_mean(self.config.metric, metrics)
+            raise ConfigError(
+                f"early_stopping: metric {self.config.metric!r} is not measured.{hint} Known: {', '.join(metrics)}."
+            )
+        value = metrics[self.config.metric]
+        return value if self.config.mode == "min" else -value

@@ -1,0 +1,28 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("rmsprop")
+class RMSprop(Optimizer):
+    """Divides the gradient by a running root mean square of itself (Hinton, 2012)."""
+
+    alpha: float = Field(0.99, gt=0, lt=1)
+    eps: float = Field(1e-8, gt=0)
+    momentum: float = Field(0.0, ge=0, lt=1)
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        from torch.optim import RMSprop
+
+        return RMSprop(groups, lr=self.lr, alpha=self.alpha, eps=self.eps, momentum=self.momentum)
