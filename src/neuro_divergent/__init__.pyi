@@ -20,10 +20,19 @@ from .data.scaling.series import (
 )
 from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, RevIN, RobustScaler, StandardScaler
 from .data.schema import Schema
+from .forecasting.forecaster import Forecaster
+from .forecasting.task import Task
 from .losses.base import Loss
 from .losses.point import MAE, MSE, Huber
 from .losses.quantile import QuantileLoss
 from .models.base import Architecture
+from .models.dlinear import DLinear
+from .models.itransformer import ITransformer
+from .models.mlp import MLP
+from .models.nbeats import NBEATS
+from .models.nhits import NHITS
+from .models.nlinear import NLinear
+from .models.recurrent import GRU, LSTM, RNN, Recurrent
 from .training.callbacks.base import Callback
 from .training.callbacks.early_stopping import EarlyStopping
 from .training.config import TrainingConfig

@@ -27,7 +27,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     Raises:
         StorageError: If the disk refuses; ``path`` is then as it was.
     """
-    path = Path(os.path.abspath(path))
+    path = path.absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))

@@ -81,7 +81,9 @@ class Config(BaseModel):
         known = set(cls.model_fields)
         for key in values:
             if key not in known:
-                raise ValueError(f"{cls._label()}: unknown setting {key!r}.{did_you_mean(str(key), known) or _list(known)}")
+                raise ValueError(
+                    f"{cls._label()}: unknown setting {key!r}.{did_you_mean(str(key), known) or _list(known)}"
+                )
         return {
             key: None if value == _NONE and isinstance(value, str) and _optional(cls.model_fields[key]) else value
             for key, value in values.items()
@@ -171,7 +173,7 @@ def knob(
         high: Highest value worth trying.
         log: Whether the range is better explored on a logarithmic scale.
         choices: Values worth trying, instead of a range.
-        limits: What is *valid* (pydantic's ``ge``, ``gt``, ``le``, ``lt``), which may be wider than what is worth trying.
+        limits: What is *valid* (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than what is worth trying.
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
     return Field(default, json_schema_extra={"search": search}, **limits)

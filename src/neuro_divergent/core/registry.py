@@ -67,6 +67,4 @@ class Registry:
         else:
             found = [path for place in spec.submodule_search_locations for path in sorted(Path(place).glob("*.py"))]
             files = {f"{self.package}.{path.stem}": path for path in found}
-        return {
-            name: module for module, path in files.items() for name in _DECORATOR.findall(path.read_text("utf-8"))
-        }
+        return {name: module for module, path in files.items() for name in _DECORATOR.findall(path.read_text("utf-8"))}

@@ -17,6 +17,8 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array, SeriesScaler, WindowScaler
 from neuro_divergent.data.windows import Integers
 
+_CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True, eq=False)
 class Gather:
@@ -43,7 +45,7 @@ class Gather:
     series_scaler: SeriesScaler | None = None
     fitted: Array | None = None
     joint: bool = False
-    device: torch.device = torch.device("cpu")
+    device: torch.device = _CPU
 
     def windows(self, series: Integers, rows: Integers) -> Batch:
         """Return windows with their targets, from the series and the first history row of each."""
@@ -115,13 +117,13 @@ class Gather:
 
     def _cut(self, values: Array, rows: Integers, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
+        step = values.strides[0]
         if self.joint:
             channels = self.panel.num_series
             length = len(values) // channels
-            step = values.strides[0]
-            view = as_strided(values, (channels, length - size + 1, size), (length * step, step, step), writeable=False)
+            view = self._view(values, (channels, length - size + 1, size), (length * step, step, step))
             return torch.from_numpy(view[:, rows]).to(self.device).permute(1, 2, 0)
-        view = as_strided(values, (len(values) - size + 1, size), (values.strides[0],) * 2, writeable=False)
+        view = self._view(values, (len(values) - size + 1, size), (step, step))
         return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
 
     def _features(self, values: Array | None, rows: Integers, size: int) -> Tensor | None:
@@ -129,9 +131,15 @@ class Gather:
         if values is None:
             return None
         count, width = values.shape
-        strides = (values.strides[0], values.strides[1])
-        view = as_strided(values, (count - size + 1, size * width), strides, writeable=False)
+        view = self._view(values, (count - size + 1, size * width), values.strides)
         return torch.from_numpy(view[rows]).to(self.device).view(len(rows), size, width)
+
+    def _view(self, values: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+        """Return all windows of an array as overlapping rows of a view, made once."""
+        key = (id(values), shape)
+        if key not in self._views:
+            self._views[key] = as_strided(values, shape, strides, writeable=False)
+        return self._views[key]
 
     def _static(self, series: Integers) -> Tensor | None:
         static = self.panel.static_x
@@ -146,6 +154,10 @@ class Gather:
     @cached_property
     def _fitted_tensor(self) -> Tensor:
         return torch.from_numpy(np.asarray(self.fitted, dtype=np.float32)).to(self.device)
+
+    @cached_property
+    def _views(self) -> dict[tuple[int, tuple[int, ...]], Array]:
+        return {}
 
     @cached_property
     def _ones(self) -> Tensor:
@@ -171,8 +183,8 @@ def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Arr
             whole = whole[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
         if whole.size and whole.min() <= scaler.lowest:
             raise DataError(
-                f"series {panel.ids[index]!r}: value {whole.min():g} cannot be scaled with {scaler.name!r}, which needs "
-                f"values above {scaler.lowest:g}. Choose another series scaler."
+                f"series {panel.ids[index]!r}: value {whole.min():g} cannot be scaled with {scaler.name!r}, which "
+                f"needs values above {scaler.lowest:g}. Choose another series scaler."
             )
         fitted.append(scaler.fit(values if values.size else np.zeros(1)))
     return np.stack(fitted)

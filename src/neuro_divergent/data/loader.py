@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -142,8 +143,10 @@ class IterableLoader:
         """Yield the batches of an epoch from batch ``start`` on; those before are read and dropped."""
         for index, batch in enumerate(self._batches):
             if index >= start:
-                yield type(batch)(*(_move(item, self._device) for item in batch)) if isinstance(batch, Batch) else (
-                    tuple(_move(item, self._device) for item in batch)
+                yield (
+                    type(batch)(*(_move(item, self._device) for item in batch))
+                    if isinstance(batch, Batch)
+                    else (tuple(_move(item, self._device) for item in batch))
                 )
 
 
@@ -155,7 +158,9 @@ def as_loader(data: Any, order: Order, device: torch.device) -> Loader:
         return TensorLoader(tuple(data), order, device)
     if isinstance(data, Iterable):
         return IterableLoader(data, device)
-    raise DataError(f"cannot train on {type(data).__name__}: pass tensors, a DataLoader, a list of batches or a loader.")
+    raise DataError(
+        f"cannot train on {type(data).__name__}: pass tensors, a DataLoader, a list of batches or a loader."
+    )
 
 
 def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
@@ -165,10 +170,9 @@ def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
 
     def put(item: tuple[str, Any]) -> None:
         while not stopped.is_set():
-            try:
-                return ready.put(item, timeout=0.1)
-            except queue.Full:
-                continue
+            with suppress(queue.Full):
+                ready.put(item, timeout=0.1)
+                return
 
     def work() -> None:
         try:

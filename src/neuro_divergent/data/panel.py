@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from neuro_divergent.core.errors import DataError, UntrustedFileError
+from neuro_divergent.core.atomic import new_directory, read_json, verify_directory
+from neuro_divergent.core.errors import ConfigError, DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
+from neuro_divergent.data.calendar import calendar_features, show, show_time
+from neuro_divergent.data.categories import decode_categories, is_category, learn_categories
 from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.schema import Schema
 
 FORMAT = 1
+_BY_ROW = ("y", "mask", "past_x", "future_x")
+_ARRAYS = ("offsets", *_BY_ROW, "static_x")
+_BATCH = 1 << 20  # Rows that are read from disk together.
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,3 +85,302 @@ class Panel:
     def series(self, index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the target of one series, without copying it."""
         return self.y[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def is_memory_mapped(self) -> bool:
+        """Whether the values are read from disk when they are needed."""
+        return isinstance(self.y, np.memmap)
+
+    @property
+    def aligned(self) -> bool:
+        """Whether all series cover the same times."""
+        return bool((self.lengths == self.lengths[0]).all()) and self.starts.n_unique() == 1
+
+    def require_aligned(self) -> None:
+        """Refuse series that do not cover the same times, which models that mix series need.
+
+        Raises:
+            DataError: If a series starts or ends at another time than the first one.
+        """
+        if self.aligned:
+            return
+        other = int(np.flatnonzero((self.lengths != self.lengths[0]) | (self.starts != self.starts[0]).to_numpy())[0])
+        ends = self.frequency.time_at(self.starts, self.lengths - 1)
+        spans = [f"{show(self.ids[i])} from {show_time(self.starts, i)} to {show_time(ends, i)}" for i in (0, other)]
+        raise DataError(
+            f"series must cover the same times to be forecast together: {spans[0]}, but {spans[1]}. "
+            "Cut or fill them, or choose a model that takes one series at a time"
+        )
+
+    def times(self) -> pl.Series:
+        """Return the time of every row."""
+        series, steps = _count_out(self.lengths)
+        return self.frequency.time_at(self.starts.gather(series), steps)
+
+    def tail(self, length: int) -> Panel:
+        """Return the last rows of each series, copied; shorter series keep all they have."""
+        kept = np.minimum(self.lengths, length)
+        cut = self.lengths - kept
+        series, steps = _count_out(kept)
+        return self._gather((self.offsets[:-1] + cut)[series] + steps, kept, self.frequency.time_at(self.starts, cut))
+
+    def take(self, indices: npt.ArrayLike) -> Panel:
+        """Return some of the series, copied, in the order of their indices."""
+        chosen = np.asarray(indices, np.int64)
+        series, steps = _count_out(self.lengths[chosen])
+        panel = self._gather(
+            self.offsets[chosen][series] + steps, self.lengths[chosen], self.starts.gather(chosen.astype(np.uint32))
+        )
+        static_x = None if self.static_x is None else self.static_x[chosen]
+        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+
+    def lengthened(self, length: int) -> Panel:
+        """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates."""
+        added = np.maximum(length - self.lengths, 0)
+        series, steps = _count_out(self.lengths + added)
+        old = steps - added[series]
+        starts = self.frequency.time_at(self.starts, -added)
+        panel = self._gather(self.offsets[:-1][series] + np.maximum(old, 0), self.lengths + added, starts)
+        panel.y[old < 0] = 0
+        mask = (panel.mask if panel.mask is not None else True) & (old >= 0)
+        if panel.future_x is not None and self.schema.calendar:
+            names = self.schema.calendar
+            calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
+        return dataclasses.replace(panel, mask=mask)
+
+    def _gather(self, rows: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], starts: pl.Series) -> Panel:
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        arrays = {name: array[rows] for name in _BY_ROW if (array := getattr(self, name)) is not None}
+        return dataclasses.replace(self, starts=starts, offsets=offsets, **arrays)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the series as a long table again: id, time, target, past, future and static covariates.
+
+        What was not observed, and a category that training did not know, is null. Numbers are 32-bit floats.
+        """
+        series, _ = _count_out(self.lengths)
+        schema, y = self.schema, pl.Series(self.y)
+        columns = [] if schema.id is None else [self.ids.gather(series).alias(schema.id)]
+        columns.append(self.times().alias(schema.time))
+        columns.append((y if self.mask is None else y.set(pl.Series(~self.mask), None)).alias(schema.target))
+        statics = None if self.static_x is None else self.static_x[series]
+        for values, features in ((self.past_x, self.past), (self.future_x, self.future), (statics, self.static)):
+            for position, feature in enumerate(features):
+                if values is not None and feature.name in schema.covariates:
+                    columns.append(self._decode(feature, values[:, position]))
+        return pl.DataFrame(columns)
+
+    def _decode(self, feature: Feature, values: npt.NDArray[np.float32]) -> pl.Series:
+        if feature.cardinality is None:
+            return pl.Series(feature.name, values)
+        return decode_categories(values, self.categories[feature.name]).alias(feature.name)
+
+    def save(self, directory: str | Path) -> None:
+        """Write the panel to a directory of arrays that ``open`` can map into memory; complete or not at all."""
+        with new_directory(Path(directory)) as work:
+            for name in _ARRAYS:
+                if (array := getattr(self, name)) is not None:
+                    np.save(work / f"{name}.npy", array, allow_pickle=False)
+            self._save_rest(work)
+
+    def _save_rest(self, work: Path) -> None:
+        pl.DataFrame([self.ids.alias("id"), self.starts.alias("start")]).write_parquet(work / "index.parquet")
+        rest = {
+            "format": FORMAT,
+            "schema": self.schema.to_dict(),
+            "names": [self.ids.name, self.starts.name],
+            "frequency": str(self.frequency),
+            "features": {
+                role: [[feature.name, feature.cardinality] for feature in getattr(self, role)]
+                for role in ("past", "future", "static")
+            },
+            "categories": self.categories,
+        }
+        (work / "panel.json").write_text(json.dumps(rest, indent=2), "utf-8")
+
+    @classmethod
+    def open(cls, directory: str | Path, *, mmap: bool = True) -> Self:
+        """Read a panel that ``save`` or ``from_parquet`` wrote.
+
+        Args:
+            directory: Where it is.
+            mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Only what is read at
+                once is checked then; otherwise every file is compared with its SHA-256.
+
+        Raises:
+            DataError: If there is no such directory.
+            UntrustedFileError: If a file is damaged or of a newer version.
+        """
+        path = Path(directory)
+        if not (path / "panel.json").is_file():
+            raise DataError(f"{directory}: not found, or not a saved panel")
+        rest = read_json(path / "panel.json")
+        if not isinstance(rest, dict) or not isinstance(rest.get("format"), int):
+            raise UntrustedFileError(f"{directory}: not a saved panel")
+        if rest["format"] > FORMAT:
+            raise UntrustedFileError(f"{directory}: format {rest['format']}, this version reads ≤{FORMAT}")
+        if not mmap:
+            verify_directory(path)
+        try:
+            panel = cls(**_read_parts(path, rest, mmap))
+            if not panel._is_consistent():
+                raise ValueError("sizes do not agree")
+        except (KeyError, TypeError, ValueError, OSError, ConfigError, pl.exceptions.PolarsError) as error:
+            raise UntrustedFileError(f"{directory}: damaged panel ({error})") from None
+        return panel
+
+    def _is_consistent(self) -> bool:
+        rows, series = len(self.y), len(self.ids)
+        shapes = {
+            "offsets": (series + 1,),
+            "y": (rows,),
+            "mask": (rows,),
+            "past_x": (rows, len(self.past)),
+            "future_x": (rows, len(self.future)),
+            "static_x": (series, len(self.static)),
+        }
+        sizes = all(array is None or array.shape == shapes[name] for name in _ARRAYS for array in [getattr(self, name)])
+        ascending = bool((self.lengths > 0).all()) and self.offsets[0] == 0 and self.offsets[-1] == rows
+        return sizes and ascending and len(self.starts) == series
+
+    @classmethod
+    def from_parquet(cls, source: str | Path, directory: str | Path, **schema: Any) -> Self:
+        """Turn Parquet files that may be larger than the memory into a panel on disk.
+
+        About a million rows are read at a time, so memory holds those or the longest series, whichever is more. Row
+        numbers in messages count from the row that the message names first.
+
+        Args:
+            source: A Parquet file or a pattern of several, whose rows are sorted by series.
+            directory: Where to write the panel.
+            schema: Fields of ``Schema``. A frequency that is not given is taken from the first million rows.
+
+        Returns:
+            The panel, mapped into memory.
+
+        Raises:
+            DataError: If the table cannot be used, or if a series comes back after another one.
+        """
+        parts = _read_in_parts(str(source), Schema(**schema))
+        with new_directory(Path(directory)) as work, ExitStack() as stack:
+            files: dict[str, _ArrayFile] = {}
+            index: list[Panel] = []
+            hidden = False
+            for part in parts:
+                hidden = hidden or part.mask is not None
+                observed = np.ones(len(part), np.bool_) if part.mask is None else part.mask
+                for name in _BY_ROW:
+                    array = observed if name == "mask" else getattr(part, name)
+                    if array is not None:
+                        if name not in files:
+                            files[name] = stack.enter_context(_ArrayFile(work / f"{name}.npy", array))
+                        files[name].append(array)
+                index.append(dataclasses.replace(part, y=part.y[:0].copy(), mask=None, past_x=None, future_x=None))
+            stack.close()
+            if not hidden:
+                (work / "mask.npy").unlink()
+            lengths = np.concatenate([part.lengths for part in index])
+            np.save(work / "offsets.npy", np.concatenate([[0], np.cumsum(lengths)]), allow_pickle=False)
+            statics = [part.static_x for part in index if part.static_x is not None]
+            if statics:
+                np.save(work / "static_x.npy", np.concatenate(statics), allow_pickle=False)
+            ids, starts = (pl.concat([getattr(part, name) for part in index]) for name in ("ids", "starts"))
+            dataclasses.replace(index[0], ids=ids, starts=starts)._save_rest(work)
+        return cls.open(directory)
+
+
+class _ArrayFile:
+    """An array on disk that grows by rows."""
+
+    def __init__(self, path: Path, like: npt.NDArray[Any]) -> None:
+        self.file, self.rows, self.like = path.open("wb"), 0, like[:0]
+        self._write_header()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.file.seek(0)
+        self._write_header()  # As long as the first one: numpy leaves room for a growing number of rows.
+        self.file.close()
+
+    def append(self, array: npt.NDArray[Any]) -> None:
+        self.rows += len(array)
+        self.file.write(np.ascontiguousarray(array).data)
+
+    def _write_header(self) -> None:
+        descr = np.lib.format.dtype_to_descr(self.like.dtype)
+        shape = (self.rows, *self.like.shape[1:])
+        np.lib.format.write_array_header_1_0(self.file, {"descr": descr, "fortran_order": False, "shape": shape})
+
+
+def _count_out(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return for each row of series with these lengths which series it belongs to and its place in it."""
+    series = np.repeat(np.arange(len(lengths)), lengths)
+    return series, np.arange(len(series)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
+    """Give whole series as panels, as many at a time as about a million rows hold."""
+    # The modules that make panels import this one.
+    from neuro_divergent.data.frame import assemble
+    from neuro_divergent.data.source import DEFAULT_ID, Table, columns_of, find_files
+
+    try:
+        lazy = pl.scan_parquet(find_files(source), glob=False)
+        types = lazy.collect_schema()
+        lazy = lazy.select([name for name in columns_of(schema) if name in types])
+        name = schema.id or DEFAULT_ID
+        if name in types and not types[name].is_integer():
+            lazy = lazy.with_columns(pl.col(name).cast(pl.String))  # Batches of categories do not fit together.
+        rows = lazy.select(pl.len()).collect().item()
+        texts = [name for name in schema.covariates if name in types and is_category(types[name])]
+        categories = {
+            name: learn_categories(lazy.select(pl.col(name).unique()).collect(engine="streaming").to_series())
+            for name in dict.fromkeys([*texts, *(name for name in schema.categorical if name in types)])
+        }
+        frequency, rest, begin, last = None, None, 0, None
+        for end in range(_BATCH, rows + _BATCH, _BATCH):
+            batch = lazy.slice(end - _BATCH, _BATCH).collect()
+            batch = batch if rest is None else pl.concat([rest, batch])
+            whole = batch.height if end >= rows else _end_of_whole_series(batch, name)
+            rest = batch.slice(whole)
+            if whole:
+                table = Table(batch.head(whole), f"{source} from row {begin + 1}", columns=tuple(types))
+                part = assemble(table, schema, frequency=frequency, categories=categories)
+                if last is not None and part.ids[0] <= last:
+                    raise table.error(f"series {show(part.ids[0])} comes after {show(last)}; sort the rows by series")
+                frequency, begin, last = part.frequency, begin + whole, part.ids[-1]
+                yield part
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise DataError(f"{source}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    if not rows:
+        raise DataError(f"{source}: no data rows")
+
+
+def _end_of_whole_series(batch: pl.DataFrame, name: str) -> int:
+    """Return how many rows come before the last series, which may go on in the next batch."""
+    if name not in batch.columns:
+        return 0
+    others = (batch[name] != batch[name][-1]).arg_true()
+    return int(others[-1]) + 1 if len(others) else 0
+
+
+def _read_parts(path: Path, rest: dict[str, Any], mmap: bool) -> dict[str, Any]:
+    arrays = {
+        name: np.load(path / f"{name}.npy", mmap_mode="c" if mmap else None, allow_pickle=False)
+        for name in _ARRAYS
+        if (path / f"{name}.npy").exists()
+    }
+    index = pl.read_parquet(path / "index.parquet")
+    features = {role: tuple(Feature(*item) for item in rest["features"][role]) for role in ("past", "future", "static")}
+    return {
+        **arrays,
+        **features,
+        "offsets": np.array(arrays["offsets"]),
+        "schema": Schema.from_dict(rest["schema"]),
+        "ids": index["id"].alias(rest["names"][0]),
+        "starts": index["start"].alias(rest["names"][1]),
+        "frequency": Frequency.parse(rest["frequency"]),
+        "categories": {name: list(values) for name, values in rest["categories"].items()},
+    }

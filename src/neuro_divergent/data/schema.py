@@ -59,8 +59,9 @@ class Schema(Config):
         roles = [self.target, self.time, *([self.id] if self.id else []), *self.past, *self.future, *self.static]
         twice = sorted({name for name in roles if roles.count(name) > 1})
         if twice:
-            raise ValueError(f"column {twice[0]!r} has more than one role; give it one of target, time, id, past, "
-                             "future or static")
+            raise ValueError(
+                f"column {twice[0]!r} has more than one role; give it one of target, time, id, past, future or static"
+            )
         stray = [name for name in self.categorical if name not in (*self.past, *self.future, *self.static)]
         if stray:
             raise ValueError(f"categorical column {stray[0]!r} is not listed as past, future or static")

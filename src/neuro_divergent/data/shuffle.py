@@ -1,7 +1,7 @@
 """A shuffled order that is computed, not stored.
 
-A permutation of ten million windows would take 80 MB and most of a second per epoch. A Feistel network is a bijection on
-the numbers below a power of two; walking along its cycle until the result is in range makes it one on any range. Any
+A permutation of ten million windows would take 80 MB and most of a second per epoch. A Feistel network is a bijection
+on the numbers below a power of two; walking along its cycle until the result is in range makes it one on any range. Any
 slice of the order can be computed alone, so a position in an epoch is one number.
 """
 

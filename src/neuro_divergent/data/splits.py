@@ -33,8 +33,8 @@ def split_by_time(
     """Cut the end of each series off for validation and test.
 
     A share is taken of the whole series and is at least one horizon. A series that has no room for a training window
-    before its cut is used for training alone, so that no series goes unused. Validation and test windows are one horizon
-    apart, so each value is forecast at most once.
+    before its cut is used for training alone, so that no series goes unused. Validation and test windows are one
+    horizon apart, so each value is forecast at most once.
 
     Args:
         panel: Series to cut.

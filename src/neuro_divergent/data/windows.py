@@ -1,7 +1,7 @@
 """Windows over a panel, as numbers.
 
-A window is a history of ``input_size`` rows followed by a target of ``horizon`` rows. Its number gives its series and its
-first row by arithmetic, so a million windows cost no more memory than one.
+A window is a history of ``input_size`` rows followed by a target of ``horizon`` rows. Its number gives its series and
+its first row by arithmetic, so a million windows cost no more memory than one.
 """
 
 from __future__ import annotations
@@ -71,11 +71,8 @@ class Windows:
         return _Table(cumulative, first_row - (cumulative - counts) * self.step)
 
     def by_time(self) -> Integers:
-        """Return all window numbers in order of the time of their first target; series break ties.
-
-        Times are compared as steps from the end of each series, the only clock that panels of different starts share
-        without looking at the calendar.
-        """
+        """Return all window numbers in order of the time they begin at; series break ties."""
         series, rows = self.locate(np.arange(len(self)))
-        steps_left = self.panel.offsets[1:][series] - rows
-        return np.lexsort((series, -steps_left))
+        starts = self.panel.starts.gather(series)
+        times = self.panel.frequency.time_at(starts, rows - self.panel.offsets[series]).to_physical().to_numpy()
+        return np.lexsort((series, times))

@@ -45,8 +45,8 @@ class Intervals:
             if rank > pool.numel():
                 needed = math.ceil(level / (1 - level))
                 raise InputError(
-                    f"level {100 * level:g} needs at least {needed} validation errors, there are {pool.numel()}. Ask for "
-                    "a lower level, hold out more for validation, or train with a quantile loss."
+                    f"level {100 * level:g} needs at least {needed} validation errors, there are {pool.numel()}. Ask "
+                    "for a lower level, hold out more for validation, or train with a quantile loss."
                 )
             widths.append(pool.kthvalue(rank).values)
         return torch.stack(widths)

@@ -46,6 +46,12 @@ class Task(Config):
     step: Count = 1
     joint: bool | None = None
 
+    @property
+    def history(self) -> int:
+        """The input size of a task that has one."""
+        assert self.input_size is not None
+        return self.input_size
+
     def history_for(self, panel: Panel) -> int:
         """Return the input size for a panel.
 
@@ -53,6 +59,8 @@ class Task(Config):
         """
         if self.input_size is not None:
             return self.input_size
-        held_out = sum(int(part * panel.lengths.min()) if part < 1 else int(part) for part in (self.validation, self.test))
+        held_out = sum(
+            int(part * panel.lengths.min()) if part < 1 else int(part) for part in (self.validation, self.test)
+        )
         room = (int(panel.lengths.min()) - held_out - self.horizon) // 2
         return max(1, min(5 * self.horizon, room))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator
 
@@ -24,8 +25,8 @@ class QuantileLoss(Loss):
 
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
 
-    def __init__(self, quantiles: tuple[float, ...] | list[float] | None = None) -> None:
-        super().__init__(**({} if quantiles is None else {"quantiles": quantiles}))
+    def __init__(self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), **values: Any) -> None:
+        super().__init__(**{"quantiles": tuple(quantiles), **values})
 
     @field_validator("quantiles")
     @classmethod

@@ -101,10 +101,15 @@ class Trainer:
         config = self.config
         items = len(train[0]) if isinstance(train, (tuple, list)) and isinstance(train[0], Tensor) else 0
         order = Order(
-            batch_size=config.batch_size_for(items), shuffle=config.shuffle, seed=config.seed, drop_last=config.drop_last
+            batch_size=config.batch_size_for(items),
+            shuffle=config.shuffle,
+            seed=config.seed,
+            drop_last=config.drop_last,
         )
         loader = as_loader(train, order, self.device)
-        checker = None if validation is None else as_loader(validation, Order(batch_size=1024, shuffle=False), self.device)
+        checker = (
+            None if validation is None else as_loader(validation, Order(batch_size=1024, shuffle=False), self.device)
+        )
         if not len(loader):
             raise DataError("there is no batch to train on.")
         self.module.to(self.device)
@@ -186,7 +191,9 @@ class Trainer:
         """Measure the validation loss and the metrics, weighted by the number of observed targets."""
         self._emit("validation_start")
         module.eval()
-        sums: dict[str, float] = dict.fromkeys(("validation_loss", *(f"validation_{name}" for name in self.metrics)), 0.0)
+        sums: dict[str, float] = dict.fromkeys(
+            ("validation_loss", *(f"validation_{name}" for name in self.metrics)), 0.0
+        )
         weight = 0.0
         for batch in checker.epoch(0):
             inputs, target, mask = _unpack(batch)

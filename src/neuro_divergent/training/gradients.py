@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -30,8 +30,8 @@ class ClipNorm(Clip):
 
     limit: float = Field(1.0, gt=0)
 
-    def __init__(self, limit: float = 1.0) -> None:
-        super().__init__(limit=limit)  # type: ignore[call-arg]
+    def __init__(self, limit: float = 1.0, **values: Any) -> None:
+        super().__init__(**{"limit": limit, **values})
 
     def apply(self, parameters: list[nn.Parameter]) -> Tensor:
         """Bound the norm and return what it was."""
@@ -46,8 +46,8 @@ class ClipValue(Clip):
 
     limit: float = Field(1.0, gt=0)
 
-    def __init__(self, limit: float = 1.0) -> None:
-        super().__init__(limit=limit)  # type: ignore[call-arg]
+    def __init__(self, limit: float = 1.0, **values: Any) -> None:
+        super().__init__(**{"limit": limit, **values})
 
     def apply(self, parameters: list[nn.Parameter]) -> Tensor:
         """Bound the entries and return the norm before that."""

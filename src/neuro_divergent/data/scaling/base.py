@@ -23,10 +23,12 @@ class WindowScaler(Component):
     Applied to every batch: ``scaled = (y - loc) / scale``. A constant history has scale 1.
 
     Attributes:
-        applied: Whether batches come scaled. A scaler that is part of the network leaves that to it and only measures.
+        applied: Whether batches come scaled.
+        reversible: Whether the network scales and restores by itself, with what the scaler measured.
     """
 
     applied: ClassVar[bool] = True
+    reversible: ClassVar[bool] = False
 
     registry: ClassVar[Registry] = Registry("window scaler", "neuro_divergent.data.scaling.window")
 

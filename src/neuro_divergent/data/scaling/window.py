@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class IdentityScaler(WindowScaler):
     """Leaves windows as they are."""
 
+    applied: ClassVar[bool] = False
+
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return 0 and 1."""
         shape = (past.shape[0], 1, past.shape[2])
@@ -29,10 +31,9 @@ class StandardScaler(WindowScaler):
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return mean and standard deviation (of the population) of the observed values."""
         if mask is None:
-            from torch import var_mean
-
-            variance, mean = var_mean(past, dim=1, keepdim=True, correction=0)
-            return mean, _usable(variance.sqrt(), mean)
+            # Two passes: torch's var_mean along a row is eight times slower on a CPU.
+            mean = past.mean(1, keepdim=True)
+            return mean, _usable((past - mean).square_().mean(1, keepdim=True).sqrt_(), mean)
         mean = _mean(past, mask)
         return mean, _usable(_mean((past - mean).square(), mask).sqrt(), mean)
 
@@ -91,6 +92,7 @@ class RevIN(StandardScaler):
     """
 
     applied: ClassVar[bool] = False
+    reversible: ClassVar[bool] = True
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 class Callback:
     """Hears of events in training; override the ones of interest.
 
-    Each method gets the trainer: ``trainer.state`` says where training is, ``trainer.history`` what happened so far, and
-    ``trainer.stop("reason")`` ends training after the current step. A callback with a memory that must survive a
+    Each method gets the trainer: ``trainer.state`` says where training is, ``trainer.history`` what happened so far,
+    and ``trainer.stop("reason")`` ends training after the current step. A callback with a memory that must survive a
     restart keeps it in ``state_dict`` and ``load_state_dict``.
     """
 

@@ -57,9 +57,7 @@ class EarlyStopper(Callback):
         if value < self.best:
             self.best, self.best_step = value, trainer.state.step
             if self.config.restore_best:
-                self._weights = {
-                    name: tensor.detach().clone() for name, tensor in trainer.module.state_dict().items()
-                }
+                self._weights = {name: tensor.detach().clone() for name, tensor in trainer.module.state_dict().items()}
         if value < self._reference - self.config.min_delta:
             self._reference, self._waited = value, 0
             return

@@ -28,6 +28,8 @@ class Optimizer(Component):
     def build(self, module: nn.Module) -> torch.optim.Optimizer:
         """Return torch's optimizer over the trainable parameters of a module."""
         parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        if not self.weight_decay:
+            return self.create([{"params": parameters}])
         matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
         others = [parameter for parameter in parameters if parameter.ndim < 2]
         groups: list[dict[str, Any]] = [

@@ -60,8 +60,9 @@ class _FunctionPace:
     def __init__(self, schedule: Schedule, optimizer: torch.optim.Optimizer, plan: Plan) -> None:
         self._schedule = schedule
         self._plan = plan
-        self._groups = optimizer.param_groups
-        self._rates = [float(group["lr"]) for group in self._groups]
+        # The groups are asked for each time: loading a state into the optimizer replaces them.
+        self._optimizer = optimizer
+        self._rates = [float(group["lr"]) for group in optimizer.param_groups]
         self._step = 0
         self._apply()
 
@@ -81,5 +82,5 @@ class _FunctionPace:
 
     def _apply(self) -> None:
         factor = self._schedule.factor(self._step, self._plan)
-        for group, rate in zip(self._groups, self._rates, strict=True):
+        for group, rate in zip(self._optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor

@@ -1,0 +1,57 @@
+# Each target creates .venv from the pinned constraints.txt when it is missing or older than what it is made from.
+
+PYTHON ?= python3
+VENV := .venv
+BENCH := .venv-bench
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench parity reproduce soak clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/.ready ## Create the environment
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,dev]"
+	touch $@
+
+$(BENCH)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,bench]"
+	touch $@
+
+demo: setup ## Train on bundled data, show forecasts, write a page
+	$(BIN)/nd demo
+
+test: setup ## Run the tests
+	$(BIN)/python -m pytest
+
+check: setup ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: setup ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(BENCH)/.ready ## Measure against NeuralForecast, in an environment of its own
+	$(BENCH)/bin/python benchmarks/versus_neuralforecast.py --data $(DATA)
+
+parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForecast's networks
+	$(BENCH)/bin/python -m pytest tests/parity
+
+reproduce: setup ## Reproduce published results; writes docs/reproduction.md
+	$(BIN)/python benchmarks/reproduce.py --data $(DATA)
+
+soak: setup ## Run the long forms of the tests
+	ND_SOAK=1 $(BIN)/python -m pytest
+
+clean: ## Delete environments, caches and results
+	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build demo benchmarks/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

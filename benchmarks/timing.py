@@ -1,0 +1,70 @@
+"""Measuring things in turns, so that a busy moment of the machine falls on all of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+WARM_UP = 5  # steps before the clock starts
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def in_turns(rounds: int, *measures: Callable[[], float]) -> list[float]:
+    """Call each measure once per round and return the median of each.
+
+    Every second round goes backwards, so that none is always the first.
+    """
+    results: list[list[float]] = [[] for _ in measures]
+    for number in range(rounds):
+        order = range(len(measures)) if number % 2 == 0 else reversed(range(len(measures)))
+        for place in order:
+            results[place].append(measures[place]())
+    return [median(values) for values in results]
+
+
+def mean_step(times: list[float]) -> float:
+    """Return the mean time of a step after the warm-up, from the times at which steps ended."""
+    return (times[-1] - times[WARM_UP]) / (len(times) - 1 - WARM_UP)
+
+
+def call_seconds(function: Callable[[], object], calls: int) -> float:
+    """Return the median time of a call, after one call that is not counted."""
+    function()
+    spent = []
+    for _ in range(calls):
+        began = time.perf_counter()
+        function()
+        spent.append(time.perf_counter() - began)
+    return median(spent)
+
+
+def process_seconds(command: Sequence[str], threads: int) -> float:
+    """Return the wall clock of a command from start to exit."""
+    began = time.perf_counter()
+    run(command, threads)
+    return time.perf_counter() - began
+
+
+def run_python(code: str, threads: int) -> float:
+    """Return the wall clock of a fresh Python that runs some code."""
+    return process_seconds([sys.executable, "-c", code], threads)
+
+
+def run(command: Sequence[str], threads: int) -> str:
+    """Run a command with the package of this checkout importable, and return what it printed.
+
+    Raises:
+        RuntimeError: If the command failed, with the end of what it wrote to the error stream.
+    """
+    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "PYTHONPATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)[:200]} failed:\n{done.stderr[-2000:]}")
+    return done.stdout

@@ -1,0 +1,1 @@
+"""The sections of the comparison with NeuralForecast, one file each."""

@@ -1,0 +1,73 @@
+"""A training step, and the memory of training, on data that is 200 times larger."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from timing import in_turns, run
+from versus import ours, theirs
+from versus.cell import Cell, Options
+from versus.series import daily_series
+
+SECTION = "large data: NLinear, 1,000 series x 10,000 steps"
+OUR_STEPS, THEIR_STEPS = 205, 25
+PROBE = Path(__file__).with_name("memory_probe.py")
+
+
+def measure(options: Options) -> list[Cell]:
+    """Compare the step with theirs and with our own on small data, and the memory of training."""
+    large, small = daily_series(1_000, 10_000), daily_series(100, 500)
+    config = ours.step_config(OUR_STEPS, options.threads)
+    mine, other, own = in_turns(
+        options.rounds,
+        lambda: ours.fit("NLinear", large, config)[1],
+        lambda: theirs.fit("NLinear", large, THEIR_STEPS, options.threads)[1],
+        lambda: ours.fit("NLinear", small, config)[1],
+    )
+    return [
+        Cell(section=SECTION, name="step", ours=mine * 1e3, theirs=other * 1e3, unit="ms", goal=40),
+        Cell(
+            section=SECTION,
+            name="step beside our own on small data",
+            ours=mine * 1e3,
+            theirs=own * 1e3,
+            unit="ms",
+            goal=1.15,
+            limit=True,
+        ),
+        _memory(large, options),
+    ]
+
+
+def _memory(large: object, options: Options) -> Cell:
+    """Compare the peak memory of ``fit`` in fresh processes, the input table included on both sides."""
+    rounds = range(max(1, options.rounds // 2))
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "large.parquet"
+        large.write_parquet(path)
+        kinds = {"ours": "polars", "theirs with polars": "polars", "theirs with pandas": "pandas"}
+        peaks = {
+            name: median(_probe(name.split()[0], kind, path, options.threads) for _ in rounds)
+            for name, kind in kinds.items()
+        }
+    best = min(("theirs with polars", "theirs with pandas"), key=peaks.__getitem__)
+    return Cell(
+        section=SECTION,
+        name="peak memory of fit above the import",
+        ours=peaks["ours"],
+        theirs=peaks[best],
+        unit="MB",
+        goal=3,
+        note=f"{best}, the better of two",
+    )
+
+
+def _probe(side: str, kind: str, path: Path, threads: int) -> float:
+    """Return the megabytes that a fresh process needs for ``fit`` beyond those after the import."""
+    printed = run([sys.executable, str(PROBE), side, kind, str(path), str(threads)], threads)
+    found = json.loads(printed.splitlines()[-1])
+    return (found["peak"] - found["imported"]) / 1e6

@@ -1,0 +1,144 @@
+"""Covariates that are known ahead, for the steps to forecast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.calendar import calendar_features, check_times, show, show_time
+from neuro_divergent.data.categories import encode_categories
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import Table, read_table
+
+Floats = npt.NDArray[np.float32]
+
+
+def read_future(source: Any, panel: Panel, horizon: int) -> Floats | None:
+    """Read the covariates of the steps that follow each series, and compute the calendar features.
+
+    The table must have a value for each of the next ``horizon`` steps of each series. Other rows (history, later steps,
+    other series) are ignored, so one table can serve several forecasts.
+
+    Args:
+        source: What ``read_table`` accepts; may be None where every feature is a calendar feature.
+        panel: The series to forecast, with the categories of training.
+        horizon: Steps to forecast.
+
+    Returns:
+        Values shaped ``(num_series, horizon, features)`` in the order of ``panel.ids`` and ``panel.future``, or None
+        where the panel has no such features.
+
+    Raises:
+        DataError: If the table is needed and absent, or if it lacks a column, a row or a value.
+    """
+    if not panel.future:
+        return None
+    schema = panel.schema
+    ends = panel.frequency.time_at(panel.starts, panel.lengths - 1)
+    times = panel.frequency.times_after(ends, horizon)
+    values = np.empty((panel.num_series * horizon, len(panel.future)), np.float32)
+    if schema.future:
+        if source is None:
+            count = f"{horizon} rows for each of {panel.num_series} series" if schema.id else f"{horizon} rows"
+            raise DataError(
+                f"future covariates {', '.join(schema.future)} are needed to forecast. Pass future= with {count}, "
+                f"beginning {show_time(times, 0)}"
+            )
+        table = read_table(source, schema, only=[*_keys(panel), *schema.future])
+        rows = _find_rows(table, panel, times, horizon)
+        for position in range(len(schema.future)):
+            values[:, position] = _column(table, panel, position, rows, times, horizon)
+    calendar_features(times, schema.calendar, values[:, len(schema.future) :])
+    return values.reshape(panel.num_series, horizon, len(panel.future))
+
+
+def _keys(panel: Panel) -> list[str]:
+    return [panel.schema.time] if panel.schema.id is None else [panel.schema.id, panel.schema.time]
+
+
+def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> npt.NDArray[np.int64]:
+    """Return the row of the table for each series and step."""
+    frame, schema = table.frame, panel.schema
+    for name in (*_keys(panel), *schema.future):
+        if name not in frame.columns:
+            raise table.lacks(name)
+    given = [_match(table, check_times(frame[schema.time], table.error), panel.starts).alias("time")]
+    wanted = [times.alias("time")]
+    if schema.id is not None:
+        given.append(_match(table, frame[schema.id], panel.ids).alias("id"))
+        wanted.append(panel.ids.gather(np.repeat(np.arange(panel.num_series), horizon)).alias("id"))
+    keys = [key.name for key in given]
+    right = pl.DataFrame(given).with_row_index("row")
+    joined = pl.DataFrame(wanted).with_row_index("step").join(right, on=keys, how="left", maintain_order="left")
+    if joined.height > len(times):
+        twice = int(joined["step"].is_duplicated().arg_true()[0])
+        rows = joined.filter(pl.col("step") == joined["step"][twice])["row"].to_list()
+        place = _place(panel, int(joined["step"][twice]), horizon)
+        raise table.error(f"{place}{show_time(joined['time'], twice)} twice (rows {rows[0] + 1}, {rows[1] + 1})")
+    missing = joined["row"].is_null().arg_true()
+    if len(missing):
+        first = int(missing[0])
+        raise table.error(
+            f"{_place(panel, first, horizon)}{schema.future[0]!r} missing for {show_time(times, first)}: no such row; "
+            f"{len(missing)} of {len(times)} rows missing{_strangers(panel, right)}"
+        )
+    return joined["row"].to_numpy().astype(np.int64)
+
+
+def _match(table: Table, column: pl.Series, like: pl.Series) -> pl.Series:
+    """Give a column the type that it has in the panel, where nothing is lost by it."""
+    if column.dtype == like.dtype:
+        return column
+    zoned = [getattr(dtype, "time_zone", None) is not None for dtype in (column.dtype, like.dtype)]
+    try:
+        if column.dtype.is_temporal() != like.dtype.is_temporal() or zoned[0] != zoned[1]:
+            raise pl.exceptions.InvalidOperationError
+        converted = column.cast(like.dtype)
+        if column.dtype.is_temporal() and (converted.cast(column.dtype) != column).any():
+            raise pl.exceptions.InvalidOperationError
+    except pl.exceptions.PolarsError:
+        raise table.error(f"column {column.name!r} is {column.dtype}; in the data it is {like.dtype}") from None
+    return converted
+
+
+def _column(
+    table: Table, panel: Panel, position: int, rows: npt.NDArray[np.int64], times: pl.Series, horizon: int
+) -> Floats:
+    feature = panel.future[position]
+    column = table.frame[feature.name].gather(rows)
+    if feature.cardinality is not None:
+        values, unknown = encode_categories(column, panel.categories[feature.name])
+        if len(unknown) and panel.schema.unknown_category == "error":
+            first = int(unknown[0])
+            raise table.error(
+                f"{_place(panel, first, horizon)}column {feature.name!r}, row {rows[first] + 1}: category "
+                f'{show(column[first])} not in training data. Pass unknown_category="unknown" to allow it'
+            )
+    elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+        with np.errstate(over="ignore"):
+            values = column.cast(pl.Float64).to_numpy().astype(np.float32)
+    else:
+        raise table.error(f"column {feature.name!r} is {column.dtype}; in training it held numbers")
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        first = int(wrong[0])
+        problem = "missing" if np.isnan(values[first]) else "infinite or beyond float32"
+        place = f"{_place(panel, first, horizon)}{feature.name!r} {problem} for {show_time(times, first)}"
+        raise table.error(f"{place} (row {rows[first] + 1}){f'; {len(wrong)} such rows' if len(wrong) > 1 else ''}")
+    return values
+
+
+def _place(panel: Panel, step: int, horizon: int) -> str:
+    return "" if panel.schema.id is None else f"series {show(panel.ids[step // horizon])}: "
+
+
+def _strangers(panel: Panel, given: pl.DataFrame) -> str:
+    """Mention a series that the panel does not have: its name may be what is wrong."""
+    if panel.schema.id is None:
+        return ""
+    unknown = given["id"].filter(~given["id"].is_in(panel.ids.implode()))
+    return f"; series {show(unknown[0])} of the table is not in the data" if len(unknown) else ""

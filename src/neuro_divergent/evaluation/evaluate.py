@@ -1,0 +1,302 @@
+"""A trained forecaster beside the baselines, on windows that it did not learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import read_table
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.evaluation.metrics import Floats, Integers, Mask
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.predictor import WindowForecasts
+    from neuro_divergent.forecasting.task import Task
+
+Part = Literal["test", "validation"]
+REFERENCE = "seasonal naive"
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores of a forecaster and of the baselines on the same values.
+
+    Attributes:
+        model: Name of the architecture, as in the first row of ``table``.
+        part: What was forecast: ``test``, ``validation`` or ``new data``.
+        note: How far these scores can be trusted, in words.
+        season_length: Rows in a season, for the seasonal naive forecast and MASE.
+        windows: Number of forecasts, each of a whole horizon.
+        table: One row for the model and one per baseline: ``name``, ``mae``, ``mse``, ``rmse``, ``mape``, ``smape``,
+            ``wape``, ``mase``, ``bias`` and ``skill``, the share of the seasonal naive MAE that is saved.
+        per_series: Scores of the model for each series, and its skill there.
+        coverage: For each level, the percentage of values inside the interval and its mean width.
+        forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
+            ``actual`` (null where it was not observed), ``forecast``, one column per baseline and the intervals.
+    """
+
+    model: str
+    part: str
+    note: str
+    season_length: int
+    windows: int
+    table: pl.DataFrame
+    per_series: pl.DataFrame
+    coverage: pl.DataFrame
+    forecasts: pl.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values; what is not defined is ``None``."""
+        return {
+            "model": self.model,
+            "part": self.part,
+            "note": self.note,
+            "season_length": self.season_length,
+            "windows": self.windows,
+            "scores": _without_nan(self.table).to_dicts(),
+            "coverage": _without_nan(self.coverage).to_dicts(),
+        }
+
+
+def evaluate(
+    forecaster: Forecaster,
+    data: Any = None,
+    *,
+    part: Part | None = None,
+    last: int | float = 0.2,
+    levels: Sequence[float] = (80, 95),
+    season_length: int | None = None,
+) -> Evaluation:
+    """Score a trained forecaster beside the baselines.
+
+    Args:
+        forecaster: A trained forecaster.
+        data: New data to forecast the end of, as for ``fit``; unset, the data of training.
+        part: Part of the data of training to score; unset, the test part if there is one, else validation.
+        last: With ``data``: share of each series (below 1) or number of rows at its end to forecast.
+        levels: Intervals to check, in percent.
+        season_length: Rows in a season; unset, it follows from the frequency.
+
+    Raises:
+        InputError: If there is nothing to score, or a level cannot be given.
+    """
+    task = forecaster.fitted.task
+    if data is None:
+        windows, name = _held_out(forecaster, part)
+        note = _note(forecaster, name)
+    else:
+        context = forecaster.fitted.context
+        panel = build_panel(read_table(data), context.schema, fitted=context)
+        if task.joint:
+            panel.require_aligned()
+        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+        windows = _end_of(panel, last, task)
+        name, note = "new data", _note_on_new_data(context, windows)
+    if not len(windows):
+        raise InputError(
+            f"there is no {name} window to score: a window needs {task.history + task.horizon} rows. Hold out more, or "
+            "train with a shorter input_size."
+        )
+    season = windows.panel.frequency.season_length if season_length is None else season_length
+    if season < 1:
+        raise InputError(f"season_length: {season!r} must be at least 1.")
+    result = forecaster.forecast_windows(windows, levels)
+    return score(result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season)
+
+
+def score(
+    result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int
+) -> Evaluation:
+    """Hold forecasts of windows of a panel against what happened and against the baselines."""
+    horizon = result.point.shape[1]
+    baselines = Baselines(panel, result.series, result.rows, horizon, season_length).all()
+    # Every forecast is judged on the same values: those that were observed and that a baseline could forecast.
+    observed = result.observed & np.isfinite(baselines["last value"])
+    scale = _scale(panel, result.series, result.rows, season_length)
+    reference = metrics.mae(result.actual, baselines[REFERENCE], observed)
+    rows = [
+        _scores(name, forecast, result.actual, observed, scale[result.series], reference)
+        for name, forecast in {model: result.point, **baselines}.items()
+    ]
+    return Evaluation(
+        model=model,
+        part=part,
+        note=note,
+        season_length=season_length,
+        windows=len(result.rows),
+        table=pl.DataFrame(rows),
+        per_series=_per_series(result, baselines[REFERENCE], observed, scale, panel),
+        coverage=_coverage(result, observed),
+        forecasts=_long(result, baselines, panel),
+    )
+
+
+def _held_out(forecaster: Forecaster, part: Part | None) -> tuple[Windows, str]:
+    split = forecaster.split
+    if split is None:
+        raise InputError("a loaded forecaster does not hold the data of training: pass data to score it on.")
+    name = part or ("test" if len(split.test) else "validation")
+    if name not in ("test", "validation"):
+        raise InputError(f"part: {name!r} must be 'test' or 'validation'.")
+    windows: Windows = getattr(split, name)
+    if not len(windows):
+        raise InputError(f"nothing was held out for {name}: train with {name}=0.2, or pass data to score.")
+    return windows, name
+
+
+def _end_of(panel: Panel, last: int | float, task: Task) -> Windows:
+    """Return windows, one horizon apart, over the end of each series."""
+    if last <= 0 or (last >= 1 and last != int(last)):
+        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
+    rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
+    ends = panel.offsets[1:]
+    begins = ends - np.maximum(rows.astype(np.int64), task.horizon)
+    return Windows(panel, task.history, task.horizon, begins, ends, task.horizon, bool(task.joint))
+
+
+def _note(forecaster: Forecaster, part: str) -> str:
+    """Say what the held-out part was used for."""
+    if part == "test":
+        return "Test part: nothing in training saw these values."
+    uses = []
+    if forecaster.training.early_stopping is not None:
+        uses.append("chose when to stop")
+    if not forecaster.fitted.task.loss.quantile_levels:
+        uses.append("set the width of the intervals, whose coverage is therefore right by construction")
+    if not uses:
+        return "Validation part: training did not learn from these values."
+    return (
+        f"Validation part: it {' and '.join(uses)}. These scores flatter the model; "
+        "hold out a test part (test=0.1, on the command line --test 0.1) for an honest one."
+    )
+
+
+def _note_on_new_data(context: Panel, windows: Windows) -> str:
+    """Say whether the values to forecast lie after the data of training."""
+    first = _first_rows(windows.panel, *windows.locate(np.arange(len(windows))), windows.input_size)
+    panel = windows.panel
+    ends = context.frequency.time_at(context.starts, context.lengths - 1)
+    known = pl.DataFrame({"id": context.ids, "end": ends})
+    begins = panel.frequency.time_at(panel.starts, np.maximum(first - panel.offsets[:-1], 0))
+    given = pl.DataFrame({"id": panel.ids, "begin": begins, "scored": first < len(panel)})
+    both = given.filter("scored").join(known, on="id", how="inner")
+    inside = both.filter(pl.col("begin") <= pl.col("end")).height
+    if inside:
+        return (
+            f"New data, but {inside} of {panel.num_series} series are scored on times that lie within the data of "
+            "training: the model may have learnt from them, and then these scores flatter it."
+        )
+    return "New data: these values come after the data of training, or belong to series that were not in it."
+
+
+def _first_rows(panel: Panel, series: Integers, rows: Integers, offset: int) -> Integers:
+    """Return the first target row of each series; the number of rows of the panel where there is none."""
+    first = np.full(panel.num_series, len(panel), dtype=np.int64)
+    np.minimum.at(first, series, rows + offset)
+    return first
+
+
+def _scale(panel: Panel, series: Integers, rows: Integers, season_length: int) -> npt.NDArray[np.float64]:
+    """Return the seasonal error of each series before its first target, for MASE."""
+    ends = np.minimum(_first_rows(panel, series, rows, 0), panel.offsets[1:])
+    return metrics.seasonal_error(panel.y, panel.offsets, ends, season_length, panel.mask)
+
+
+def _scores(
+    name: str, forecast: Floats, actual: Floats, observed: Mask, scale: Floats, reference: float
+) -> dict[str, Any]:
+    error = metrics.mae(actual, forecast, observed)
+    return {
+        "name": name,
+        "mae": error,
+        "mse": metrics.mse(actual, forecast, observed),
+        "rmse": metrics.rmse(actual, forecast, observed),
+        "mape": metrics.mape(actual, forecast, observed),
+        "smape": metrics.smape(actual, forecast, observed),
+        "wape": metrics.wape(actual, forecast, observed),
+        "mase": metrics.mase(actual, forecast, scale, observed),
+        "bias": metrics.bias(actual, forecast, observed),
+        "skill": metrics.skill(error, reference),
+    }
+
+
+def _per_series(
+    result: WindowForecasts, reference: Floats, observed: Mask, scale: Floats, panel: Panel
+) -> pl.DataFrame:
+    count = panel.num_series
+    seen = np.bincount(result.series, observed.sum(1), minlength=count)
+
+    def mean(values: Floats) -> npt.NDArray[np.float64]:
+        total = np.bincount(result.series, np.where(observed, values, 0).sum(1), minlength=count)
+        return np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
+
+    error = result.point.astype(np.float64) - result.actual
+    absolute, naive = mean(np.abs(error)), mean(np.abs(reference - result.actual))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        frame = pl.DataFrame(
+            {
+                _id_column(panel): panel.ids,
+                "values": seen.astype(np.int64),
+                "mae": absolute,
+                "rmse": np.sqrt(mean(np.square(error))),
+                "mase": np.where(scale > 0, absolute / scale, np.nan),
+                "bias": mean(error),
+                "skill": np.where(naive > 0, 1 - absolute / naive, np.nan),
+            }
+        )
+    return frame.filter(pl.col("values") > 0)
+
+
+def _coverage(result: WindowForecasts, observed: Mask) -> pl.DataFrame:
+    rows = [
+        {
+            "level": float(level),
+            "coverage": metrics.coverage(result.actual, low, result.upper[level], observed),
+            "width": metrics.width(low, result.upper[level], observed),
+        }
+        for level, low in result.lower.items()
+    ]
+    return pl.DataFrame(rows, schema={"level": pl.Float64, "coverage": pl.Float64, "width": pl.Float64})
+
+
+def _long(result: WindowForecasts, baselines: dict[str, Floats], panel: Panel) -> pl.DataFrame:
+    """Lay every forecast value out as a row."""
+    count, horizon = result.point.shape
+    windows = np.repeat(np.arange(count), horizon)
+    steps = np.tile(np.arange(horizon), count)
+    series = result.series[windows]
+    starts = panel.starts.gather(series.astype(np.uint32))
+    ahead = result.rows[windows] - panel.offsets[series]
+    actual = pl.Series("actual", result.actual.reshape(-1).astype(np.float64))
+    columns: dict[str, Any] = {
+        _id_column(panel): panel.ids.gather(series.astype(np.uint32)),
+        panel.schema.time: panel.frequency.time_at(starts, ahead + steps),
+        "cutoff": panel.frequency.time_at(starts, ahead - 1),
+        "step": steps + 1,
+        "actual": actual.set(~pl.Series(result.observed.reshape(-1)), None),
+        "forecast": result.point.reshape(-1),
+        **{name: forecast.reshape(-1) for name, forecast in baselines.items()},
+    }
+    for level, low in result.lower.items():
+        columns[f"lo-{level:g}"] = low.reshape(-1)
+        columns[f"hi-{level:g}"] = result.upper[level].reshape(-1)
+    return pl.DataFrame(columns)
+
+
+def _id_column(panel: Panel) -> str:
+    return panel.schema.id or "unique_id"
+
+
+def _without_nan(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.selectors.float().fill_nan(None))

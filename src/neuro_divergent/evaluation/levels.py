@@ -1,0 +1,35 @@
+"""Which intervals a forecaster can give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.predictor import ends_of
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.windows import Windows
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+
+def answerable_levels(
+    forecaster: Forecaster, windows: Windows, levels: Sequence[float]
+) -> tuple[tuple[float, ...], dict[float, str]]:
+    """Try each level on one window.
+
+    Returns:
+        The levels that can be given, and for each of the others the reason why not.
+    """
+    fitted = forecaster.fitted
+    gather = fitted.gather(windows.panel)
+    batch = gather.windows(*windows.locate(np.arange(1)))
+    reasons: dict[float, str] = {}
+    for level in levels:
+        try:
+            fitted.predictor.values(gather, batch, ends_of(level))
+        except InputError as error:
+            reasons[level] = str(error)
+    return tuple(level for level in levels if level not in reasons), reasons

@@ -1,0 +1,240 @@
+"""The front door: fit, predict, save, load."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+from torch import Tensor
+
+from neuro_divergent.core.environment import describe_environment
+from neuro_divergent.core.errors import InputError, NotFittedError
+from neuro_divergent.core.seeding import seeded
+from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.gather import Gather, fit_series_scaler
+from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.source import Backend, read_table
+from neuro_divergent.data.splits import Split, split_by_time
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
+from neuro_divergent.forecasting.calibration import measure_errors
+from neuro_divergent.forecasting.fitted import Fitted, build_network
+from neuro_divergent.forecasting.horizon import Outlook
+from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
+from neuro_divergent.forecasting.task import Task
+from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.engine import Trainer
+
+_VALIDATION_ROWS = 1024
+
+
+class Forecaster:
+    """Trains an architecture on a table of series and forecasts with it.
+
+    Args:
+        architecture: Shape of the network, or its name.
+        training: How to train.
+        task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
+            ``validation``, ``test``, ``step``, ``joint``.
+    """
+
+    def __init__(
+        self, architecture: Architecture | str, *, training: TrainingConfig | None = None, **task: Any
+    ) -> None:
+        self.architecture = Architecture.from_dict(architecture) if isinstance(architecture, str) else architecture
+        self.training = training or TrainingConfig()
+        self.task = Task(**task)
+        self.panel: Panel | None = None
+        self.split: Split | None = None
+        self._fitted: Fitted | None = None
+        self._outlook: Outlook | None = None
+
+    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+        """Train on a table.
+
+        Args:
+            data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
+            callbacks: What else to do at the events of training.
+            schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
+                ``future``, ``static``, ``calendar``, ``frequency``) and policies (``missing``, ``gaps``, ``short``,
+                ``unknown_category``).
+
+        Raises:
+            DataError: If the table cannot be used as it is.
+            DivergedError: If training produced a number that is not finite.
+        """
+        backend: Backend = "polars"
+        if isinstance(data, Panel):
+            panel = data
+        else:
+            columns = Schema(**schema)
+            table = read_table(data, columns)
+            panel, backend = build_panel(table, columns), table.backend
+        joint = self.architecture.traits.mixes_channels if self.task.joint is None else self.task.joint
+        task = self.task.replace(input_size=self.task.history_for(panel), joint=joint)
+        if joint:
+            panel.require_aligned()
+        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+        split = split_by_time(
+            panel,
+            input_size=task.history,
+            horizon=task.horizon,
+            validation=task.validation,
+            test=task.test,
+            step=task.step,
+            joint=joint,
+        )
+        self.panel, self.split = panel, split
+        self._outlook = None
+        self._fitted = self._train(task, panel, split, callbacks, backend)
+        return self
+
+    def predict(
+        self,
+        df: Any = None,
+        *,
+        future: Any = None,
+        levels: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        horizon: int | None = None,
+    ) -> Any:
+        """Forecast what comes after the end of each series.
+
+        Args:
+            df: Series to forecast, with the columns that training had; unset, those of training.
+            future: Table of the covariates known ahead, for the horizon of every series.
+            levels: Central intervals to give, in percent: ``[80, 95]``.
+            quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
+            horizon: Steps to forecast; more than trained for are reached by feeding forecasts back as history.
+
+        Returns:
+            A table of the kind that came in: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level and
+            ``q-0.1`` for each quantile.
+        """
+        if df is None and future is None and horizon is None:
+            if self._outlook is None:
+                self._outlook = Outlook.of(self.fitted)
+            return self._outlook.table(tuple(levels), tuple(quantiles))
+        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        outlook = Outlook.of(self.fitted, df, future=future, horizon=horizon)
+        return outlook.table(tuple(levels), tuple(quantiles))
+
+    def forecast_windows(self, windows: Windows, levels: Sequence[float] = ()) -> WindowForecasts:
+        """Forecast many windows of a panel beside what happened, without training anything again."""
+        return self.fitted.predictor.windows(self.fitted.gather(windows.panel), windows, tuple(levels))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a directory: weights, settings and the end of each series, complete or not at all."""
+        save_fitted(self.fitted, Path(path), self.architecture, self.training)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that ``save`` wrote. Nothing in the directory is ever executed."""
+        architecture, training, fitted = load_fitted(Path(path))
+        forecaster = cls(
+            architecture, training=training, **{name: getattr(fitted.task, name) for name in Task.model_fields}
+        )
+        forecaster._fitted = fitted
+        return forecaster
+
+    @property
+    def fitted(self) -> Fitted:
+        """What training left behind."""
+        if self._fitted is None:
+            raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
+        return self._fitted
+
+    @property
+    def history(self) -> pl.DataFrame:
+        """Losses, rates and speeds of training, row by row."""
+        return self.fitted.history
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Versions, machine, device and threads of training."""
+        return self.fitted.environment
+
+    @property
+    def schema(self) -> Schema:
+        """Roles of the columns."""
+        return self.fitted.context.schema
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers that training adjusts."""
+        return sum(parameter.numel() for parameter in self.fitted.predictor.network.parameters())
+
+    def _train(self, task: Task, panel: Panel, split: Split, callbacks: Sequence[Callback], backend: Backend) -> Fitted:
+        """Build the network, train it and measure its errors on the validation part."""
+        numbers = None
+        if task.series_scaler is not None:
+            numbers = fit_series_scaler(task.series_scaler, panel, split.train.ends)
+        spec = TaskSpec(
+            horizon=task.horizon,
+            input_size=task.history,
+            channels=panel.num_series if task.joint else 1,
+            outputs=task.loss.outputs,
+            past=panel.past,
+            future=panel.future,
+            static=panel.static,
+        )
+        with seeded(self.training.seed):
+            network = build_network(self.architecture, task, spec)
+
+        def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
+            assert batch.future_y is not None
+            point = task.loss.forecast(output).point
+            return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
+
+        trainer = Trainer(network, task.loss, self.training, callbacks=callbacks, metrics={"mae": mean_absolute})
+        gather = Gather(
+            panel,
+            task.history,
+            task.horizon,
+            task.scaler,
+            task.series_scaler,
+            numbers,
+            bool(task.joint),
+            trainer.device,
+        )
+        history = trainer.fit(*self._loaders(split, gather))
+        intervals = measure_errors(network, task.loss, gather, split.validation)
+        return Fitted(
+            task=task,
+            spec=spec,
+            context=panel.tail(task.history),
+            predictor=Predictor(network, task.loss, intervals),
+            numbers=numbers,
+            device=trainer.device,
+            backend=backend,
+            history=history.frame(),
+            environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
+        )
+
+    def _loaders(self, split: Split, gather: Gather) -> tuple[WindowLoader, WindowLoader | None]:
+        """Return batches of the training and of the validation part."""
+        config = self.training
+        order = Order(
+            batch_size=config.batch_size_for(len(split.train)),
+            shuffle=config.shuffle,
+            seed=config.seed,
+            drop_last=config.drop_last,
+        )
+        prefetch = config.prefetch
+        if prefetch == "auto":
+            prefetch = 2 if gather.panel.is_memory_mapped else 0
+        train = WindowLoader(split.train, gather, order, by_time=not config.shuffle, prefetch=prefetch)
+        if not len(split.validation):
+            return train, None
+        return train, WindowLoader(
+            split.validation, gather, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+        )

@@ -1,0 +1,143 @@
+"""A whole run as one document: data, model, task and training."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import field_validator, model_validator
+
+from neuro_divergent.core.config import Component, Config
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.forecasting.task import Task
+from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.config import TrainingConfig
+
+
+class DataConfig(Schema):
+    """Where the table is, which column means what, and what to do where it is not clean.
+
+    Attributes:
+        path: CSV or Parquet file, or a glob of either, seen from the directory the command is run in.
+    """
+
+    path: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, the path first."""
+        return {"path": self.path, **super().to_dict()}
+
+    @property
+    def schema_fields(self) -> Schema:
+        """The roles and policies alone."""
+        return Schema(**{name: getattr(self, name) for name in Schema.model_fields})
+
+
+_SECTIONS: dict[str, type[Config]] = {"data": DataConfig, "task": Task, "training": TrainingConfig}
+
+
+class RunConfig(Config):
+    """Everything that a training run is made from.
+
+    The model is held as plain values and only its name is checked, because anything more would load torch: a mistake in
+    the rest should be answered before that. ``architecture`` builds and so checks it.
+
+    Attributes:
+        data: The table.
+        model: Name and settings of the architecture.
+        task: What to forecast.
+        training: How to train.
+    """
+
+    data: DataConfig
+    model: dict[str, Any] = {"name": "nhits"}  # noqa: RUF012
+    task: Task
+    training: TrainingConfig = TrainingConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sections(cls, values: Any) -> Any:
+        """Make each section by itself, so that a message names the section and the setting."""
+        if not isinstance(values, Mapping):
+            return values
+        made = dict(values)
+        for name, section in _SECTIONS.items():
+            if isinstance(made.get(name), Mapping):
+                made[name] = section.from_dict(made[name])
+        return made
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _known_model(cls, value: Any) -> Any:
+        if isinstance(value, Architecture):
+            return value.to_dict()
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+            raise ValueError("needs a name; 'nd models' lists them")
+        return {**value, "name": Architecture.registry.check(value["name"])}
+
+    @property
+    def architecture(self) -> Architecture:
+        """The architecture; building it loads torch and checks its settings."""
+        return Architecture.from_dict(self.model)
+
+    def resolved(self) -> RunConfig:
+        """Return the same run with every setting of the model written out."""
+        return self.replace(model=self.architecture)
+
+
+def override(values: dict[str, Any], key: str, value: Any) -> None:
+    """Set one setting of a run, still in plain values, by its dotted name.
+
+    Settings of a component keep the component, given or default: ``training.optimizer.lr`` changes the learning rate
+    alone. Naming another component, as in ``training.optimizer`` or ``model``, replaces it and its settings.
+
+    Args:
+        values: The sections, changed in place.
+        key: Such as ``model``, ``task.horizon``, ``model.hidden_size`` or ``training.optimizer.lr``.
+        value: A plain value; ``"none"`` for nothing.
+    """
+    path = key.split(".")
+    if not all(path) or (len(path) == 1 and key != "model"):
+        raise InputError(f"{key!r} is not a setting; write section.name=value, such as training.max_steps=500.")
+    table = values
+    for depth, part in enumerate(path[:-1], 1):
+        inner = table.get(part, _named_default(*path[:depth]))
+        if isinstance(inner, str):
+            inner = {"name": inner}
+        if not isinstance(inner, Mapping):
+            raise InputError(f"{key}: {'.'.join(path[:depth])} is {inner!r}, which has no settings.")
+        table[part] = table = dict(inner)
+    present = table.get(path[-1])
+    if not (isinstance(present, Mapping) and present.get("name") == value):
+        table[path[-1]] = value
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Read ``section.name=value``; the value is what it would be in TOML, or else the text itself."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"{text!r} is not a setting; write section.name=value, such as training.max_steps=500.")
+    return key.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Any:
+    """Read a value as TOML does (numbers, true, lists, quoted text), or else as plain text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _named_default(section: str, *path: str) -> dict[str, Any]:
+    """Return what to start from when settings are given to something that was not named: its default, by name."""
+    if section == "model" and not path:
+        return dict(RunConfig.model_fields["model"].default)
+    owner = _SECTIONS.get(section)
+    if owner is None or len(path) != 1 or path[0] not in owner.model_fields:
+        return {}
+    default = owner.model_fields[path[0]].default
+    return {"name": default.name} if isinstance(default, Component) else {}

@@ -1,0 +1,100 @@
+"""``nd demo``: everything at once, on data that comes with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuro_divergent.interfaces.cli.options import AsJson, Quiet
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.interfaces.outcome import Outcome
+
+EXAMPLES = """Examples:
+
+  nd demo
+
+  nd demo --model dlinear --output /tmp/demo
+"""
+_HORIZON = 12
+_SHOWN = "AirPassengers"
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")] = Path("demo"),
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Architecture (a small nhits).")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train on bundled data, show the forecast and write a page: less than a minute."""
+    from neuro_divergent.interfaces.cli import session
+    from neuro_divergent.interfaces.cli.run_directory import RunDirectory, write_table
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+    screen = Screen(quiet=quiet, as_json=as_json)
+    levels = (80.0, 95.0)
+    directory = RunDirectory(output)
+    config = session.check(_settings(model, output / "data.csv"), levels)
+    with directory.opened(replace=True):
+        write_table(output / "data.csv", demo_data())
+        panel = session.read_panel(config)
+        outcome, files = session.execute(config, panel, directory, screen, levels=levels)
+    show_forecast(outcome, screen)
+    if outcome.evaluation is not None:
+        screen.scores(outcome.evaluation)
+    session.show_files(outcome, directory, files, screen)
+
+
+def demo_data() -> pl.DataFrame:
+    """Return the airline passengers and five made-up monthly series beside them."""
+    import polars as pl
+
+    from neuro_divergent.data.bundled import air_passengers
+    from neuro_divergent.data.synthetic import Synthetic
+
+    made = Synthetic(
+        num_series=5, length=144, frequency="1mo", start="1949-01-01", level=200, trend=1.5, seasonalities=(12,),
+        amplitude=40, noise=8,
+    )  # fmt: skip
+    return pl.concat([air_passengers(), made.frame().with_columns(pl.col("ds").cast(pl.Date))])
+
+
+def show_forecast(outcome: Outcome, screen: Screen) -> None:
+    """Show one series as a table and as a chart."""
+    import polars as pl
+    from rich.table import Table
+
+    from neuro_divergent.interfaces.plots.chart import chart_series, show_time
+    from neuro_divergent.interfaces.plots.terminal import draw, pen_for
+
+    if outcome.forecasts is None:
+        return
+    panel = outcome.panel
+    forecast = outcome.forecasts.filter(pl.col("unique_id") == _SHOWN)
+    bounds = [column for column in forecast.columns if column.startswith(("lo-", "hi-"))]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in (_SHOWN, "forecast", *bounds):
+        table.add_column(title, justify="left" if title == _SHOWN else "right")
+    for row in forecast.to_dicts():
+        numbers = [f"{row[column]:.1f}" for column in ("forecast", *bounds)]
+        table.add_row(show_time(row["ds"]), *numbers)
+    series = panel.ids.to_list().index(_SHOWN)
+    chart = chart_series(panel, series, history=5 * _HORIZON, forecasts=outcome.forecasts)
+    console = screen.output
+    width = min(console.width, 100)
+    screen.say("", table, "", draw(chart, width=width, height=14, pen=pen_for(console.encoding)))
+
+
+def _settings(model: str | None, data: Path) -> dict[str, Any]:
+    return {
+        "data": {"path": str(data)},
+        "model": model or {"name": "nhits", "hidden_size": 128},
+        "task": {"horizon": _HORIZON, "input_size": 3 * _HORIZON, "validation": 24, "test": 12},
+        # One thread: on a busy machine a second one makes so small a network many times slower.
+        "training": {"max_steps": 500, "threads": 1},
+    }

@@ -1,0 +1,51 @@
+"""``nd evaluate``: scores of a trained model on a file, beside the baselines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from neuro_divergent.interfaces.cli.options import AsJson, Levels, ModelPath, parse_levels
+
+EXAMPLES = """Examples:
+
+  nd evaluate runs/sales-nhits-20260101-120000 sales-of-next-year.csv
+
+  nd evaluate model/ new.parquet --last 48 --levels 80 --json
+"""
+
+
+def evaluate(
+    model: ModelPath,
+    data: Annotated[str, typer.Argument(metavar="DATA", help="File to score the model on, with the columns of training.")],
+    last: Annotated[
+        str, typer.Option("--last", help="Share or number of rows at the end of each series to forecast.")
+    ] = "0.2",
+    levels: Levels = "80,95",
+    season_length: Annotated[
+        int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a trained model beside the baselines."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.forecasting.run import parse_value
+    from neuro_divergent.interfaces.cli.predict import check_source
+    from neuro_divergent.interfaces.cli.run_directory import model_directory
+
+    path = model_directory(model)
+    percent = parse_levels(levels)
+    share = parse_value(last)
+    if isinstance(share, bool) or not isinstance(share, (int, float)):
+        raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
+    check_source(data)
+
+    from neuro_divergent.evaluation.evaluate import evaluate as score
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+    evaluation = score(Forecaster.load(path), data, last=share, levels=percent, season_length=season_length)
+    screen = Screen(as_json=as_json)
+    screen.scores(evaluation)
+    screen.result({"path": str(path), "data": data, **evaluation.to_dict()})

@@ -1,0 +1,42 @@
+"""``nd init``: a commented run to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """Examples:
+
+  nd init
+
+  nd init sales.toml --data sales.csv --horizon 28 --model dlinear
+"""
+
+
+def init(
+    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="File to write.", show_default=True)] = Path("run.toml"),
+    data: Annotated[str, typer.Option("--data", help="Table to train on.")] = "data.csv",
+    horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)] = 24,
+    model: Annotated[str, typer.Option("--model", "-m", help="Architecture.")] = "nhits",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+) -> None:
+    """Write a run as TOML, with every setting, its default and what it means."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.models.base import Architecture
+
+    name = Architecture.registry.check(model)
+    if path.is_dir():
+        path = path / "run.toml"
+    if path.suffix != ".toml":
+        raise InputError(f"{path}: a run is a .toml file, such as run.toml.")
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists already; choose another name, or pass --force to write over it.")
+
+    from neuro_divergent.core.atomic import write_file
+    from neuro_divergent.interfaces.cli.document import write_document
+
+    text = write_document(str(path), path=data, horizon=horizon, architecture=Architecture.from_dict(name))
+    write_file(path, text.encode("utf-8"))
+    typer.echo(f"{path} written. Look through it, then: nd train {path}")

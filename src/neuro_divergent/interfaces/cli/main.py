@@ -1,0 +1,101 @@
+"""The ``nd`` command: wires the commands together and turns errors into one line and an exit code.
+
+Nothing heavy is imported here or at the top of a command: ``nd --help`` must answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from neuro_divergent import __version__
+from neuro_divergent.core.errors import NeuroDivergentError, StorageError
+from neuro_divergent.interfaces.cli import demo, evaluate, init, models, predict, train
+
+_INTERRUPTED, _TERMINATED = 130, 143
+
+app = typer.Typer(
+    name="nd",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Examples:\n\n  nd demo\n\n  nd train sales.csv --horizon 24\n\n  nd predict runs/sales-nhits-20260101-120000",
+)
+for _module in (demo, train, predict, evaluate, models, init):
+    _name = _module.__name__.rpartition(".")[2]
+    app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
+
+
+class _TerminatedError(BaseException):
+    """The process was asked to end."""
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+) -> None:
+    """Train neural forecasting models: a table in; trained models, forecasts with intervals and evidence out."""
+    if version:
+        typer.echo(f"neuro-divergent {__version__}")
+        raise typer.Exit
+    if debug:
+        os.environ["ND_TRACEBACK"] = "1"
+
+
+def run() -> NoReturn:
+    """Run the command line and exit: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 130 and 143 signals."""
+    warnings.showwarning = _show_warning
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = app(prog_name="nd", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        code = _INTERRUPTED
+    except _TerminatedError:
+        return _fail("terminated; nothing was saved", _TERMINATED)
+    except NeuroDivergentError as error:
+        return _fail(str(error), error.exit_code)
+    except OSError as error:
+        return _fail(str(error), StorageError.exit_code)
+    except Exception as error:  # noqa: BLE001 - a command line owes its user a line, whatever went wrong
+        hint = "This is a bug: please report it. ND_TRACEBACK=1 shows where it is"
+        return _fail(f"{type(error).__name__}: {error}. {hint}", 1)
+    if code == _INTERRUPTED:
+        return _fail("interrupted; nothing was saved", _INTERRUPTED)
+    return int(code)
+
+
+def _fail(message: str, code: int) -> int:
+    """Say what is wrong in one line, after the traceback if that was asked for."""
+    if os.environ.get("ND_TRACEBACK"):
+        traceback.print_exc()
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return code
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    raise _TerminatedError
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,50 @@
+"""Options that several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuro_divergent.core.errors import InputError
+
+OUTPUT = "Output"
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Write one JSON document to standard output.", rich_help_panel=OUTPUT)
+]
+Levels = Annotated[
+    str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.", rich_help_panel=OUTPUT)
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
+
+
+def split_list(values: list[str] | None) -> list[str]:
+    """Read an option that may be repeated and may hold several names: ``--past a,b --past c``."""
+    return [item.strip() for value in values or [] for item in value.split(",") if item.strip()]
+
+
+def parse_numbers(text: str | None, name: str) -> list[float]:
+    """Read numbers between commas.
+
+    Raises:
+        InputError: If one of them is not a number.
+    """
+    numbers = []
+    for item in split_list([text] if text else []):
+        try:
+            numbers.append(float(item))
+        except ValueError:
+            raise InputError(f"{name}: {item!r} is not a number; write numbers between commas.") from None
+    return numbers
+
+
+def parse_levels(text: str | None) -> tuple[float, ...]:
+    """Read interval levels in percent."""
+    levels = parse_numbers(text, "--levels")
+    wrong = [level for level in levels if not 0 < level < 100]
+    if wrong:
+        raise InputError(f"--levels: {wrong[0]:g} is not a percentage between 0 and 100, such as 80,95.")
+    return tuple(levels)

@@ -1,0 +1,118 @@
+"""Training as it happens: a live line on a terminal, a handful of plain lines in a pipe."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from neuro_divergent.interfaces.plots.ticks import show_number
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
+
+    from neuro_divergent.training.engine import Trainer
+
+_LINES = 10
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+
+class LiveProgress(Callback):
+    """Shows epoch, losses, learning rate, speed and time left in one line that is redrawn."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._last = 0.0
+        self._numbers = ""
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Start the display."""
+        self._task = self._progress.add_task("training", total=trainer.plan.total_steps, epoch=1, numbers="")
+        self._progress.start()
+
+    def step_end(self, trainer: Trainer) -> None:
+        """Move the bar on, but not more often than eyes can see."""
+        now = time.perf_counter()
+        if now - self._last >= _SECONDS_BETWEEN_UPDATES:
+            self._last = now
+            self._update(trainer)
+
+    def logged(self, trainer: Trainer) -> None:
+        """Take up the latest numbers."""
+        self._numbers = _numbers(trainer)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Remove the display and say how training ended."""
+        self._update(trainer)
+        self._progress.stop()
+        self._progress.console.print(_ending(trainer), markup=False)
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Give the terminal back."""
+        del trainer, error
+        self._progress.stop()
+
+    def _update(self, trainer: Trainer) -> None:
+        if self._task is not None:
+            state = trainer.state
+            self._progress.update(self._task, completed=state.step, epoch=state.epoch + 1, numbers=self._numbers)
+
+
+class PlainProgress(Callback):
+    """Prints a line for each tenth of training."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next = 0.0
+
+    def logged(self, trainer: Trainer) -> None:
+        """Print when another tenth is done."""
+        done = trainer.state.step / max(trainer.plan.total_steps, 1)
+        if done < self._next:
+            return
+        self._next = (int(done * _LINES) + 1) / _LINES
+        total = trainer.plan.total_steps
+        place = f"step {trainer.state.step:,}/{total:,}  epoch {trainer.state.epoch + 1}"
+        self._console.print(f"{place}  {_numbers(trainer)}{_time_left(trainer, done)}", markup=False, soft_wrap=True)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Say how training ended."""
+        self._console.print(_ending(trainer), markup=False, soft_wrap=True)
+
+
+def progress_for(console: Console) -> list[Callback]:
+    """Return what shows training on a console: live on a terminal, lines elsewhere, nothing when it is quiet."""
+    if console.quiet:
+        return []
+    return [LiveProgress(console) if console.is_terminal else PlainProgress(console)]
+
+
+def _numbers(trainer: Trainer) -> str:
+    row = trainer.history.rows[-1]
+    parts = [f"loss {show_number(row['train_loss'])}"]
+    if "validation_loss" in trainer.state.metrics:
+        parts.append(f"validation {show_number(trainer.state.metrics['validation_loss'])}")
+    parts.append(f"lr {row['learning_rate']:.1e}")
+    parts.append(f"{show_number(row['samples_per_second'])} samples/s")
+    return "  ".join(parts)
+
+
+def _time_left(trainer: Trainer, done: float) -> str:
+    return f"  {trainer.history.seconds / done * (1 - done):.0f} s left" if 0 < done < 1 else ""
+
+
+def _ending(trainer: Trainer) -> str:
+    seconds = f"Trained {trainer.state.step:,} steps in {trainer.history.seconds:.1f} s"
+    return f"{seconds}; stopped early: {trainer.state.stop_reason}" if trainer.state.stop_reason else seconds

@@ -1,0 +1,86 @@
+"""What a command shows: text for people on a terminal or in a pipe, or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from neuro_divergent.evaluation.evaluate import Evaluation
+
+_SCORES = {"mae": "MAE", "rmse": "RMSE", "smape": "sMAPE %", "mase": "MASE", "bias": "bias", "skill": "skill"}
+
+
+class Screen:
+    """Writes results to standard output and everything else to standard error.
+
+    Args:
+        quiet: Say nothing.
+        as_json: Keep standard output for one JSON document, and say nothing else.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        from rich.console import Console
+
+        self.as_json = as_json
+        self.is_silent = quiet or as_json
+        self.output: Console = Console(quiet=self.is_silent, highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.messages: Console = Console(stderr=True, quiet=self.is_silent, highlight=False)
+
+    def say(self, *lines: RenderableType) -> None:
+        """Show text or tables to people."""
+        for line in lines:
+            # Names of files and columns may hold brackets, which are not markup.
+            self.output.print(line, markup=False)
+
+    def facts(self, rows: list[tuple[str, str]]) -> None:
+        """Show pairs of a word and its meaning below each other."""
+        from rich.text import Text
+
+        width = max(len(word) for word, _ in rows) + 2
+        for word, meaning in rows:
+            self.say(Text.assemble((f"{word:{width}}", "dim"), meaning))
+
+    def scores(self, evaluation: Evaluation) -> None:
+        """Show the model beside the baselines, with what the scores are worth."""
+        from rich.table import Table
+
+        from neuro_divergent.interfaces.plots.ticks import show_number
+        from neuro_divergent.interfaces.words import judge, show_share
+
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column(evaluation.part)
+        for title in _SCORES.values():
+            table.add_column(title, justify="right")
+        for row in evaluation.table.to_dicts():
+            cells = [show_share(row[key]) if key == "skill" else show_number(row[key]) for key in _SCORES]
+            table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
+        verdict = judge(evaluation)
+        self.say("", table, "", _text(verdict.text, "green" if verdict.is_better else "red"), _text(evaluation.note))
+        for row in evaluation.coverage.to_dicts():
+            self.say(f"The {row['level']:g} % interval holds {row['coverage']:.1f} % of the values.")
+
+    def result(self, document: dict[str, Any]) -> None:
+        """Write the JSON document, if that is what was asked for."""
+        if self.as_json:
+            json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, default=str)
+            sys.stdout.write("\n")
+
+
+def _text(value: str, style: str = "") -> RenderableType:
+    from rich.text import Text
+
+    return Text(value, style=style)
+
+
+def _plain(value: Any) -> Any:
+    """Replace numbers that JSON does not know by null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,142 @@
+"""``nd train``: from a file to a trained model, forecasts, scores and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, parse_levels, parse_numbers, split_list
+
+_DATA, _TASK, _TRAINING, _OUTPUT = "Data", "Task", "Training", "Output"
+
+EXAMPLES = """Examples:
+
+  nd train sales.csv --horizon 24
+
+  nd train sales.parquet --target units --time date --id store --horizon 28 --test 0.1
+
+  nd train load.csv --horizon 24 --future temperature --calendar hour,day_of_week --model nhits
+
+  nd train run.toml --set model.hidden_size=256 --set training.clip=none
+"""
+
+
+def option(*names: str, panel: str, text: str, metavar: str | None = None) -> Any:
+    """Declare an option of one of the panels of the help page."""
+    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, show_default=False)
+
+
+def train(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a quoted glob, or a run as TOML ('nd init').")
+    ],
+    target: Annotated[str | None, option("--target", panel=_DATA, text="Column to forecast (y).")] = None,
+    time: Annotated[str | None, option("--time", panel=_DATA, text="Column of times (ds).")] = None,
+    id_: Annotated[str | None, option("--id", panel=_DATA, text="Column that names the series (unique_id).")] = None,
+    past: Annotated[
+        list[str] | None, option("--past", panel=_DATA, metavar="COLUMNS", text="Covariates known only in the past.")
+    ] = None,
+    future: Annotated[
+        list[str] | None, option("--future", panel=_DATA, metavar="COLUMNS", text="Covariates known ahead.")
+    ] = None,
+    static: Annotated[
+        list[str] | None, option("--static", panel=_DATA, metavar="COLUMNS", text="Covariates constant in a series.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, option("--categorical", panel=_DATA, metavar="COLUMNS", text="Numbers that are categories.")
+    ] = None,
+    calendar: Annotated[
+        list[str] | None, option("--calendar", panel=_DATA, metavar="NAMES", text="Features made from the time: hour,...")
+    ] = None,
+    frequency: Annotated[str | None, option("--frequency", panel=_DATA, text="Step between rows: 1h, 1d, 1mo.")] = None,
+    missing: Annotated[
+        str | None, option("--missing", panel=_DATA, text="Missing values: error, interpolate, forward, zero, mask.")
+    ] = None,
+    gaps: Annotated[str | None, option("--gaps", panel=_DATA, text="Missing rows, in the same words.")] = None,
+    short: Annotated[str | None, option("--short", panel=_DATA, text="Too short series: error, drop, pad.")] = None,
+    horizon: Annotated[int | None, option("--horizon", panel=_TASK, text="Steps to forecast.")] = None,
+    input_size: Annotated[int | None, option("--input-size", panel=_TASK, text="Steps of history (5 horizons).")] = None,
+    model: Annotated[str | None, option("--model", "-m", panel=_TASK, text="Architecture (nhits); see 'nd models'.")] = None,
+    loss: Annotated[str | None, option("--loss", panel=_TASK, text="mae, mse, huber or quantile.")] = None,
+    quantiles: Annotated[
+        str | None, option("--quantiles", panel=_TASK, text="Quantiles to train for; sets the loss.", metavar="0.1,0.5,...")
+    ] = None,
+    scaler: Annotated[str | None, option("--scaler", panel=_TASK, text="Scaler of each window (standard).")] = None,
+    series_scaler: Annotated[
+        str | None, option("--series-scaler", panel=_TASK, text="Scaler of each series: standard, log, ...")
+    ] = None,
+    validation: Annotated[
+        str | None, option("--validation", panel=_TASK, text="Share or rows held out for validation (0.2).")
+    ] = None,
+    test: Annotated[str | None, option("--test", panel=_TASK, text="Share or rows held out for the score (0).")] = None,
+    max_steps: Annotated[int | None, option("--max-steps", panel=_TRAINING, text="Optimizer steps at most.")] = None,
+    max_epochs: Annotated[int | None, option("--max-epochs", panel=_TRAINING, text="Passes at most.")] = None,
+    batch_size: Annotated[int | None, option("--batch-size", panel=_TRAINING, text="Windows per step.")] = None,
+    lr: Annotated[float | None, option("--lr", panel=_TRAINING, text="Learning rate.")] = None,
+    optimizer: Annotated[str | None, option("--optimizer", panel=_TRAINING, text="adamw, adam, sgd, rmsprop.")] = None,
+    schedule: Annotated[
+        str | None, option("--schedule", panel=_TRAINING, text="warmup_cosine, cosine, constant, step, plateau.")
+    ] = None,
+    seed: Annotated[int | None, option("--seed", panel=_TRAINING, text="Same seed, same model.")] = None,
+    threads: Annotated[int | None, option("--threads", panel=_TRAINING, text="Threads of torch (by size).")] = None,
+    device: Annotated[str | None, option("--device", panel=_TRAINING, text="auto, cpu, cuda, cuda:1 or mps.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        option("--set", "-s", panel=_TRAINING, metavar="KEY=VALUE", text="Any setting: model.hidden_size=256."),
+    ] = None,
+    levels: Levels = "80,95",
+    output: Annotated[
+        Path | None, option("--output", "-o", panel=_OUTPUT, text="Run directory (runs/<file>-<model>-<time>).")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model on a table and write forecasts, scores and a report."""
+    from neuro_divergent.forecasting.run import override, parse_setting, parse_value
+    from neuro_divergent.interfaces.cli import session
+
+    values = _read(file)
+    columns = {"past": past, "future": future, "static": static, "categorical": categorical, "calendar": calendar}
+    flags: dict[str, Any] = {
+        "data.target": target,
+        "data.time": time,
+        "data.id": id_,
+        **{f"data.{role}": split_list(names) or None for role, names in columns.items()},
+        "data.frequency": frequency,
+        "data.missing": missing,
+        "data.gaps": gaps,
+        "data.short": short,
+        "model": model,
+        "task.horizon": horizon,
+        "task.input_size": input_size,
+        "task.loss": "quantile" if quantiles and loss is None else loss,
+        "task.loss.quantiles": parse_numbers(quantiles, "--quantiles") or None,
+        "task.scaler": scaler,
+        "task.series_scaler": series_scaler,
+        "task.validation": None if validation is None else parse_value(validation),
+        "task.test": None if test is None else parse_value(test),
+        "training.max_steps": max_steps,
+        "training.max_epochs": max_epochs,
+        "training.batch_size": batch_size,
+        "training.optimizer": optimizer,
+        "training.optimizer.lr": lr,
+        "training.schedule": schedule,
+        "training.seed": seed,
+        "training.threads": threads,
+        "training.device": device,
+    }
+    for key, value in flags.items():
+        if value is not None:
+            override(values, key, value)
+    for setting in settings or []:
+        override(values, *parse_setting(setting))
+    session.run(values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json)
+
+
+def _read(file: str) -> dict[str, Any]:
+    """Return the sections of a run: those of a TOML file, or a table's path alone."""
+    from neuro_divergent.core.config import read_toml
+
+    return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}

@@ -1,0 +1,77 @@
+"""All that came out of a training run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
+from neuro_divergent.evaluation.levels import answerable_levels
+from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.run import RunConfig
+from neuro_divergent.training.callbacks.base import Callback
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A trained forecaster with its scores and forecasts.
+
+    Attributes:
+        config: The run, with every setting written out.
+        panel: The data of training.
+        forecaster: The trained forecaster.
+        evaluation: Scores on what was held out, or ``None`` when nothing was.
+        forecasts: What comes after the end of each series, or ``None`` when that needs covariates not yet given.
+        notes: What the reader should know about what is missing, and why.
+        seconds: Time of training.
+    """
+
+    config: RunConfig
+    panel: Panel
+    forecaster: Forecaster
+    evaluation: Evaluation | None
+    forecasts: pl.DataFrame | None
+    notes: list[str]
+    seconds: float
+
+
+def train(
+    config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks: Sequence[Callback] = ()
+) -> Outcome:
+    """Train on a panel, score what was held out and forecast what comes next.
+
+    Args:
+        config: The run.
+        panel: Its data, already read and checked.
+        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
+        callbacks: What else to do at the events of training.
+    """
+    config = config.resolved()
+    task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
+    forecaster = Forecaster(config.architecture, training=config.training, **task)
+    began = time.perf_counter()
+    forecaster.fit(panel, callbacks=callbacks)
+    seconds = time.perf_counter() - began
+    config = config.replace(task=forecaster.fitted.task)
+    assert forecaster.panel is not None
+    assert forecaster.split is not None
+    given, reasons = answerable_levels(forecaster, forecaster.split.train, levels)
+    notes = [f"No {level:g} % interval: {reason}" for level, reason in reasons.items()]
+    evaluation = None
+    if len(forecaster.split.test) or len(forecaster.split.validation):
+        evaluation = evaluate(forecaster, levels=given)
+    else:
+        notes.append("Nothing was held out, so there are no scores: train with a validation or a test part.")
+    forecasts = None
+    try:
+        forecasts = forecaster.predict(levels=given)
+    except InputError as error:
+        if not panel.schema.future:
+            raise
+        notes.append(f"No forecast yet: {error}")
+    return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)

@@ -1,0 +1,70 @@
+"""DLinear: one linear layer for the trend and one for the rest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import field_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.decomposition import moving_average_matrix
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.models.base import Architecture
+
+
+@register("dlinear")
+class DLinear(Architecture):
+    """Sum of two linear maps from history to horizon, of a moving average and of what it leaves.
+
+    Zeng et al., "Are Transformers Effective for Time Series Forecasting?", AAAI 2023. One set of weights serves all
+    channels, as in the published runs.
+
+    Attributes:
+        kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")
+
+    kernel_size: int = knob(25, choices=(5, 13, 25, 51), ge=1)
+
+    @field_validator("kernel_size")
+    @classmethod
+    def _odd(cls, value: int) -> int:
+        if value % 2 == 0:
+            raise ValueError(f"{value} must be odd, so that the average has a middle; try {value + 1}")
+        return value
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    averaging: Tensor
+
+    def __init__(self, config: DLinear, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.season = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
+        self.trend = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
+        averaging = moving_average_matrix(spec.input_size, config.kernel_size)
+        self.register_buffer("averaging", averaging, persistent=False)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, _ = observed(batch.past_y, batch.past_mask)
+        forecast = self._forecast(fold_channels(values))
+        return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
+
+    def _forecast(self, history: Tensor) -> Tensor:
+        if len(history) < self.season.out_features:
+            trend = history @ self.averaging.T
+            forecast: Tensor = self.season(history - trend) + self.trend(trend)
+            return forecast
+        # The average is linear too: with more rows than outputs it is cheaper to average the weights.
+        weight = torch.addmm(self.season.weight, self.trend.weight - self.season.weight, self.averaging)
+        return functional.linear(history, weight, self.season.bias + self.trend.bias)

@@ -1,0 +1,104 @@
+"""iTransformer: attention between series instead of between steps."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.encoder import EncoderLayer
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.models.base import Architecture
+
+
+@register("itransformer")
+class ITransformer(Architecture):
+    """Transformer whose tokens are the whole histories of the channels.
+
+    Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting", ICLR 2024. The query,
+    key and value projections are one matrix, and the level and spread of a history are those of its observed values;
+    neither changes anything when all is observed.
+
+    Attributes:
+        hidden_size: Width of a token, a multiple of ``num_heads``.
+        num_heads: Heads of the attention.
+        num_layers: Encoder layers.
+        feedforward_size: Hidden units of the perceptron in each layer.
+        activation: Activation of that perceptron.
+        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
+        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="transformer", mixes_channels=True, paper="https://arxiv.org/abs/2310.06625"
+    )
+
+    hidden_size: int = knob(512, choices=(64, 128, 256, 512), ge=1)
+    num_heads: int = knob(8, choices=(4, 8), ge=1)
+    num_layers: int = knob(2, low=1, high=4, ge=1)
+    feedforward_size: int = knob(2048, low=64, high=2048, log=True, ge=1)
+    activation: Activation = "GELU"
+    dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    use_norm: bool = True
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if self.hidden_size % self.num_heads:
+            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
+        return self
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: ITransformer, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.use_norm = config.use_norm
+        self.embedding = nn.Linear(spec.input_size, config.hidden_size)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.Sequential(
+            *(
+                EncoderLayer(
+                    config.hidden_size,
+                    num_heads=config.num_heads,
+                    feedforward_size=config.feedforward_size,
+                    activation=config.activation,
+                    dropout=config.dropout,
+                )
+                for _ in range(config.num_layers)
+            )
+        )
+        self.norm = nn.LayerNorm(config.hidden_size)
+        self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, mask = observed(batch.past_y, batch.past_mask)
+        if not self.use_norm:
+            return self._forecast(values)
+        level, spread = _level_and_spread(values, mask)
+        values = (values - level) / spread
+        forecast = self._forecast(values if mask is None else values * mask)
+        return forecast * spread[..., None] + level[..., None]
+
+    def _forecast(self, values_BLC: Tensor) -> Tensor:
+        tokens = self.dropout(self.embedding(values_BLC.transpose(1, 2)))
+        forecast: Tensor = self.projection(self.norm(self.layers(tokens)))
+        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+
+
+def _level_and_spread(values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the mean and standard deviation over time of what was observed, each ``(batch, 1, channel)``."""
+    if mask is None:
+        variance, level = values_BLC.var(1, correction=0, keepdim=True), values_BLC.mean(1, keepdim=True)
+    else:
+        count = mask.sum(1, keepdim=True).clamp(min=1)
+        level = values_BLC.sum(1, keepdim=True) / count
+        variance = ((values_BLC - level) * mask).square().sum(1, keepdim=True) / count
+    return level, (variance + 1e-5).sqrt()

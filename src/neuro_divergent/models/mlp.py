@@ -1,0 +1,65 @@
+"""MLP: a multilayer perceptron from everything known to the whole horizon."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.mlp import multilayer_perceptron
+from neuro_divergent.models.base import Architecture
+
+
+@register("mlp")
+class MLP(Architecture):
+    """Hidden layers of one width from the flattened history and covariates to all steps of the horizon at once.
+
+    Rosenblatt, "Principles of Neurodynamics", 1961, in the form that NeuralForecast gives it. Dropout and the choice of
+    activation are additions; their defaults change nothing.
+
+    Attributes:
+        hidden_size: Units per hidden layer.
+        num_layers: Hidden layers.
+        activation: Activation after each hidden layer.
+        dropout: Share of hidden units left out in training.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://doi.org/10.21236/AD0256582"
+    )
+
+    hidden_size: int = knob(1024, low=64, high=1024, log=True, ge=1)
+    num_layers: int = knob(2, low=1, high=4, ge=1)
+    activation: Activation = "ReLU"
+    dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: MLP, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.covariates = Covariates(spec)
+        known = spec.input_size * (1 + self.covariates.past_size)
+        known += (spec.input_size + spec.horizon) * self.covariates.future_size + self.covariates.static_size
+        hidden = [config.hidden_size] * config.num_layers
+        self.layers = multilayer_perceptron(
+            [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, _ = observed(batch.past_y, batch.past_mask)
+        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        parts = [fold_channels(values), *(item.flatten(1) for item in encoded if item is not None)]
+        forecast = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
+        return unfold_channels(forecast, self.spec.channels, self.spec.horizon)

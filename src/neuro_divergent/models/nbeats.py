@@ -1,0 +1,106 @@
+"""N-BEATS: blocks that explain the history bit by bit, on free or fixed functions of time."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.basis import harmonic_basis, polynomial_basis
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.doubly_residual import DoublyResidualStack, Expansion, ResidualBlock, blocks_per_stack
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.models.base import Architecture
+
+
+@register("nbeats")
+class NBEATS(Architecture):
+    """Doubly residual stacks of perceptrons on a free, a polynomial or a harmonic basis.
+
+    Oreshkin et al., "N-BEATS: Neural Basis Expansion Analysis for Interpretable Time Series Forecasting", ICLR 2020.
+    The published models are ``stacks=("generic",) * 30, num_layers=4`` and ``stacks=("trend", "seasonality"),
+    num_blocks=3, share_weights=True``; the defaults here are NeuralForecast's.
+
+    Deviations, all shared with NeuralForecast: a block starts with a linear layer without activation, the forecast
+    starts from the last value instead of zero, and the coefficients that the last block would spend on the history are
+    there (so that the weights are interchangeable) but are not used.
+
+    Attributes:
+        stacks: Kind of each stack: ``generic`` (free), ``trend`` (polynomial) or ``seasonality`` (harmonic).
+        num_blocks: Blocks per stack: one number for all, or one for each.
+        share_weights: Whether the blocks of a stack are the same block.
+        hidden_size: Units per hidden layer.
+        num_layers: Hidden layers with an activation, after the linear one.
+        degree: Highest power of time in a trend.
+        harmonics: Frequencies per cycle over the horizon in a seasonality.
+        activation: Activation of the hidden layers.
+        dropout: Share of hidden units left out in training.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/1905.10437")
+
+    stacks: tuple[Literal["generic", "trend", "seasonality"], ...] = knob(
+        ("generic", "trend", "seasonality"),
+        choices=(("generic", "trend", "seasonality"), ("generic",) * 3, ("trend", "seasonality")),
+        min_length=1,
+    )
+    num_blocks: int | tuple[int, ...] = knob(1, choices=(1, 2, 3))
+    share_weights: bool = False
+    hidden_size: int = knob(512, low=32, high=512, log=True, ge=1)
+    num_layers: int = knob(3, low=1, high=4, ge=1)
+    degree: int = knob(2, low=1, high=4, ge=0)
+    harmonics: int = knob(2, low=1, high=4, ge=1)
+    activation: Activation = "ReLU"
+    dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _check_blocks(self) -> Self:
+        blocks_per_stack(self.num_blocks, len(self.stacks))
+        return self
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: NBEATS, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        kinds: list[str] = []
+        repeats: list[int] = []
+        for kind, count in zip(config.stacks, blocks_per_stack(config.num_blocks, len(config.stacks)), strict=True):
+            kinds += [kind] * (1 if config.share_weights else count)
+            repeats += [count] if config.share_weights else [1] * count
+        blocks = [
+            ResidualBlock(
+                spec.input_size,
+                _expansion(kind, config, spec),
+                hidden_size=config.hidden_size,
+                num_layers=config.num_layers,
+                activation=config.activation,
+                dropout=config.dropout,
+            )
+            for kind in kinds
+        ]
+        self.stack = DoublyResidualStack(blocks, repeats)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, mask = observed(batch.past_y, batch.past_mask)
+        forecast = self.stack(fold_channels(values), None if mask is None else fold_channels(mask))
+        return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
+
+
+def _expansion(kind: str, config: NBEATS, spec: TaskSpec) -> Expansion:
+    history, horizon = spec.input_size, spec.horizon
+    if kind == "trend":
+        backcast, forecast = polynomial_basis(history, config.degree), polynomial_basis(horizon, config.degree)
+        return Expansion(backcast, forecast, spec.outputs)
+    if kind == "seasonality":
+        backcast = harmonic_basis(history, horizon, config.harmonics, direction=-1)
+        return Expansion(backcast, harmonic_basis(horizon, horizon, config.harmonics), spec.outputs)
+    return Expansion(history, horizon, spec.outputs)

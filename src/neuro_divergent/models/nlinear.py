@@ -1,0 +1,42 @@
+"""NLinear: one linear layer on the distance to the last value."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.models.base import Architecture
+
+
+@register("nlinear")
+class NLinear(Architecture):
+    """Linear map from history to horizon after subtracting the last value, which is added back.
+
+    Zeng et al., "Are Transformers Effective for Time Series Forecasting?", AAAI 2023. One set of weights serves all
+    channels, as in the published runs. The last value is added to every output of a step.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.linear = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, _ = observed(batch.past_y, batch.past_mask)
+        history = fold_channels(values)
+        last = history[:, -1:]
+        forecast = self.linear(history - last) + last
+        return unfold_channels(forecast, self.spec.channels, self.spec.horizon)

@@ -1,0 +1,541 @@
+"""What a user reads when a table cannot be used: real files in, one exact line out."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from neuro_divergent.core.errors import ConfigError, DataError, InputError, UntrustedFileError
+from neuro_divergent.data.frame import DataWarning, build_panel, check_history, check_lengths
+from neuro_divergent.data.future import read_future
+from neuro_divergent.data.schema import Schema
+
+HEADER = "unique_id,ds,y\n"
+
+
+def days(name: str, count: int, *, first: int = 0, value: str = "{}") -> str:
+    """Rows of a daily series whose values count up."""
+    start = date(2024, 1, 1) + timedelta(days=first)
+    return "".join(f"{name},{start + timedelta(days=n)},{value.format(n)}\n" for n in range(count))
+
+
+def replaced(text: str, row: int, line: str) -> str:
+    lines = text.splitlines(keepends=True)
+    lines[row] = line
+    return "".join(lines)
+
+
+GOOD = HEADER + days("A", 30) + days("B", 30)
+
+# name, content, schema, message (after the name of the file)
+CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
+    ("empty", "", {}, "no data rows"),
+    ("header_only", HEADER, {}, "no data rows"),
+    ("blank_lines_only", HEADER + "\n\n", {}, "no data rows"),
+    ("missing_column", "unique_id,ds,value\nA,2024-01-01,1\n", {}, "column 'y' missing; found unique_id, ds, value."),
+    (
+        "misspelt_column",
+        "unique_id,ds,unts\nA,2024-01-01,1\n",
+        {"target": "units"},
+        "column 'units' missing; found unique_id, ds, unts. Did you mean 'unts'?",
+    ),
+    ("duplicate_header", "unique_id,ds,y,x,y\nA,2024-01-01,1,2,3\n", {}, "column 'y' appears twice (3, 5)"),
+    (
+        "not_utf8",
+        replaced(GOOD, 17, "").encode()[:-1] + b"\nCaf\xe9,2024-02-01,1\n",
+        {},
+        "row 60: byte 0xE9 is not UTF-8; save the file as UTF-8",
+    ),
+    ("header_not_utf8", b"unique_id,ds,y\xff\nA,2024-01-01,1\n", {}, "header: byte 0xFF is not UTF-8; save the file as UTF-8"),
+    ("too_many_fields", replaced(GOOD, 8, "A,2024-01-08,7,8\n"), {}, "row 8: 4 fields, expected 3"),
+    ("too_few_fields", replaced(GOOD, 8, "A,2024-01-08\n"), {}, "row 8: 2 fields, expected 3"),
+    (
+        "too_many_fields_beside_unused_columns",
+        "unique_id,ds,y,note\nA,2024-01-01,1,a\nA,2024-01-02,2,b,c\n",
+        {},
+        "row 2: 5 fields, expected 4",
+    ),
+    ("semicolons", GOOD.replace(",", ";"), {}, "columns are separated by ';'; write commas (.csv) or tabs (.tsv)"),
+    ("text_in_target", replaced(GOOD, 12, "A,2024-01-12,n/a\n"), {}, "row 12, column 'y': 'n/a' is not a number"),
+    (
+        "text_in_covariate",
+        "unique_id,ds,y,price\nA,2024-01-01,1,9.5\nA,2024-01-02,2,free\n",
+        {"past": "price"},
+        "row 2, column 'price': 'free' is not a number; list the column as categorical if it holds categories",
+    ),
+    (
+        "missing_target",
+        HEADER
+        + days("A", 3)
+        + "A,2024-01-04,\nA,2024-01-05,NaN\n"
+        + days("A", 2, first=5)
+        + "B,2024-01-01,\nB,2024-01-02,1\n",
+        {},
+        "column 'y', series 'A': 2 missing values, first at row 4; 2 series affected. "
+        'Pass missing="interpolate" to fill them.',
+    ),
+    ("missing_time", replaced(GOOD, 3, "A,,2\n"), {}, "column 'ds': 1 missing, first row 3; every row needs a time"),
+    (
+        "missing_id",
+        replaced(GOOD, 3, ",2024-01-03,2\n"),
+        {},
+        "column 'unique_id': 1 missing, first row 3; every row needs a series",
+    ),
+    ("infinite", replaced(GOOD, 9, "A,2024-01-09,-inf\n"), {}, "column 'y', series 'A', row 9: infinite"),
+    (
+        "beyond_float32",
+        replaced(GOOD, 9, "A,2024-01-09,1e300\n"),
+        {},
+        "column 'y', series 'A', row 9: 1e+300 exceeds float32, which ends at 3.4e38",
+    ),
+    (
+        "ambiguous_date",
+        HEADER + "A,03/04/21,1\nA,03/05/21,2\n",
+        {},
+        "row 1, column 'ds': '03/04/21' is not a date that can be read without guessing; write ISO 8601, such as "
+        "2024-03-31 or 2024-03-31T15:00, or parse the column before",
+    ),
+    (
+        "impossible_date",
+        HEADER + "A,2023-02-28,1\nA,2023-02-29,2\n",
+        {},
+        "row 2, column 'ds': '2023-02-29' is not a date that can be read without guessing; write ISO 8601, such as "
+        "2024-03-31 or 2024-03-31T15:00, or parse the column before",
+    ),
+    (
+        "date_without_separators",
+        HEADER + "A,20240131,1\nA,20240201,2\n",
+        {},
+        "row 1, column 'ds': 20240131 looks like a date without separators; make the column dates",
+    ),
+    (
+        "two_formats",
+        HEADER + "A,2024-01-01,1\nA,2024-01-02 00:00,2\n",
+        {},
+        "row 2, column 'ds': '2024-01-02 00:00' is written unlike row 1 ('2024-01-01'); write all times in one format",
+    ),
+    (
+        "mixed_zones",
+        HEADER + "A,2024-01-01T00:00Z,1\nA,2024-01-01T01:00Z,2\nA,2024-01-01T02:00,3\n",
+        {},
+        "rows 1, 3: zoned and naive timestamps mixed in column 'ds'",
+    ),
+    (
+        "year_9999",
+        replaced(GOOD, 5, "A,9999-12-31,2\n"),
+        {},
+        "row 5, column 'ds': 9999-12-31 outside supported range, the years 1000 to 2999",
+    ),
+    (
+        "duplicate_time",
+        GOOD + "A,2024-01-10,1\n",
+        {},
+        "series 'A': 2024-01-10 twice (rows 10, 61). Keep one row per series and time",
+    ),
+    (
+        "gap",
+        HEADER + days("A", 4) + days("A", 5, first=6),
+        {},
+        "series 'A': gap after 2024-01-04 (2 steps at 1d); 2 missing rows in all. "
+        'Pass gaps="interpolate" to fill them',
+    ),
+    (
+        "irregular",
+        HEADER + "A,2024-01-01T00:00,1\nA,2024-01-01T01:00,2\nA,2024-01-01T02:00,3\nA,2024-01-01T02:30,4\n",
+        {},
+        "series 'A': row 4, 2024-01-01 02:30:00 is not a whole number of steps (1h) after 2024-01-01 02:00:00; 1 such "
+        "rows. Resample the series, or pass the right frequency",
+    ),
+    (
+        "mixed_frequencies",
+        HEADER
+        + "".join(f"A,2024-01-{n:02d}T00:00,1\n" for n in range(1, 20))
+        + "".join(f"B,2024-01-01T{n:02d}:00,1\n" for n in range(10)),
+        {},
+        "series 'A' is 1d, 'B' is 1h. All series need one frequency",
+    ),
+    (
+        "other_frequency",
+        HEADER + days("A", 10),
+        {"frequency": "1w"},
+        "series 'A' is 1d, not 1w. All series need one frequency",
+    ),
+    (
+        "wrong_kind_of_frequency",
+        GOOD,
+        {"frequency": 1},
+        "column 'ds' holds dates, so frequency '1' cannot be; pass e.g. '1d'",
+    ),
+    ("finer_than_dates", GOOD, {"frequency": "1h"}, "column 'ds' is Date, which is too coarse for the frequency '1h'"),
+    (
+        "no_frequency",
+        HEADER + "A,2024-01-01,1\nB,2024-01-01,2\n",
+        {},
+        "no series has two rows to tell the frequency from. Pass it, such as frequency='1d'",
+    ),
+    (
+        "all_missing",
+        HEADER + days("A", 3) + days("C", 3, value=""),
+        {"missing": "mask"},
+        "series 'C': no observed values. Leave such series out",
+    ),
+    (
+        "forward_without_beginning",
+        HEADER + "A,2024-01-01,\n" + days("A", 3, first=1),
+        {"missing": "forward"},
+        "column 'y', series 'A', row 1: missing at the beginning, where missing=\"forward\" has nothing to repeat. "
+        'Pass missing="interpolate" or missing="mask", or cut the beginning off',
+    ),
+    (
+        "static_that_moves",
+        "unique_id,ds,y,region\nA,2024-01-01,1,north\nA,2024-01-02,2,south\n",
+        {"static": "region"},
+        "column 'region', series 'A', row 2: 'south' differs from a row before; a static covariate has one value",
+    ),
+    (
+        "open_quote",
+        GOOD + '"A,2024-03-01,1\n',
+        {},
+        "row 61: unexpected end of data; is a quotation mark left open?",
+    ),
+    (
+        "enormous_field",
+        GOOD + "A" * 200_000 + ",2024-03-01\n",
+        {},
+        "row 61: field larger than field limit (131072); is a quotation mark left open?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "schema", "message"), CSV, ids=[case[0] for case in CSV])
+def test_csv(name: str, content: str | bytes, schema: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(DataError) as caught:
+        build_panel(path, Schema(**schema))
+    assert str(caught.value) == f"{path}: {message}"
+    assert caught.value.exit_code == 2
+
+
+def _truncated_parquet(directory: Path) -> Path:
+    path = directory / "cut.parquet"
+    pl.DataFrame({"ds": range(1000), "y": range(1000)}).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    return path
+
+
+def _truncated_gzip(directory: Path) -> Path:
+    path = directory / "cut.csv.gz"
+    path.write_bytes(gzip.compress(GOOD.encode())[:-30])
+    return path
+
+
+def _other_columns(directory: Path) -> Path:
+    (directory / "a.csv").write_text(GOOD)
+    (directory / "b.csv").write_text("unique_id,ds,value\nC,2024-01-01,1\n")
+    return directory / "*.csv"
+
+
+def _other_types(directory: Path) -> Path:
+    pl.DataFrame({"ds": [1, 2], "y": [1.0, 2.0]}).write_parquet(directory / "a.parquet")
+    pl.DataFrame({"ds": [date(2024, 1, 1)], "y": [1.0]}).write_parquet(directory / "b.parquet")
+    return directory / "*.parquet"
+
+
+FILES: list[tuple[Callable[[Path], Path], str]] = [
+    (lambda d: d / "nowhere.csv", "{path}: not found"),
+    (lambda d: d / "no*.csv", "{path}: not found: no file matches"),
+    (lambda d: d, "{path}: is a directory; name a file or a pattern, such as '{path}/*.parquet'"),
+    (_truncated_parquet, "{path}: not a complete Parquet file (parquet: File out of specification: "),
+    (_truncated_gzip, "{path}: "),
+    (_other_columns, "{parent}/b.csv: column 'y' missing, which other files of {path} have"),
+    (_other_types, "{parent}/b.parquet: column 'ds' is Date, in {parent}/a.parquet it is Int64"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), FILES)
+def test_files(make: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    with pytest.raises(DataError) as caught:
+        build_panel(str(path))
+    expected = message.format(path=path, parent=path.parent)
+    assert str(caught.value) == expected or (message.endswith(": ") and str(caught.value).startswith(expected))
+
+
+def test_unknown_kind_of_file(tmp_path: Path) -> None:
+    path = tmp_path / "data.xlsx"
+    path.write_bytes(b"PK")
+    with pytest.raises(DataError, match=r"data\.xlsx: unknown kind of file; known are \.csv, \.csv\.gz, \.tsv"):
+        build_panel(path)
+
+
+@pytest.mark.parametrize("name", ["table.pkl", "table.pickle", "model.ckpt", "model.pt"])
+def test_pickle_is_never_loaded(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps({"y": [1]}))
+    with pytest.raises(UntrustedFileError, match="pickle is never loaded; save the table as CSV or Parquet") as caught:
+        build_panel(path)
+    assert caught.value.exit_code == 3
+
+
+def test_a_pickle_with_another_name_is_not_loaded_either(tmp_path: Path) -> None:
+    for name in ("table.csv", "table.parquet"):
+        path = tmp_path / name
+        path.write_bytes(pickle.dumps({"y": [1]}))
+        with pytest.raises(DataError, match=name):
+            build_panel(path)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_permission_denied(tmp_path: Path) -> None:
+    path = tmp_path / "secret.csv"
+    path.write_text(GOOD)
+    path.chmod(0)
+    with pytest.raises(DataError, match="permission denied"):
+        build_panel(path)
+
+
+def test_permission_denied_even_for_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "secret.csv"
+    path.write_text(GOOD)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(DataError) as caught:
+        build_panel(path)
+    assert str(caught.value) == f"{path}: permission denied"
+
+
+def test_unsorted_rows_are_sorted_with_a_warning(tmp_path: Path) -> None:
+    lines = GOOD.splitlines(keepends=True)
+    lines[3:6] = reversed(lines[3:6])
+    path = tmp_path / "unsorted.csv"
+    path.write_text("".join(lines))
+    with pytest.warns(DataWarning) as caught:
+        panel = build_panel(path)
+    assert str(caught[0].message) == (
+        f"{path}: series 'A': 2 rows were out of time order and are sorted; 1 series affected"
+    )
+    assert panel.series(0).tolist() == list(range(30))
+
+
+def test_constant_series_gives_a_warning() -> None:
+    frame = pl.DataFrame({"unique_id": ["A"] * 4 + ["B"] * 4, "ds": [*range(4)] * 2, "y": [1, 2, 3, 4, 5, 5, 5, 5]})
+    with pytest.warns(DataWarning, match=r"^series 'B': constant, always 5$"):
+        build_panel(frame)
+
+
+def test_too_short() -> None:
+    lengths = {"A": 40, "B": 9, "C": 9, "D": 8, "E": 1}
+    frame = pl.concat(
+        [pl.DataFrame({"unique_id": name, "ds": range(n), "y": np.arange(n) * 1.0}) for name, n in lengths.items()]
+    )
+    panel = build_panel(frame)
+    with pytest.raises(DataError) as caught:
+        check_lengths(panel, input_size=24, horizon=12)
+    assert str(caught.value) == (
+        "series 'B': 9 rows, needs 36 (24 history + 12 horizon); 4 series affected. "
+        'Pass short="pad" to lengthen them, or short="drop" to leave them out.'
+    )
+    with pytest.raises(DataError, match=r"^series 'E': 1 row, needs 8 \(history\); 1 series affected"):
+        check_history(panel, input_size=8)
+
+
+@pytest.fixture
+def known():  # noqa: ANN201
+    frame = pl.DataFrame(
+        {
+            "unique_id": ["A"] * 5 + ["B"] * 5,
+            "ds": [date(2024, 4, 26) + timedelta(days=n) for n in range(5)] * 2,
+            "y": np.arange(10.0),
+            "price": np.arange(10.0),
+            "promo": ["none", "half", "none", "half", "none"] * 2,
+        }
+    )
+    return build_panel(frame, Schema(future=("price", "promo")))
+
+
+def future(**changes: object) -> pl.DataFrame:
+    columns = {
+        "unique_id": ["A", "A", "B", "B"],
+        "ds": [date(2024, 5, 1), date(2024, 5, 2)] * 2,
+        "price": [1.0, 2.0, 3.0, 4.0],
+        "promo": ["none", "half", "none", "none"],
+    }
+    return pl.DataFrame({**columns, **changes}, strict=False)
+
+
+FUTURE: list[tuple[pl.DataFrame | None, str]] = [
+    (
+        None,
+        "future covariates price, promo are needed to forecast. Pass future= with 2 rows for each of 2 series, "
+        "beginning 2024-05-01",
+    ),
+    (future(price=[1.0, None, 3.0, 4.0]), "series 'A': 'price' missing for 2024-05-02 (row 2)"),
+    (future(promo=["none", "half", None, None]), "series 'B': 'promo' missing for 2024-05-01 (row 3); 2 such rows"),
+    (
+        future().filter(pl.int_range(4) != 1),
+        "series 'A': 'price' missing for 2024-05-02: no such row; 1 of 4 rows missing",
+    ),
+    (
+        future(unique_id=["A", "A", "Z", "Z"]),
+        "series 'B': 'price' missing for 2024-05-01: no such row; 2 of 4 rows missing; series 'Z' of the table is not "
+        "in the data",
+    ),
+    (future().drop("price"), "column 'price' missing; found unique_id, ds, promo."),
+    (future(price=["a", "b", "c", "d"]), "column 'price' is String; in training it held numbers"),
+    (
+        future(promo=["none", "free", "none", "none"]),
+        "series 'A': column 'promo', row 2: category 'free' not in training data. "
+        'Pass unknown_category="unknown" to allow it',
+    ),
+    (pl.concat([future(), future().head(1)]), "series 'A': 2024-05-01 twice (rows 1, 5)"),
+    (future(ds=[1, 2, 1, 2]), "column 'ds' is Int64; in the data it is Date"),
+    (
+        future(price=[1.0, float("inf"), 3.0, 4.0]),
+        "series 'A': 'price' infinite or beyond float32 for 2024-05-02 (row 2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), FUTURE)
+def test_future(known, table: pl.DataFrame | None, message: str) -> None:  # noqa: ANN001
+    with pytest.raises(DataError) as caught:
+        read_future(table, known, 2)
+    assert str(caught.value) == message
+
+
+def test_new_data_must_be_like_that_of_training(known) -> None:  # noqa: ANN001
+    new = known.to_frame().with_columns(promo=pl.lit("third"))
+    with pytest.raises(DataError) as caught:
+        build_panel(new, fitted=known)
+    assert str(caught.value) == (
+        "column 'promo', series 'A', row 1: category 'third' not in training data; 10 such rows. "
+        'Pass unknown_category="unknown" to forecast without knowing it'
+    )
+    allowed = known.schema.replace(unknown_category="unknown")
+    panel = build_panel(new, allowed, fitted=known)
+    assert panel.future_x is not None
+    assert (panel.future_x[:, 1] == 0).all()
+    assert panel.future == known.future
+    with pytest.raises(DataError, match="column 'price' is String; in training it held numbers"):
+        build_panel(known.to_frame().with_columns(price=pl.lit("x")), fitted=known)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("ds", [0.5, 1.5], "column 'ds' is Float64; accepted are dates, datetimes and whole numbers"),
+        ("ds", [2**63 - 1, 1], "row 1, column 'ds': 9223372036854775807 outside supported range, ±2^62"),
+        ("y", ["1", "2"], "column 'y' is String; numbers are needed, so convert it first"),
+        ("y", [date(2024, 1, 1)] * 2, "column 'y' is Date; numbers are needed, so convert it first"),
+        ("unique_id", [1.0, 2.0], "column 'unique_id' is Float64; series are named by text or whole numbers"),
+        ("x", [[1], [2]], "column 'x' is List(Int64); numbers are needed, so convert it first"),
+        (
+            "x",
+            [datetime(2024, 1, 1)] * 2,
+            "column 'x' is Datetime(time_unit='us', time_zone=None); numbers are needed, so convert it first",
+        ),
+    ],
+)
+def test_types(column: str, values: list[object], message: str) -> None:
+    frame = pl.DataFrame({"unique_id": ["A", "A"], "ds": [1, 2], "y": [1.0, 2.0], "x": [1, 2]})
+    with pytest.raises(DataError) as caught:
+        build_panel(frame.with_columns(pl.Series(column, values)), Schema(past="x"))
+    assert str(caught.value) == message
+
+
+def test_what_is_not_a_table() -> None:
+    with pytest.raises(DataError, match="^list is not a table; pass a path, a polars or pandas DataFrame"):
+        build_panel([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("calendar", "times", "message"),
+    [
+        (
+            "huor",
+            [datetime(2024, 1, 1), datetime(2024, 1, 2)],
+            "calendar: unknown feature 'huor'. Did you mean 'hour'?",
+        ),
+        ("month", [1, 2], "calendar: 'month' needs dates, and the time column 'ds' holds whole numbers"),
+        (
+            "hour_sin",
+            [date(2024, 1, 1), date(2024, 1, 2)],
+            "calendar: 'hour_sin' needs times of day, and the time column 'ds' holds dates",
+        ),
+    ],
+)
+def test_calendar(calendar: str, times: list[object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_panel(pl.DataFrame({"ds": times, "y": [1.0, 2.0]}), Schema(calendar=calendar))
+    assert str(caught.value) == message
+
+
+def test_every_answer_comes_before_torch_pandas_and_pyarrow_are_loaded(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text(GOOD)
+    bad.write_text(replaced(GOOD, 12, "A,2024-01-12,n/a\n"))
+    code = f"""
+import sys
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.future import read_future
+from neuro_divergent.data.schema import Schema
+panel = build_panel({str(good)!r}, Schema(calendar=("month",)))
+read_future(None, panel, 3)
+try:
+    build_panel({str(bad)!r})
+except DataError as error:
+    print(error)
+print([name for name in ("torch", "pandas", "pyarrow") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{bad}: row 12, column 'y': 'n/a' is not a number\n[]\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_damaged_files_never_crash(kind: str, tmp_path: Path) -> None:
+    """Files with random damage give a panel or an error of ours, and nothing else."""
+    random = np.random.default_rng(0)
+    path = tmp_path / f"table.{kind}"
+    frame = pl.DataFrame(
+        {
+            "unique_id": ["A"] * 20 + ["B"] * 20,
+            "ds": [datetime(2024, 1, 1) + timedelta(hours=n) for n in range(20)] * 2,
+            "y": random.standard_normal(40),
+        }
+    )
+    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
+    whole = path.read_bytes()
+    outcomes = {"panel": 0, "error": 0}
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(random.integers(1, 4)):
+            damaged[random.integers(len(damaged))] = random.integers(256)
+        if random.random() < 0.2:
+            damaged = damaged[: random.integers(len(damaged))]
+        path.write_bytes(bytes(damaged))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            try:
+                panel = build_panel(path)
+            except InputError:
+                outcomes["error"] += 1
+            else:
+                assert np.isfinite(panel.y).all()
+                outcomes["panel"] += 1
+    assert all(outcomes.values()), outcomes
