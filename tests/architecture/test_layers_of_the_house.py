@@ -71,7 +71,9 @@ def test_nothing_is_ever_pickled() -> None:
         f"{path.relative_to(ROOT)}"
         for path in ROOT.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] in {"pickle", "dill"} for alias in node.names))
+        if (
+            isinstance(node, ast.Import) and any(alias.name.split(".")[0] in {"pickle", "dill"} for alias in node.names)
+        )
         or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"torch.load", "torch.save"})
     }
     assert not pickling

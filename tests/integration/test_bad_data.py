@@ -57,7 +57,12 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         {},
         "row 60: byte 0xE9 is not UTF-8; save the file as UTF-8",
     ),
-    ("header_not_utf8", b"unique_id,ds,y\xff\nA,2024-01-01,1\n", {}, "header: byte 0xFF is not UTF-8; save the file as UTF-8"),
+    (
+        "header_not_utf8",
+        b"unique_id,ds,y\xff\nA,2024-01-01,1\n",
+        {},
+        "header: byte 0xFF is not UTF-8; save the file as UTF-8",
+    ),
     ("too_many_fields", replaced(GOOD, 8, "A,2024-01-08,7,8\n"), {}, "row 8: 4 fields, expected 3"),
     ("too_few_fields", replaced(GOOD, 8, "A,2024-01-08\n"), {}, "row 8: 2 fields, expected 3"),
     (
@@ -355,7 +360,7 @@ def test_too_short() -> None:
 
 
 @pytest.fixture
-def known():  # noqa: ANN201
+def known():
     frame = pl.DataFrame(
         {
             "unique_id": ["A"] * 5 + ["B"] * 5,
@@ -412,13 +417,13 @@ FUTURE: list[tuple[pl.DataFrame | None, str]] = [
 
 
 @pytest.mark.parametrize(("table", "message"), FUTURE)
-def test_future(known, table: pl.DataFrame | None, message: str) -> None:  # noqa: ANN001
+def test_future(known, table: pl.DataFrame | None, message: str) -> None:
     with pytest.raises(DataError) as caught:
         read_future(table, known, 2)
     assert str(caught.value) == message
 
 
-def test_new_data_must_be_like_that_of_training(known) -> None:  # noqa: ANN001
+def test_new_data_must_be_like_that_of_training(known) -> None:
     new = known.to_frame().with_columns(promo=pl.lit("third"))
     with pytest.raises(DataError) as caught:
         build_panel(new, fitted=known)

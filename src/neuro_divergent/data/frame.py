@@ -311,10 +311,8 @@ def _warn_constant(panel: Panel) -> None:
 def _numbers(layout: Layout, name: str) -> Floats:
     """Return a column as 32-bit floats, NaN where a value is missing."""
     column = layout.column(name)
-    if column.dtype == pl.Boolean or column.dtype == pl.Decimal:
+    if column.dtype in (pl.Boolean, pl.Null) or column.dtype == pl.Decimal:
         column = column.cast(pl.Float64)
-    if column.dtype == pl.Null:
-        column = column.cast(pl.Float32)
     if not column.dtype.is_numeric():
         _refuse_text(layout, column)
     values = np.empty(len(column), np.float32)
@@ -374,7 +372,7 @@ def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -
         raise layout.table.error(f"column {name!r} is {dtype}; in training it held numbers")
     if not category and (known is None or name not in known):
         return _numbers(layout, name), Feature(name)
-    codes, learned[name] = encode_column(layout, name, known and known[name])
+    codes, learned[name] = encode_column(layout, name, None if known is None else known[name])
     return codes, Feature(name, len(learned[name]) + 1)
 
 

@@ -115,9 +115,7 @@ def evaluate(
     return score(result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season)
 
 
-def score(
-    result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int
-) -> Evaluation:
+def score(result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int) -> Evaluation:
     """Hold forecasts of windows of a panel against what happened and against the baselines."""
     horizon = result.point.shape[1]
     baselines = Baselines(panel, result.series, result.rows, horizon, season_length).all()

@@ -51,7 +51,7 @@ class Forecaster:
     ) -> None:
         self.architecture = Architecture.from_dict(architecture) if isinstance(architecture, str) else architecture
         self.training = training or TrainingConfig()
-        self.task = Task(**task)
+        self._task = Task(**task)
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._fitted: Fitted | None = None
@@ -78,8 +78,8 @@ class Forecaster:
             columns = Schema(**schema)
             table = read_table(data, columns)
             panel, backend = build_panel(table, columns), table.backend
-        joint = self.architecture.traits.mixes_channels if self.task.joint is None else self.task.joint
-        task = self.task.replace(input_size=self.task.history_for(panel), joint=joint)
+        joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
+        task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
         if joint:
             panel.require_aligned()
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
@@ -145,6 +145,11 @@ class Forecaster:
         )
         forecaster._fitted = fitted
         return forecaster
+
+    @property
+    def task(self) -> Task:
+        """The task; after training, with nothing left to be decided."""
+        return self._task if self._fitted is None else self._fitted.task
 
     @property
     def fitted(self) -> Fitted:

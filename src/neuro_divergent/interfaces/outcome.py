@@ -40,9 +40,7 @@ class Outcome:
     seconds: float
 
 
-def train(
-    config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks: Sequence[Callback] = ()
-) -> Outcome:
+def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks: Sequence[Callback] = ()) -> Outcome:
     """Train on a panel, score what was held out and forecast what comes next.
 
     Args:

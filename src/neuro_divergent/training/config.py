@@ -25,14 +25,14 @@ class TrainingConfig(Config):
     reasons for the defaults are in docs/decisions/0004-defaults.md.
 
     Attributes:
-        max_epochs: Passes over the training windows at most.
+        max_epochs: Passes over the training windows at most; ``None`` for no limit.
         max_steps: Optimizer steps at most; ``None`` for no limit.
         batch_size: Windows per step; ``"auto"`` is 32 for small data and 128 from 4,096 windows on.
         optimizer: How weights are changed.
         schedule: How the learning rate changes over training.
         clip: How gradients are bounded; ``None`` for not at all.
         early_stopping: When to stop before the end, and whether to return to the best weights; ``None`` for never.
-        validate_every: Steps between two validations; ``"auto"`` is an epoch, but no more than 100 steps.
+        validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
         shuffle: Whether windows are drawn in random order; else they come in order of time.
         drop_last: Whether the last batch of an epoch is left out when it is not full.
@@ -42,7 +42,7 @@ class TrainingConfig(Config):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
     """
 
-    max_epochs: Count | None = 100
+    max_epochs: Count | None = None
     max_steps: Count | None = 1000
     batch_size: Count | Literal["auto"] = "auto"
     optimizer: Optimizer = AdamW()
@@ -75,4 +75,4 @@ class TrainingConfig(Config):
 
     def validation_interval(self, steps_per_epoch: int) -> int:
         """Return the steps between two validations."""
-        return min(steps_per_epoch, 100) if self.validate_every == "auto" else self.validate_every
+        return min(max(steps_per_epoch, 20), 100) if self.validate_every == "auto" else self.validate_every

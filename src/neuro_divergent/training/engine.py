@@ -99,7 +99,7 @@ class Trainer:
             DivergedError: If the loss is no longer a finite number.
         """
         config = self.config
-        items = len(train[0]) if isinstance(train, (tuple, list)) and isinstance(train[0], Tensor) else 0
+        items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
         order = Order(
             batch_size=config.batch_size_for(items),
             shuffle=config.shuffle,

@@ -55,7 +55,9 @@ sizes = st.integers(1, 8)
 
 
 @given(lengths, sizes, sizes, st.integers(1, 5), st.data())
-def test_windows_are_those_of_brute_force(rows: list[int], size: int, horizon: int, step: int, data: st.DataObject) -> None:
+def test_windows_are_those_of_brute_force(
+    rows: list[int], size: int, horizon: int, step: int, data: st.DataObject
+) -> None:
     panel = panel_of(rows)
     begins = [data.draw(st.integers(int(a), int(b))) for a, b in zip(panel.offsets, panel.offsets[1:], strict=False)]
     ends = [data.draw(st.integers(a, int(b))) for a, b in zip(begins, panel.offsets[1:], strict=True)]
@@ -89,7 +91,11 @@ def test_no_target_leaks_between_the_parts(
     assert not seen["validation"] & seen["test"]
     for begin, end in zip(panel.offsets, panel.offsets[1:], strict=False):
         of_series = [[row for row in seen[name] if begin <= row < end] for name in ("train", "validation", "test")]
-        for earlier, later in ((of_series[0], of_series[1]), (of_series[1], of_series[2]), (of_series[0], of_series[2])):
+        for earlier, later in (
+            (of_series[0], of_series[1]),
+            (of_series[1], of_series[2]),
+            (of_series[0], of_series[2]),
+        ):
             assert not earlier or not later or max(earlier) < min(later)
 
 

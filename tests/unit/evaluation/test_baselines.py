@@ -85,7 +85,6 @@ def test_against_a_loop_and_blind_to_the_target(masked: bool) -> None:
                 np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-
 def test_the_target_is_never_seen() -> None:
     panel = panel_of(np.random.default_rng(0).normal(size=30).tolist())
     changed = panel.y.copy()

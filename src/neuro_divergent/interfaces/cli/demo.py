@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.outcome import Outcome
 
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd demo
-
   nd demo --model dlinear --output /tmp/demo
 """
 _HORIZON = 12
@@ -31,7 +30,7 @@ def demo(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train on bundled data, show the forecast and write a page: less than a minute."""
+    """Train on bundled data, show a forecast, write a page."""
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.run_directory import RunDirectory, write_table
     from neuro_divergent.interfaces.cli.screen import Screen

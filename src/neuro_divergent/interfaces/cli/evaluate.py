@@ -8,17 +8,18 @@ import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson, Levels, ModelPath, parse_levels
 
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd evaluate runs/sales-nhits-20260101-120000 sales-of-next-year.csv
-
   nd evaluate model/ new.parquet --last 48 --levels 80 --json
 """
 
 
 def evaluate(
     model: ModelPath,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="File to score the model on, with the columns of training.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="File to score the model on, with the columns of training.")
+    ],
     last: Annotated[
         str, typer.Option("--last", help="Share or number of rows at the end of each series to forecast.")
     ] = "0.2",

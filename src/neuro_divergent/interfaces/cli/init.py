@@ -7,22 +7,23 @@ from typing import Annotated
 
 import typer
 
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd init
-
   nd init sales.toml --data sales.csv --horizon 28 --model dlinear
 """
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="File to write.", show_default=True)] = Path("run.toml"),
+    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="File to write.", show_default=True)] = Path(
+        "run.toml"
+    ),
     data: Annotated[str, typer.Option("--data", help="Table to train on.")] = "data.csv",
     horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)] = 24,
     model: Annotated[str, typer.Option("--model", "-m", help="Architecture.")] = "nhits",
     force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
 ) -> None:
-    """Write a run as TOML, with every setting, its default and what it means."""
+    """Write a run to start from: TOML, every setting explained."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.models.base import Architecture
 

@@ -26,9 +26,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # importing what draws help in boxes takes longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Examples:\n\n  nd demo\n\n  nd train sales.csv --horizon 24\n\n  nd predict runs/sales-nhits-20260101-120000",
+    epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
 for _module in (demo, train, predict, evaluate, models, init):
     _name = _module.__name__.rpartition(".")[2]
@@ -39,15 +39,21 @@ class _TerminatedError(BaseException):
     """The process was asked to end."""
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"neuro-divergent {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
     """Train neural forecasting models: a table in; trained models, forecasts with intervals and evidence out."""
-    if version:
-        typer.echo(f"neuro-divergent {__version__}")
-        raise typer.Exit
+    del version
     if debug:
         os.environ["ND_TRACEBACK"] = "1"
 

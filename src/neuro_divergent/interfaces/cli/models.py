@@ -9,17 +9,16 @@ from neuro_divergent.interfaces.cli.options import AsJson
 if TYPE_CHECKING:
     from neuro_divergent.models.base import Architecture
 
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd models
-
   nd models --json
 """
 _HORIZON, _HISTORY = 24, 96
 
 
 def models(as_json: AsJson = False) -> None:
-    """List the architectures with what they can use and where they come from."""
+    """List the architectures and what they can use."""
     from rich.table import Table
 
     from neuro_divergent.interfaces.cli.screen import Screen

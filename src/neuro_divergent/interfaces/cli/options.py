@@ -9,15 +9,9 @@ import typer
 
 from neuro_divergent.core.errors import InputError
 
-OUTPUT = "Output"
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Write one JSON document to standard output.", rich_help_panel=OUTPUT)
-]
-Levels = Annotated[
-    str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.", rich_help_panel=OUTPUT)
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to standard output.")]
+Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
 
 

@@ -10,12 +10,10 @@ import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_levels, parse_numbers
 
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd predict runs/sales-nhits-20260101-120000
-
   nd predict runs/sales-nhits-20260101-120000 new.csv --levels 80,95 --output forecasts.csv
-
   nd predict model/ load.csv --future weather.csv --json
 """
 

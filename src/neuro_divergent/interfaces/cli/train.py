@@ -9,91 +9,82 @@ import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, parse_levels, parse_numbers, split_list
 
-_DATA, _TASK, _TRAINING, _OUTPUT = "Data", "Task", "Training", "Output"
-
-EXAMPLES = """Examples:
-
+EXAMPLES = """\b
+Examples:
   nd train sales.csv --horizon 24
-
   nd train sales.parquet --target units --time date --id store --horizon 28 --test 0.1
-
   nd train load.csv --horizon 24 --future temperature --calendar hour,day_of_week --model nhits
-
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
 """
 
 
-def option(*names: str, panel: str, text: str, metavar: str | None = None) -> Any:
-    """Declare an option of one of the panels of the help page."""
-    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, show_default=False)
+def option(*names: str, text: str, metavar: str | None = None) -> Any:
+    """Declare an option that is left to the settings of the run unless it is given."""
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
 
 
 def train(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a quoted glob, or a run as TOML ('nd init').")
     ],
-    target: Annotated[str | None, option("--target", panel=_DATA, text="Column to forecast (y).")] = None,
-    time: Annotated[str | None, option("--time", panel=_DATA, text="Column of times (ds).")] = None,
-    id_: Annotated[str | None, option("--id", panel=_DATA, text="Column that names the series (unique_id).")] = None,
+    target: Annotated[str | None, option("--target", text="Column to forecast (y).")] = None,
+    time: Annotated[str | None, option("--time", text="Column of times (ds).")] = None,
+    id_: Annotated[str | None, option("--id", text="Column that names the series (unique_id).")] = None,
     past: Annotated[
-        list[str] | None, option("--past", panel=_DATA, metavar="COLUMNS", text="Covariates known only in the past.")
+        list[str] | None, option("--past", metavar="COLUMNS", text="Covariates known only in the past.")
     ] = None,
-    future: Annotated[
-        list[str] | None, option("--future", panel=_DATA, metavar="COLUMNS", text="Covariates known ahead.")
-    ] = None,
+    future: Annotated[list[str] | None, option("--future", metavar="COLUMNS", text="Covariates known ahead.")] = None,
     static: Annotated[
-        list[str] | None, option("--static", panel=_DATA, metavar="COLUMNS", text="Covariates constant in a series.")
+        list[str] | None, option("--static", metavar="COLUMNS", text="Covariates constant in a series.")
     ] = None,
     categorical: Annotated[
-        list[str] | None, option("--categorical", panel=_DATA, metavar="COLUMNS", text="Numbers that are categories.")
+        list[str] | None, option("--categorical", metavar="COLUMNS", text="Numbers that are categories.")
     ] = None,
     calendar: Annotated[
-        list[str] | None, option("--calendar", panel=_DATA, metavar="NAMES", text="Features made from the time: hour,...")
+        list[str] | None, option("--calendar", metavar="NAMES", text="Features made from the time: hour,...")
     ] = None,
-    frequency: Annotated[str | None, option("--frequency", panel=_DATA, text="Step between rows: 1h, 1d, 1mo.")] = None,
+    frequency: Annotated[str | None, option("--frequency", text="Step between rows: 1h, 1d, 1mo.")] = None,
     missing: Annotated[
-        str | None, option("--missing", panel=_DATA, text="Missing values: error, interpolate, forward, zero, mask.")
+        str | None, option("--missing", text="Missing values: error, interpolate, forward, zero, mask.")
     ] = None,
-    gaps: Annotated[str | None, option("--gaps", panel=_DATA, text="Missing rows, in the same words.")] = None,
-    short: Annotated[str | None, option("--short", panel=_DATA, text="Too short series: error, drop, pad.")] = None,
-    horizon: Annotated[int | None, option("--horizon", panel=_TASK, text="Steps to forecast.")] = None,
-    input_size: Annotated[int | None, option("--input-size", panel=_TASK, text="Steps of history (5 horizons).")] = None,
-    model: Annotated[str | None, option("--model", "-m", panel=_TASK, text="Architecture (nhits); see 'nd models'.")] = None,
-    loss: Annotated[str | None, option("--loss", panel=_TASK, text="mae, mse, huber or quantile.")] = None,
+    gaps: Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")] = None,
+    short: Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")] = None,
+    horizon: Annotated[int | None, option("--horizon", text="Steps to forecast.")] = None,
+    input_size: Annotated[int | None, option("--input-size", text="Steps of history (5 horizons).")] = None,
+    model: Annotated[str | None, option("--model", "-m", text="Architecture (nhits); see 'nd models'.")] = None,
+    loss: Annotated[str | None, option("--loss", text="mae, mse, huber or quantile.")] = None,
     quantiles: Annotated[
-        str | None, option("--quantiles", panel=_TASK, text="Quantiles to train for; sets the loss.", metavar="0.1,0.5,...")
+        str | None, option("--quantiles", text="Quantiles to train for; sets the loss.", metavar="0.1,0.5,...")
     ] = None,
-    scaler: Annotated[str | None, option("--scaler", panel=_TASK, text="Scaler of each window (standard).")] = None,
+    scaler: Annotated[str | None, option("--scaler", text="Scaler of each window (standard).")] = None,
     series_scaler: Annotated[
-        str | None, option("--series-scaler", panel=_TASK, text="Scaler of each series: standard, log, ...")
+        str | None, option("--series-scaler", text="Scaler of each series: standard, log, ...")
     ] = None,
     validation: Annotated[
-        str | None, option("--validation", panel=_TASK, text="Share or rows held out for validation (0.2).")
+        str | None, option("--validation", text="Share or rows held out for validation (0.2).")
     ] = None,
-    test: Annotated[str | None, option("--test", panel=_TASK, text="Share or rows held out for the score (0).")] = None,
-    max_steps: Annotated[int | None, option("--max-steps", panel=_TRAINING, text="Optimizer steps at most.")] = None,
-    max_epochs: Annotated[int | None, option("--max-epochs", panel=_TRAINING, text="Passes at most.")] = None,
-    batch_size: Annotated[int | None, option("--batch-size", panel=_TRAINING, text="Windows per step.")] = None,
-    lr: Annotated[float | None, option("--lr", panel=_TRAINING, text="Learning rate.")] = None,
-    optimizer: Annotated[str | None, option("--optimizer", panel=_TRAINING, text="adamw, adam, sgd, rmsprop.")] = None,
+    test: Annotated[str | None, option("--test", text="Share or rows held out for the score (0).")] = None,
+    max_steps: Annotated[int | None, option("--max-steps", text="Optimizer steps at most.")] = None,
+    max_epochs: Annotated[int | None, option("--max-epochs", text="Passes at most.")] = None,
+    batch_size: Annotated[int | None, option("--batch-size", text="Windows per step.")] = None,
+    lr: Annotated[float | None, option("--lr", text="Learning rate.")] = None,
+    optimizer: Annotated[str | None, option("--optimizer", text="adamw, adam, sgd, rmsprop.")] = None,
     schedule: Annotated[
-        str | None, option("--schedule", panel=_TRAINING, text="warmup_cosine, cosine, constant, step, plateau.")
+        str | None, option("--schedule", text="warmup_cosine, cosine, constant, step, plateau.")
     ] = None,
-    seed: Annotated[int | None, option("--seed", panel=_TRAINING, text="Same seed, same model.")] = None,
-    threads: Annotated[int | None, option("--threads", panel=_TRAINING, text="Threads of torch (by size).")] = None,
-    device: Annotated[str | None, option("--device", panel=_TRAINING, text="auto, cpu, cuda, cuda:1 or mps.")] = None,
+    seed: Annotated[int | None, option("--seed", text="Same seed, same model.")] = None,
+    threads: Annotated[int | None, option("--threads", text="Threads of torch (by size).")] = None,
+    device: Annotated[str | None, option("--device", text="auto, cpu, cuda, cuda:1 or mps.")] = None,
     settings: Annotated[
         list[str] | None,
-        option("--set", "-s", panel=_TRAINING, metavar="KEY=VALUE", text="Any setting: model.hidden_size=256."),
+        option("--set", "-s", metavar="KEY=VALUE", text="Any setting: model.hidden_size=256."),
     ] = None,
     levels: Levels = "80,95",
-    output: Annotated[
-        Path | None, option("--output", "-o", panel=_OUTPUT, text="Run directory (runs/<file>-<model>-<time>).")
-    ] = None,
+    output: Annotated[Path | None, option("--output", "-o", text="Run directory (runs/<file>-<model>-<time>).")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on a table and write forecasts, scores and a report."""
+    """Train on a table; write model, forecasts, scores, report."""
     from neuro_divergent.forecasting.run import override, parse_setting, parse_value
     from neuro_divergent.interfaces.cli import session
 

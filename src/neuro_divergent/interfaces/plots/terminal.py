@@ -84,9 +84,7 @@ def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, pen: Pen = 
 class _Canvas:
     """Characters with what they show: 0 nothing, 1 band, 2 history, 3 forecast; what comes later is drawn on top."""
 
-    def __init__(
-        self, chart: ForecastChart, width: int, height: int, pen: Pen, limits: tuple[float, float]
-    ) -> None:
+    def __init__(self, chart: ForecastChart, width: int, height: int, pen: Pen, limits: tuple[float, float]) -> None:
         self.width, self.height, self.pen, self.limits = width, height, pen, limits
         self.count = len(chart.times)
         self.cells = np.zeros((height, width), dtype=np.int64)

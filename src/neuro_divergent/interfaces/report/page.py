@@ -94,7 +94,10 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
             "Windows",
             f"{len(split.train):,} for training, {len(split.validation):,} for validation, {len(split.test):,} for test",
         ),
-        ("Model", f"{outcome.forecaster.architecture.name} with {count(outcome.forecaster.num_parameters, 'parameter')}"),
+        (
+            "Model",
+            f"{outcome.forecaster.architecture.name} with {count(outcome.forecaster.num_parameters, 'parameter')}",
+        ),
         ("Training", f"{count(stopped, 'step')} in {outcome.seconds:.1f} seconds"),
     ]
     return facts
