@@ -22,9 +22,7 @@ def test_family_has_members(family: type[Component]) -> None:
     assert len(family.registry.names()) >= 2
 
 
-@pytest.mark.parametrize(
-    ("family", "name"), MEMBERS, ids=lambda value: value if isinstance(value, str) else value.__name__
-)
+@pytest.mark.parametrize(("family", "name"), MEMBERS, ids=str)
 class TestMember:
     def test_is_registered_under_the_name_in_its_source(self, family: type[Component], name: str) -> None:
         member = family.registry.get(name)

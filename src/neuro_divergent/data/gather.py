@@ -15,6 +15,7 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array, SeriesScaler, WindowScaler
+from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.windows import Integers
 
 _CPU = torch.device("cpu")
@@ -34,6 +35,7 @@ class Gather:
         scaler: Scaler of each window.
         series_scaler: Scaler of each series, applied first, or ``None``.
         fitted: Its numbers, ``(num_series, numbers)``.
+        covariates: Scaling of the covariates.
         joint: Whether a window spans all series at once, as channels.
         device: Where batches are placed.
     """
@@ -44,6 +46,7 @@ class Gather:
     scaler: WindowScaler
     series_scaler: SeriesScaler | None = None
     fitted: Array | None = None
+    covariates: CovariateScaling = CovariateScaling()  # noqa: RUF009 - frozen
     joint: bool = False
     device: torch.device = _CPU
 
@@ -53,8 +56,8 @@ class Gather:
         mask = None if self.panel.mask is None else self._cut(self.panel.mask, rows, size).to(torch.float32)
         batch = self._scaled(self._cut(self.panel.y, rows, size), mask, series)
         return batch._replace(
-            past_x=self._features(self.panel.past_x, rows, self.input_size),
-            future_x=self._features(self.panel.future_x, rows, size),
+            past_x=self._features(self.panel.past_x, self.covariates.past, rows, self.input_size),
+            future_x=self._features(self.panel.future_x, self.covariates.future, rows, size),
             static_x=self._static(series),
         )
 
@@ -73,11 +76,12 @@ class Gather:
         batch = self._scaled(self._cut(self.panel.y, rows, self.input_size), mask, series)
         future_x = None
         if future is not None:
-            known = self._features(self.panel.future_x, rows, self.input_size)
-            ahead = torch.from_numpy(np.ascontiguousarray(future[series], dtype=np.float32)).to(self.device)
+            numbers = self.covariates.future
+            known = self._features(self.panel.future_x, numbers, rows, self.input_size)
+            ahead = self._standardised(np.ascontiguousarray(future[series], dtype=np.float32), numbers)
             future_x = ahead if known is None else torch.cat([known, ahead], dim=1)
         return batch._replace(
-            past_x=self._features(self.panel.past_x, rows, self.input_size),
+            past_x=self._features(self.panel.past_x, self.covariates.past, rows, self.input_size),
             future_x=future_x,
             static_x=self._static(series),
         )
@@ -126,13 +130,13 @@ class Gather:
         view = self._view(values, (len(values) - size + 1, size), (step, step))
         return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
 
-    def _features(self, values: Array | None, rows: Integers, size: int) -> Tensor | None:
+    def _features(self, values: Array | None, numbers: Array | None, rows: Integers, size: int) -> Tensor | None:
         """Copy ``size`` rows of features from each row on, as ``(batch, time, feature)``."""
         if values is None:
             return None
         count, width = values.shape
         view = self._view(values, (count - size + 1, size * width), values.strides)
-        return torch.from_numpy(view[rows]).to(self.device).view(len(rows), size, width)
+        return self._standardised(view[rows].reshape(len(rows), size, width), numbers)
 
     def _view(self, values: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
         """Return all windows of an array as overlapping rows of a view, made once."""
@@ -143,7 +147,12 @@ class Gather:
 
     def _static(self, series: Integers) -> Tensor | None:
         static = self.panel.static_x
-        return None if static is None else torch.from_numpy(static[series]).to(self.device)
+        return None if static is None else self._standardised(static[series], self.covariates.static)
+
+    def _standardised(self, values: Array, numbers: Array | None) -> Tensor:
+        """Subtract shifts and divide by spreads, column by column."""
+        scaled = values if numbers is None else (values - numbers[0]) / numbers[1]
+        return torch.from_numpy(scaled).to(self.device)
 
     def _fitted(self, series: Tensor) -> Tensor:
         """Return the numbers of the series scaler shaped ``(batch, 1, channel, numbers)``."""

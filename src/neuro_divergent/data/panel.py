@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.atomic import new_directory, read_json, verify_directory
-from neuro_divergent.core.errors import ConfigError, DataError, UntrustedFileError
+from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, show, show_time
 from neuro_divergent.data.categories import decode_categories, is_category, learn_categories
@@ -225,7 +225,7 @@ class Panel:
             panel = cls(**_read_parts(path, rest, mmap))
             if not panel._is_consistent():
                 raise ValueError("sizes do not agree")
-        except (KeyError, TypeError, ValueError, OSError, ConfigError, pl.exceptions.PolarsError) as error:
+        except (KeyError, TypeError, ValueError, EOFError, OSError, pl.exceptions.PolarsError) as error:
             raise UntrustedFileError(f"{directory}: damaged panel ({error})") from None
         return panel
 

@@ -108,8 +108,8 @@ def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
         return frame if backend == "polars" else frame.to_arrow()
     import narwhals as nw
 
-    series = {name: _to_pandas(nw, name, values) for name, values in columns.items()}
-    return nw.from_dict(series, backend="pandas").to_native()
+    first, *others = (_to_pandas(nw, name, values) for name, values in columns.items())
+    return first.to_frame().with_columns(*others).to_native()
 
 
 def columns_of(schema: Schema) -> list[str]:

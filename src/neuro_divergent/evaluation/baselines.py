@@ -62,7 +62,8 @@ class Baselines:
         rise = self._values(last) - self._values(first)
         slope = rise / np.maximum(last - first, 1)
         ahead = self.rows[:, None] + np.arange(self.horizon) - last[:, None]
-        return self._values(last)[:, None] + slope[:, None] * ahead
+        line: Floats = self._values(last)[:, None] + slope[:, None] * ahead
+        return line
 
     @property
     def _begins(self) -> Integers:

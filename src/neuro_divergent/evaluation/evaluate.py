@@ -13,10 +13,10 @@ import polars as pl
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.frame import build_panel, check_lengths
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.source import read_table
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.evaluation.metrics import Floats, Integers, Mask
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Part = Literal["test", "validation"]
 REFERENCE = "seasonal naive"
+_USUAL_LEVELS = (80.0, 95.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ def evaluate(
     *,
     part: Part | None = None,
     last: int | float = 0.2,
-    levels: Sequence[float] = (80, 95),
+    levels: Sequence[float] | None = None,
     season_length: int | None = None,
 ) -> Evaluation:
     """Score a trained forecaster beside the baselines.
@@ -85,7 +86,7 @@ def evaluate(
         data: New data to forecast the end of, as for ``fit``; unset, the data of training.
         part: Part of the data of training to score; unset, the test part if there is one, else validation.
         last: With ``data``: share of each series (below 1) or number of rows at its end to forecast.
-        levels: Intervals to check, in percent.
+        levels: Intervals to check, in percent; unset, 80 and 95 where the forecaster can give them.
         season_length: Rows in a season; unset, it follows from the frequency.
 
     Raises:
@@ -97,7 +98,7 @@ def evaluate(
         note = _note(forecaster, name)
     else:
         context = forecaster.fitted.context
-        panel = build_panel(read_table(data), context.schema, fitted=context)
+        panel = build_panel(data, context.schema, fitted=context)
         if task.joint:
             panel.require_aligned()
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
@@ -111,6 +112,8 @@ def evaluate(
     season = windows.panel.frequency.season_length if season_length is None else season_length
     if season < 1:
         raise InputError(f"season_length: {season!r} must be at least 1.")
+    if levels is None:
+        levels, _ = answerable_levels(forecaster, windows, _USUAL_LEVELS)
     result = forecaster.forecast_windows(windows, levels)
     return score(result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season)
 

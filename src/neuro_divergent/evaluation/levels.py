@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.predictor import ends_of
 
 if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
@@ -23,6 +22,8 @@ def answerable_levels(
     Returns:
         The levels that can be given, and for each of the others the reason why not.
     """
+    from neuro_divergent.forecasting.predictor import ends_of  # loads torch
+
     fitted = forecaster.fitted
     gather = fitted.gather(windows.panel)
     batch = gather.windows(*windows.locate(np.arange(1)))

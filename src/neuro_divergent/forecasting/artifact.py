@@ -20,6 +20,7 @@ from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.intervals import Intervals
@@ -29,6 +30,7 @@ from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 
 FORMAT = 1
+_ROLES = ("past", "future", "static")
 _ARRAYS = ("y", "mask", "past_x", "future_x", "static_x")
 
 
@@ -39,6 +41,10 @@ def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training
         tensors["intervals.errors"] = fitted.predictor.intervals.errors
     if fitted.numbers is not None:
         tensors["scaler.numbers"] = torch.from_numpy(fitted.numbers)
+    for role in _ROLES:
+        scaling = getattr(fitted.covariates, role)
+        if scaling is not None:
+            tensors[f"covariates.{role}"] = torch.from_numpy(scaling)
     context = fitted.context
     for name in _ARRAYS:
         array = getattr(context, name)
@@ -57,8 +63,7 @@ def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training
         "starts": _encode(context.starts),
         "lengths": context.lengths.tolist(),
         "features": {
-            role: [[feature.name, feature.cardinality] for feature in getattr(context, role)]
-            for role in ("past", "future", "static")
+            role: [[feature.name, feature.cardinality] for feature in getattr(context, role)] for role in _ROLES
         },
         "categories": context.categories,
         "backend": fitted.backend,
@@ -130,6 +135,9 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[A
         context=context,
         predictor=Predictor(network, task.loss, None if errors is None else Intervals(errors)),
         numbers=None if numbers is None else numbers.numpy(),
+        covariates=CovariateScaling(
+            **{role: tensors[f"covariates.{role}"].numpy() for role in _ROLES if f"covariates.{role}" in tensors}
+        ),
         device=device,
         backend=description["backend"],
         history=pl.DataFrame(description["history"], infer_schema_length=None),

@@ -15,6 +15,7 @@ from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.source import Backend
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
@@ -32,6 +33,7 @@ class Fitted:
         context: The last ``input_size`` rows of each series.
         predictor: Network, loss and measured errors.
         numbers: Fitted numbers of the series scaler, one row per series of ``context``.
+        covariates: Scaling of the covariates.
         device: Where the network is.
         backend: Kind of table that came in: ``polars``, ``pandas`` or ``pyarrow``.
         history: Losses, rates and speeds of training.
@@ -43,6 +45,7 @@ class Fitted:
     context: Panel
     predictor: Predictor
     numbers: Array | None
+    covariates: CovariateScaling
     device: torch.device
     backend: Backend
     history: pl.DataFrame
@@ -57,7 +60,15 @@ class Fitted:
         task = self.task
         numbers = self.numbers if panel.ids is self.context.ids else self._numbers_of(panel)
         return Gather(
-            panel, task.history, task.horizon, task.scaler, task.series_scaler, numbers, bool(task.joint), self.device
+            panel,
+            task.history,
+            task.horizon,
+            task.scaler,
+            task.series_scaler,
+            numbers,
+            self.covariates,
+            bool(task.joint),
+            self.device,
         )
 
     def _numbers_of(self, panel: Panel) -> Array | None:

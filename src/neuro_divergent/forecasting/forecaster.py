@@ -18,6 +18,7 @@ from neuro_divergent.data.frame import build_panel, check_lengths
 from neuro_divergent.data.gather import Gather, fit_series_scaler
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.source import Backend, read_table
 from neuro_divergent.data.splits import Split, split_by_time
@@ -208,6 +209,7 @@ class Forecaster:
             task.scaler,
             task.series_scaler,
             numbers,
+            CovariateScaling.fit(panel, split.train.ends),
             bool(task.joint),
             trainer.device,
         )
@@ -219,6 +221,7 @@ class Forecaster:
             context=panel.tail(task.history),
             predictor=Predictor(network, task.loss, intervals),
             numbers=numbers,
+            covariates=gather.covariates,
             device=trainer.device,
             backend=backend,
             history=history.frame(),

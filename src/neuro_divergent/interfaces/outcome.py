@@ -59,7 +59,10 @@ def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks
     assert forecaster.panel is not None
     assert forecaster.split is not None
     given, reasons = answerable_levels(forecaster, forecaster.split.train, levels)
-    notes = [f"No {level:g} % interval: {reason}" for level, reason in reasons.items()]
+    notes = []
+    for reason in dict.fromkeys(reasons.values()):
+        refused = " or ".join(f"{level:g} %" for level, why in reasons.items() if why == reason)
+        notes.append(f"No {refused} interval: {reason}")
     evaluation = None
     if len(forecaster.split.test) or len(forecaster.split.validation):
         evaluation = evaluate(forecaster, levels=given)

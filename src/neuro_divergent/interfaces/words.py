@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
-from neuro_divergent.interfaces.plots.ticks import show_number
+from neuro_divergent.interfaces.plots.ticks import UNDEFINED, show_number
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def judge(evaluation: Evaluation) -> Verdict:
 
 def show_share(share: float) -> str:
     """Write a share as a percentage."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+    return UNDEFINED if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -40,9 +40,8 @@ def test_interpolation_agrees_with_pandas() -> None:
     values = random.standard_normal(500).astype(np.float32)
     values[random.random(500) < 0.4] = np.nan
     lengths = [100, 150, 250]
-    expected = np.concatenate(
-        [part.interpolate(limit_direction="both") for part in np.split(pd.Series(values), np.cumsum(lengths)[:-1])]
-    )
+    parts = np.split(values, np.cumsum(lengths)[:-1])
+    expected = np.concatenate([pd.Series(part).interpolate(limit_direction="both") for part in parts])
     np.testing.assert_allclose(filled(values.tolist(), lengths, "interpolate"), expected, rtol=1e-5, atol=1e-6)
 
 

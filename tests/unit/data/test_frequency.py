@@ -64,7 +64,7 @@ def test_times_agree_with_pandas(ours: str, theirs: str, unit: str) -> None:
     assert frequency.times_after(expected.slice(0, 1), 39).to_list() == expected.slice(1).to_list()
     assert frequency.time_at(expected.new_from_index(39, 40), np.arange(-39, 1)).to_list() == expected.to_list()
     assert frequency.time_at(expected, np.zeros(40, np.int64)).dtype == expected.dtype
-    assert infer(expected, np.array([0, 40])) == frequency
+    assert infer(expected, np.array([0, 40])) == Frequency.parse("1y" if ours == "12me" else ours)
     assert (frequency.between(expected.slice(0, 39), expected.slice(1)) == 1).all()
 
 
@@ -75,7 +75,7 @@ def test_dates_agree_with_pandas(ours: str, theirs: str) -> None:
     after = frequency.times_after(expected.slice(0, 1), 39)
     assert after.dtype == pl.Date
     assert after.to_list() == expected.slice(1).to_list()
-    assert infer(expected, np.array([0, 40])) == frequency
+    assert infer(expected, np.array([0, 40])) == Frequency.parse("1y" if ours == "12me" else ours)
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("1h", "h"), ("1d", "D"), ("1w", "7D"), ("1mo", "MS"), ("bd", "B")])

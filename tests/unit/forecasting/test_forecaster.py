@@ -184,6 +184,15 @@ class TestCovariates:
         assert again.predict(future=self.future(), levels=[80]).equals(model.predict(future=self.future(), levels=[80]))
         assert again.predict(sales(), future=self.future()).equals(model.predict(future=self.future()))
 
+    def test_their_units_do_not_matter(self) -> None:
+        roles = {"past": "weather", "future": "price"}
+        plain = forecaster("mlp").fit(sales(), **roles)
+        cents = [pl.col("price") * 1e4 + 7e4, pl.col("weather") * 1e-3]
+        scaled = forecaster("mlp").fit(sales().with_columns(cents), **roles)
+        first = plain.predict(future=self.future())
+        second = scaled.predict(future=self.future().with_columns(cents[0]))
+        assert np.allclose(first["forecast"], second["forecast"], rtol=1e-3)
+
     def test_a_model_that_cannot_use_them_says_so(self) -> None:
         with pytest.raises(nd.ConfigError, match="nlinear cannot use future covariates"):
             forecaster("nlinear").fit(sales(), future="price")

@@ -39,7 +39,8 @@ def demo(
     levels = (80.0, 95.0)
     directory = RunDirectory(output)
     config = session.check(_settings(model, output / "data.csv"), levels)
-    with directory.opened(replace=True):
+    directory.check_free(replace=True)
+    with directory.opened():
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
         outcome, files = session.execute(config, panel, directory, screen, levels=levels)

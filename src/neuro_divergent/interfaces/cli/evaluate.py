@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from neuro_divergent.interfaces.cli.options import AsJson, Levels, ModelPath, parse_levels
+from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_levels
 
 EXAMPLES = """\b
 Examples:
@@ -23,7 +23,7 @@ def evaluate(
     last: Annotated[
         str, typer.Option("--last", help="Share or number of rows at the end of each series to forecast.")
     ] = "0.2",
-    levels: Levels = "80,95",
+    levels: Annotated[str | None, typer.Option("--levels", metavar="PERCENT,...", help="Intervals (80,95).")] = None,
     season_length: Annotated[
         int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
     ] = None,
@@ -36,7 +36,7 @@ def evaluate(
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     path = model_directory(model)
-    percent = parse_levels(levels)
+    percent = None if levels is None else parse_levels(levels)
     share = parse_value(last)
     if isinstance(share, bool) or not isinstance(share, (int, float)):
         raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")

@@ -73,7 +73,7 @@ def _run() -> int:
     except (typer.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except _TerminatedError:
-        return _fail("terminated; nothing was saved", _TERMINATED)
+        return _end("terminated", _TERMINATED)
     except NeuroDivergentError as error:
         return _fail(str(error), error.exit_code)
     except OSError as error:
@@ -82,8 +82,13 @@ def _run() -> int:
         hint = "This is a bug: please report it. ND_TRACEBACK=1 shows where it is"
         return _fail(f"{type(error).__name__}: {error}. {hint}", 1)
     if code == _INTERRUPTED:
-        return _fail("interrupted; nothing was saved", _INTERRUPTED)
+        return _end("interrupted", _INTERRUPTED)
     return int(code)
+
+
+def _end(how: str, code: int) -> int:
+    sys.stderr.write(f"{how}: nothing was saved\n")
+    return code
 
 
 def _fail(message: str, code: int) -> int:

@@ -40,14 +40,12 @@ def predict(
     for file in filter(None, (data, future)):
         check_source(file)
 
+    from neuro_divergent.data.source import read_table
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    frame = Forecaster.load(path).predict(data, future=future, levels=percent, quantiles=shares, horizon=horizon)
-    if not hasattr(frame, "write_csv"):  # a model of a pandas or Arrow table gives such a table back
-        import polars as pl
-
-        frame = pl.DataFrame(frame)
+    result = Forecaster.load(path).predict(data, future=future, levels=percent, quantiles=shares, horizon=horizon)
+    frame = read_table(result).frame  # a model that was trained on a pandas or Arrow table gives such a table back
     if output is not None:
         write_table(output, frame)
         Screen(quiet=as_json).say(f"{frame.height:,} rows written to {output}")

@@ -22,12 +22,11 @@ class LiveProgress(Callback):
     """Shows epoch, losses, learning rate, speed and time left in one line that is redrawn."""
 
     def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(bar_width=20),
-            TaskProgressColumn(),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[numbers]}"),
             TimeRemainingColumn(compact=True),
             console=console,
@@ -106,7 +105,7 @@ def _numbers(trainer: Trainer) -> str:
         parts.append(f"validation {show_number(trainer.state.metrics['validation_loss'])}")
     parts.append(f"lr {row['learning_rate']:.1e}")
     parts.append(f"{show_number(row['samples_per_second'])} samples/s")
-    return "  ".join(parts)
+    return " ".join(parts)
 
 
 def _time_left(trainer: Trainer, done: float) -> str:

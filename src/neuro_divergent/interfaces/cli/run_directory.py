@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,10 @@ CONFIG = "config.toml"
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """The directory of one run: ``config.toml``, ``environment.json``, ``history.parquet``, ``scores.json``,
-    ``forecasts.csv``, ``backtest.parquet``, ``report.html`` and ``model/``.
+    """The directory of one run.
+
+    It holds ``config.toml``, ``environment.json``, ``history.parquet``, ``scores.json``, ``forecasts.csv``,
+    ``backtest.parquet``, ``report.html`` and ``model/``.
     """
 
     path: Path
@@ -37,32 +39,41 @@ class RunDirectory:
         stem = Path(data).name.split(".")[0].strip("*?[]") or "data"
         return cls(Path("runs") / f"{stem}-{model}-{time.strftime('%Y%m%d-%H%M%S')}")
 
+    def check_free(self, *, replace: bool = False) -> None:
+        """Refuse a place that is taken.
+
+        Args:
+            replace: Whether an earlier run may be written over.
+        """
+        try:
+            is_free = not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir()))
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}.") from error
+        if not is_free and not (replace and (self.path / CONFIG).is_file()):
+            raise InputError(f"{self.path}: exists already; choose another place with --output, or remove it.")
+
     @contextmanager
-    def opened(self, *, replace: bool = False) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         """Make the directory, and take it away again if the run does not come to its end.
 
         It is made before training, so that a place that cannot be written to is found out first.
 
-        Args:
-            replace: Whether an earlier run in the same place may be written over.
-
         Raises:
-            InputError: If something is in its place already.
             StorageError: If it cannot be made.
         """
-        is_new = not self.path.exists()
-        is_run = (self.path / CONFIG).is_file()
+        missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
         try:
-            if not is_new and (not self.path.is_dir() or (any(self.path.iterdir()) and not (replace and is_run))):
-                raise InputError(f"{self.path}: exists already; choose another place with --output, or remove it.")
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}.") from error
         try:
             yield
         except BaseException:
-            if is_new:
+            if self.path in missing:
                 shutil.rmtree(self.path, ignore_errors=True)
+            for place in missing[1:]:
+                with suppress(OSError):  # someone else may have put something there meanwhile
+                    place.rmdir()
             raise
 
     def write(self, outcome: Outcome, page: str) -> dict[str, str]:

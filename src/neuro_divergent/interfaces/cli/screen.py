@@ -67,7 +67,7 @@ class Screen:
     def result(self, document: dict[str, Any]) -> None:
         """Write the JSON document, if that is what was asked for."""
         if self.as_json:
-            json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, default=str)
+            json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, default=_name)
             sys.stdout.write("\n")
 
 
@@ -75,6 +75,10 @@ def _text(value: str, style: str = "") -> RenderableType:
     from rich.text import Text
 
     return Text(value, style=style)
+
+
+def _name(value: Any) -> str:
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)
 
 
 def _plain(value: Any) -> Any:

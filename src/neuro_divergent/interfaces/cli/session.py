@@ -26,8 +26,9 @@ def run(values: dict[str, Any], *, levels: tuple[float, ...], output: Path | Non
     config = check(values, levels)
     screen = Screen(quiet=quiet, as_json=as_json)
     directory = RunDirectory(output) if output else RunDirectory.named_after(config.data.path, config.model["name"])
+    directory.check_free()
+    panel = read_panel(config)
     with directory.opened():
-        panel = read_panel(config)
         outcome, files = execute(config, panel, directory, screen, levels=levels)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)

@@ -172,8 +172,7 @@ def _labels(chart: ForecastChart, canvas: _Canvas) -> str:
 def _legend(text: Text, chart: ForecastChart, pen: Pen) -> None:
     stroke = chr(_BRAILLE + 0x24) + chr(_BRAILLE + 0x12)
     entries = [(pen.history * 2 or stroke, "observed", "history"), (pen.forecast * 2 or stroke, "forecast", "forecast")]
-    for level in list(chart.bands)[:1]:
-        entries.append((pen.band * 2, f"{level:g} % interval", "band"))
+    entries.extend((pen.band * 2, f"{level:g} % interval", "band") for level in list(chart.bands)[:1])
     for place, (sample, meaning, name) in enumerate(entries):
         text.append("   " if place else "")
         text.append(sample, style=_STYLES[name])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+UNDEFINED = "n/a"
+
 
 def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Return up to ``most`` evenly spaced round numbers that lie between two numbers.
@@ -33,8 +35,8 @@ def power_ticks(low: float, high: float, most: int = 5) -> list[float]:
 def show_number(value: float) -> str:
     """Write a number as short as it can be read: ``12,000``, ``1.5M``, ``0.0012``."""
     size = abs(value)
-    if value != value:
-        return "–"
+    if math.isnan(value):
+        return UNDEFINED
     if size >= 1e15 or 0 < size < 1e-4:
         return f"{value:.3g}"
     for limit, divisor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M")):

@@ -85,14 +85,15 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         if columns
     )
     stopped = int(history["step"][-1]) if history.height else 0
-    facts = [
+    return [
         ("Data", f"{outcome.config.data.path}: {count(len(panel), 'row')} in {panel.num_series:,} series"),
         ("Time", f"{show_time(begin)} to {show_time(end)}, one row every {panel.frequency}"),
         ("Covariates", features or "none"),
         ("Task", f"{count(task.horizon, 'step')} ahead from {count(task.history, 'step')} of history"),
         (
             "Windows",
-            f"{len(split.train):,} for training, {len(split.validation):,} for validation, {len(split.test):,} for test",
+            f"{len(split.train):,} for training, {len(split.validation):,} for validation, "
+            f"{len(split.test):,} for test",
         ),
         (
             "Model",
@@ -100,7 +101,6 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         ),
         ("Training", f"{count(stopped, 'step')} in {outcome.seconds:.1f} seconds"),
     ]
-    return facts
 
 
 def _scores(outcome: Outcome) -> list[dict[str, Any]]:

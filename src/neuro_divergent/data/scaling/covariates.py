@@ -1,0 +1,50 @@
+"""Scaling of covariates: one shift and one spread per numeric column, from the training part of all series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.spec import Feature
+from neuro_divergent.data.scaling.base import SMALLEST, Array
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+
+
+@dataclass(frozen=True, eq=False)
+class CovariateScaling:
+    """Shift (first row) and spread (second row) of the columns of each kind of covariate, or ``None`` without any.
+
+    Categorical columns have shift 0 and spread 1: their codes stay codes.
+    """
+
+    past: Array | None = None
+    future: Array | None = None
+    static: Array | None = None
+
+    @classmethod
+    def fit(cls, panel: Panel, ends: Array) -> CovariateScaling:
+        """Measure the columns of a panel, each series up to (not including) row ``ends``."""
+        seen = np.zeros(len(panel), dtype=bool)
+        for begin, end in zip(panel.offsets[:-1], ends, strict=True):
+            seen[begin:end] = True
+        return cls(
+            _measure(panel.past_x, panel.past, seen),
+            _measure(panel.future_x, panel.future, seen),
+            _measure(panel.static_x, panel.static, np.ones(panel.num_series, dtype=bool)),
+        )
+
+
+def _measure(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:
+    if values is None:
+        return None
+    numbers = np.tile(np.array([[0.0], [1.0]], dtype=np.float32), len(features))
+    for column, feature in enumerate(features):
+        if feature.cardinality is None:
+            chosen = values[seen, column].astype(np.float64)
+            shift, spread = chosen.mean(), chosen.std()
+            numbers[:, column] = shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0
+    return numbers
