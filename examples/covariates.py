@@ -21,9 +21,7 @@ forecaster = nd.Forecaster(
     test=2 * HORIZON,
     training=nd.TrainingConfig(max_steps=300, threads=1),
 )
-forecaster.fit(
-    past, past="visitors", future=("price", "weather"), static=("size", "region"), calendar=("day_of_week",)
-)
+forecaster.fit(past, past="visitors", future=("price", "weather"), static=("size", "region"), calendar=("day_of_week",))
 
 print(evaluate(forecaster).table.select("name", "mae", "mase", "skill"))
 forecast = forecaster.predict(future=coming.drop("y"), levels=[80])

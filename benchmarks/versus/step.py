@@ -76,8 +76,8 @@ def _limits(frame: object, seconds: float, options: Options) -> list[Cell]:
     batch = _windows()
     network = nd.NHITS().build(nd.TaskSpec(horizon=24, input_size=96))
     other = theirs.network(theirs.fit("NHITS", frame, 7, options.threads)[0])
-    layers = products_of(lambda: other(_their_batch(batch)).mean().backward())
-    computed = products_of(lambda: network(batch).mean().backward())
+    layers = products_of(lambda: other(_their_batch(batch)).abs().mean().backward())
+    computed = products_of(lambda: network(batch).abs().mean().backward())
     torch.set_num_threads(options.threads)
     bare, fewer = in_turns(options.rounds, lambda: replay(layers), lambda: replay(computed))
     return [
@@ -108,13 +108,13 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shapes: list[tuple[Shape, Shape, Shape, Shape]] = []  # strides and shape of both
+        self.products: list[list[tuple[Shape, Shape]]] = []  # shape and strides of both matrices
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         """Note the two matrices of a product, and compute it."""
         if function.name().split(".")[0] in PRODUCTS:
-            first, second = [item for item in arguments if isinstance(item, Tensor)][-2:]
-            self.shapes.append((first.stride(), first.shape, second.stride(), second.shape))
+            matrices = [item for item in arguments if isinstance(item, Tensor)][-2:]
+            self.products.append([(item.shape, item.stride()) for item in matrices])
         return function(*arguments, **(named or {}))
 
 
@@ -122,13 +122,14 @@ def products_of(work: Callable[[], object]) -> list[tuple[Tensor, Tensor]]:
     """Return pairs of matrices of the shapes and layouts that are multiplied in some work."""
     with _Recorder() as recorder:
         work()
-    return [
-        (
-            torch.randn(1).new_empty_strided(shape, stride).normal_(),
-            torch.randn(1).new_empty_strided(other, along).normal_(),
-        )
-        for stride, shape, along, other in recorder.shapes
-    ]
+    return [(_like(*first), _like(*second)) for first, second in recorder.products]
+
+
+def _like(shape: Shape, stride: Shape) -> Tensor:
+    """Return random numbers in the shape of a matrix, transposed in memory if it was."""
+    if stride[-1] <= stride[-2]:
+        return torch.randn(shape)
+    return torch.randn((*shape[:-2], shape[-1], shape[-2])).transpose(-1, -2)
 
 
 def replay(products: list[tuple[Tensor, Tensor]]) -> float:

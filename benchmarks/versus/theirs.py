@@ -7,17 +7,17 @@ import time
 import warnings
 from typing import Any
 
+import neuralforecast.models
+import torch
+from neuralforecast import NeuralForecast
+from pytorch_lightning import Callback
+
+from timing import mean_step
+from versus.series import HORIZON, INPUT_SIZE, WINDOWS
+
 warnings.filterwarnings("ignore")
 for _name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric", "lightning.pytorch"):
     logging.getLogger(_name).setLevel(logging.ERROR)
-
-import neuralforecast.models  # noqa: E402
-import torch  # noqa: E402
-from neuralforecast import NeuralForecast  # noqa: E402
-from pytorch_lightning import Callback  # noqa: E402
-
-from timing import mean_step  # noqa: E402
-from versus.series import HORIZON, INPUT_SIZE, WINDOWS  # noqa: E402
 
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
 

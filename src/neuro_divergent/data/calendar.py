@@ -15,7 +15,7 @@ from neuro_divergent.data.frequency import PIECE
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
 _NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
-_LARGEST_NUMBER = 2**62  # Differences of larger ones would not fit 64 bits.
+_LARGEST_NUMBER = 2**61  # Differences of larger ones would not fit 64 bits.
 
 # Each feature: the part of a time as a number, its first value, and how many values it takes in a cycle.
 _PARTS: dict[str, tuple[Callable[[pl.Expr], pl.Expr], int, int]] = {
@@ -117,7 +117,7 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError]) -> pl.Series
         outside = ~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)
     if outside.any():
         row = int(outside.arg_true()[0])
-        limits = f"the years {_FIRST_YEAR} to {_LAST_YEAR}" if times.dtype.is_temporal() else "±2^62"
+        limits = f"the years {_FIRST_YEAR} to {_LAST_YEAR}" if times.dtype.is_temporal() else "±2^61"
         raise fail(f"row {row + 1}, {place}: {show_time(times, row)} outside supported range, {limits}")
     return times
 

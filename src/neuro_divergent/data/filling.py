@@ -75,11 +75,11 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
         return Grid(layout.offsets)
     if layout.schema.gaps == "error" or (steps < 1).any():
         raise _explain_steps(layout, frequency, steps)
+    if steps.sum(dtype=np.float64) > _MOST_NEW_ROWS * (len(steps) + 1):
+        worst = int(steps.argmax())
+        raise _gap(layout, frequency, worst, int(steps[worst]) - 1, "that is too much to fill in")
     positions = np.concatenate([[0], np.cumsum(steps)])
     rows = int(positions[-1]) + 1
-    if rows > _MOST_NEW_ROWS * len(positions):
-        worst = int(steps.argmax())
-        raise _gap(layout, frequency, worst, int(steps[worst]) - 1, "which is too many rows to fill in")
     inserted = np.ones(rows, np.bool_)
     inserted[positions] = False
     return Grid(np.append(positions[layout.offsets[:-1]], rows), positions, np.flatnonzero(inserted))

@@ -19,7 +19,15 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, check_calendar, check_times, show, show_time
 from neuro_divergent.data.categories import encode_column, is_category
-from neuro_divergent.data.filling import Grid, complete, find_frequency, find_grid, refuse_holes, refuse_unobserved
+from neuro_divergent.data.filling import (
+    Grid,
+    complete,
+    fill,
+    find_frequency,
+    find_grid,
+    refuse_holes,
+    refuse_unobserved,
+)
 from neuro_divergent.data.frequency import PIECE, Frequency, extremes, pairs
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
@@ -38,9 +46,9 @@ class DataWarning(UserWarning):
 def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | None = None) -> Panel:
     """Read a table, check it and lay its series end to end.
 
-    Rows may come in any order; rows of a series that are out of time order are sorted with a ``DataWarning``, and so is
-    a series that never changes. Times are dates, datetimes or whole numbers, and text in ISO 8601. Series are named by
-    text or whole numbers and sorted by name.
+    Rows may come in any order. A ``DataWarning`` tells about rows that are out of time order within their series, which
+    are sorted, and about series that never change. Times are dates, datetimes, whole numbers or text in ISO 8601.
+    Series are named by text or whole numbers and sorted by name.
 
     Where ``schema.missing`` or ``schema.gaps`` is not ``"error"``, holes are filled within a series. ``interpolate``
     draws a line between observed neighbours and repeats the nearest value at the ends. ``forward`` repeats the last
@@ -62,7 +70,7 @@ def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | No
     Raises:
         DataError: If the table cannot be used, with the reason.
     """
-    schema = schema or (fitted.schema if fitted else Schema())
+    schema = schema or (Schema() if fitted is None else fitted.schema)
     table = read_table(source, schema)
     if fitted is not None:
         return assemble(table, schema, frequency=fitted.frequency, categories=fitted.categories)
@@ -268,7 +276,7 @@ def _codes(names: pl.Series) -> npt.NDArray[Any]:
         names = names.cast(pl.Enum(names.unique().sort())).to_physical()
     low, high = int(names.min()), int(names.max())  # type: ignore[arg-type]
     numbers = names.to_numpy()
-    return (numbers.astype(np.int64) - low).astype(np.uint16) if -(2**62) < low <= high < low + 2**16 else numbers
+    return (numbers.astype(np.int64) - low).astype(np.uint16) if abs(low) < 2**62 and high - low < 2**16 else numbers
 
 
 def _warn_reordered(layout: Layout, given: npt.NDArray[Any]) -> None:
@@ -381,19 +389,19 @@ def _statics(layout: Layout, known: Known | None, learned: Known) -> tuple[Float
     names = layout.schema.static
     if not names:
         return None, ()
-    values = np.zeros((len(layout.ids), len(names)), np.float32)
+    values = np.empty((len(layout.ids), len(names)), np.float32)
     features = []
     for position, name in enumerate(names):
         column, feature = _covariate(layout, name, known, learned)
-        observed = np.flatnonzero(~np.isnan(column))
-        if len(observed) < len(column):
+        holes = np.flatnonzero(np.isnan(column))
+        if len(holes):
             refuse_holes(layout, name, column, feature, static=True)
-        series = layout.series(observed)
-        changes = (series[1:] == series[:-1]) & (column[observed[1:]] != column[observed[:-1]])
-        if changes.any():
-            later = int(observed[1:][changes][0])
+            fill(column, layout.offsets, holes, "forward", observed=~np.isnan(column))
+        changes = np.setdiff1d(np.flatnonzero(column[1:] != column[:-1]) + 1, layout.offsets)
+        if len(changes):
+            later = int(changes[0])
             place, value = layout.place(name, later, row=True), show(layout.column(name)[later])
             raise layout.table.error(f"{place}: {value} differs from a row before; a static covariate has one value")
-        values[series, position] = column[observed]
+        values[:, position] = column[layout.offsets[:-1]]
         features.append(feature)
     return values, tuple(features)

@@ -62,7 +62,8 @@ class Table:
 
     def lacks(self, column: str) -> DataError:
         """Return the error for a column that is not there."""
-        found = ", ".join(self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
+        names = [name if name.isprintable() and name else repr(name)[:60] for name in self.columns[:20]]
+        found = ", ".join(names) + (", ..." if len(self.columns) > 20 else "")
         return self.error(f"column {column!r} missing; found {found}.{did_you_mean(column, self.columns)}")
 
 
@@ -211,7 +212,10 @@ class _Csv:
             guessed.append(schema.target)
         frame = self._parse(names, types, chosen)
         texts = [column for column in frame if column.dtype == pl.String]
-        numbers = [_floats(column) if column.name in guessed else _exact_numbers(column) for column in texts]
+        numbers = [
+            _floats(column) if column.name in guessed else _exact_numbers(column, fractions=schema is None)
+            for column in texts
+        ]
         return Table(frame.with_columns(numbers), self.path, "polars", tuple(names), guessed=True)
 
     def _fail(self, message: str) -> DataError:
@@ -273,7 +277,7 @@ class _Csv:
         return frame.select(chosen)
 
     def _has_short_line(self, fields: int) -> bool:
-        with self._open() as file:
+        with self._open(errors="surrogateescape") as file:
             return any(line.count(self.separator) < fields - 1 and not line.isspace() for line in file)
 
     def _find_wrong_row(self, fields: int) -> None:
@@ -305,12 +309,12 @@ def _floats(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == column.null_count() else column
 
 
-def _exact_numbers(column: pl.Series) -> pl.Series:
-    """Turn text into numbers where nothing is lost by it: ``"007"`` stays text."""
+def _exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
+    """Turn text into whole numbers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
     whole = column.cast(pl.Int64, strict=False)
     if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
         return whole
-    return column if column.str.contains(r"^[+-]?0\d").any() else _floats(column)
+    return column if not fractions or column.str.contains(r"^[+-]?0\d").any() else _floats(column)
 
 
 def _read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
@@ -333,15 +337,14 @@ def _read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
         )
     try:
         native = nw.from_native(source, eager_only=True)
-        names = [str(name) for name in native.columns]
-    except nw.exceptions.NarwhalsError as error:
+        chosen = [name for name in native.columns if wanted is None or name in wanted]
+        if backend == "pyarrow":
+            frame = pl.DataFrame(pl.from_arrow(native.select(chosen).to_native()))
+        else:
+            frame = pl.DataFrame([_from_pandas(nw, native[name]).alias(str(name)) for name in chosen])
+    except (nw.exceptions.NarwhalsError, *_PANICS) as error:
         raise DataError(f"{_IN_MEMORY}: {_first_line(error)}") from None
-    chosen = [name for name in native.columns if wanted is None or name in wanted]
-    if backend == "pyarrow":
-        frame = pl.DataFrame(pl.from_arrow(native.select(chosen).to_native()))
-    else:
-        frame = pl.DataFrame([_from_pandas(nw, native[name]).alias(str(name)) for name in chosen])
-    return Table(frame, backend=backend, columns=tuple(names))
+    return Table(frame, backend=backend, columns=tuple(str(name) for name in native.columns))
 
 
 def _from_pandas(nw: Any, column: Any) -> pl.Series:
@@ -356,7 +359,10 @@ def _from_pandas(nw: Any, column: Any) -> pl.Series:
         return pl.Series(column.to_numpy())
     if dtype.is_float():
         return pl.Series(column.to_numpy().astype(np.float64))
-    missing = column.is_null().to_list()
+    try:
+        return pl.Series(column.to_polars())  # Much faster, if pyarrow is there.
+    except (ImportError, TypeError, ValueError):
+        missing = column.is_null().to_list()
     values = [None if absent else value for value, absent in zip(column.to_list(), missing, strict=True)]
     try:
         return pl.Series(values, strict=True)

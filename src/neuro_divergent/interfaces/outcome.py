@@ -13,6 +13,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
 from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.predictor import ends_of
 from neuro_divergent.forecasting.run import RunConfig
 from neuro_divergent.training.callbacks.base import Callback
 
@@ -70,9 +71,16 @@ def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks
         notes.append("Nothing was held out, so there are no scores: train with a validation or a test part.")
     forecasts = None
     try:
-        forecasts = forecaster.predict(levels=given)
+        forecasts = forecaster.predict(levels=given, quantiles=_other_quantiles(forecaster, given))
     except InputError as error:
         if not panel.schema.future:
             raise
         notes.append(f"No forecast yet: {error}")
     return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)
+
+
+def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:
+    """Return the quantiles that were trained for and are neither the median nor an end of an interval."""
+    shown = [0.5, *(share for level in levels for share in ends_of(level))]
+    trained = forecaster.fitted.task.loss.quantile_levels
+    return [share for share in trained if not any(abs(share - other) < 1e-9 for other in shown)]

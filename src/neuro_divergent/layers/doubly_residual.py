@@ -121,8 +121,10 @@ def blocks_per_stack(num_blocks: int | tuple[int, ...], stacks: int) -> tuple[in
     """Return the number of blocks of each stack.
 
     Raises:
-        ValueError: If there is not one number for all stacks or one for each, all at least 1.
+        ValueError: If there is no stack, or not one number for all or one for each, all at least 1.
     """
+    if not stacks:
+        raise ValueError("there must be at least one stack")
     blocks = (num_blocks,) * stacks if isinstance(num_blocks, int) else num_blocks
     if len(blocks) != stacks or min(blocks) < 1:
         raise ValueError(

@@ -46,7 +46,6 @@ class NBEATS(Architecture):
     stacks: tuple[Literal["generic", "trend", "seasonality"], ...] = knob(
         ("generic", "trend", "seasonality"),
         choices=(("generic", "trend", "seasonality"), ("generic",) * 3, ("trend", "seasonality")),
-        min_length=1,
     )
     num_blocks: int | tuple[int, ...] = knob(1, choices=(1, 2, 3))
     share_weights: bool = False

@@ -45,11 +45,9 @@ class NHITS(Architecture):
         family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2201.12886"
     )
 
-    pooling: tuple[PositiveInt, ...] = knob(
-        (2, 2, 1), choices=((2, 2, 1), (1, 1, 1), (4, 4, 4), (8, 4, 1), (16, 8, 1)), min_length=1
-    )
+    pooling: tuple[PositiveInt, ...] = knob((2, 2, 1), choices=((2, 2, 1), (1, 1, 1), (4, 4, 4), (8, 4, 1), (16, 8, 1)))
     downsample: tuple[PositiveInt, ...] = knob(
-        (4, 2, 1), choices=((4, 2, 1), (1, 1, 1), (24, 12, 1), (60, 8, 1), (168, 24, 1)), min_length=1
+        (4, 2, 1), choices=((4, 2, 1), (1, 1, 1), (24, 12, 1), (60, 8, 1), (168, 24, 1))
     )
     num_blocks: int | tuple[int, ...] = knob(1, choices=(1, 2, 3))
     hidden_size: int = knob(512, low=32, high=1024, log=True, ge=1)

@@ -63,3 +63,13 @@ def test_which_columns_are_categories() -> None:
     assert panel.categories == {"text": ["a", "b"], "code": [10, 30]}
     assert panel.past_x is not None
     assert panel.past_x.tolist() == [[2, 2, 30, 1], [1, 1, 10, 0], [2, 2, 30, 1]]
+
+
+def test_a_column_without_categories() -> None:
+    frame = pl.DataFrame({"ds": [1, 2], "y": [1.0, 2.0], "c": pl.Series([None, None], dtype=pl.String)})
+    panel = build_panel(frame, Schema(past="c", missing="mask"))
+    assert panel.past == (Feature("c", 1),)
+    allowed = panel.schema.replace(unknown_category="unknown")
+    new = build_panel(frame.with_columns(c=pl.lit("x")), allowed, fitted=panel)
+    assert new.past_x is not None
+    assert new.past_x.tolist() == [[0], [0]]

@@ -63,6 +63,12 @@ def test_csv_types_lose_nothing(tmp_path: Path) -> None:
     assert read_table(path, schema).frame["late"].to_list() == [None, 3.0]
 
 
+def test_names_that_look_like_fractions_stay_names(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("unique_id,ds,y\n1.50,1,1\n1.5,1,2\n")
+    assert read_table(path, Schema()).frame["unique_id"].to_list() == ["1.50", "1.5"]
+
+
 def test_csv_type_that_shows_late(tmp_path: Path) -> None:
     """The first thousand rows suggest a type; a later row may show another one."""
     path = tmp_path / "table.csv"

@@ -28,16 +28,22 @@ def models(as_json: AsJson = False) -> None:
     with screen.messages.status("loading torch"):
         rows = [_describe(Architecture.registry.get(name)) for name in Architecture.registry.names()]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("model", "family", "covariates", "mixes series"):
+    for title in ("model", "family", "covariates", "joint"):
         table.add_column(title, no_wrap=True)
     table.add_column("parameters", justify="right", no_wrap=True)
     table.add_column("paper", overflow="fold")
     for row in rows:
         used = ", ".join(row["covariates"]) or "none"
         mixes = "yes" if row["mixes_channels"] else "no"
-        table.add_row(row["name"], row["family"], used, mixes, f"{row['parameters']:,}", row["paper"])
+        table.add_row(row["name"], row["family"], used, mixes, f"{row['parameters']:,}", _cite(row["paper"]))
     screen.say(table, "", f"Parameters are those of the default settings for {_HORIZON} steps from {_HISTORY}.")
+    screen.say("A joint model forecasts all series at once, each with a view of the others.")
     screen.result({"models": rows})
+
+
+def _cite(paper: str) -> str:
+    """Write a link in the short form that papers are known by."""
+    return paper.replace("https://arxiv.org/abs/", "arXiv:").replace("https://doi.org/", "doi:")
 
 
 def _describe(cls: type[Architecture]) -> dict[str, Any]:

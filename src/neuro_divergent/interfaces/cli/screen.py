@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from neuro_divergent.evaluation.evaluate import Evaluation
 
+_PIPED_WIDTH = 100
 _SCORES = {"mae": "MAE", "rmse": "RMSE", "smape": "sMAPE %", "mase": "MASE", "bias": "bias", "skill": "skill"}
 
 
@@ -28,7 +29,10 @@ class Screen:
 
         self.as_json = as_json
         self.is_silent = quiet or as_json
-        self.output: Console = Console(quiet=self.is_silent, highlight=False, soft_wrap=not sys.stdout.isatty())
+        piped = not sys.stdout.isatty()
+        self.output: Console = Console(
+            quiet=self.is_silent, highlight=False, soft_wrap=piped, width=_PIPED_WIDTH if piped else None
+        )
         self.messages: Console = Console(stderr=True, quiet=self.is_silent, highlight=False)
 
     def say(self, *lines: RenderableType) -> None:

@@ -1,0 +1,32 @@
+"""The examples run as they are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import neuro_divergent
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+EXPECTED = {"quickstart": "hi-80", "covariates": "seasonal naive", "any_module": "[0.0, 1.0, 1.0, 0.0]"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path, tmp_path: Path) -> None:
+    source = str(Path(neuro_divergent.__path__[0]).parent)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": source, "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert EXPECTED[path.stem] in done.stdout.replace("-0.0", "0.0")
+    assert not list(tmp_path.iterdir())
