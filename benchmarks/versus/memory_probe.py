@@ -1,4 +1,4 @@
-"""Train one model in a process of its own and print how much memory it needed.
+"""Train one model from a Parquet file in a process of its own and print how much memory that needed.
 
 ``imported`` is the memory of the process once everything that training needs is imported, and ``peak`` the most it had
 from then on, both in bytes.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -16,22 +19,16 @@ STEPS = 25
 
 
 def main(side: str, kind: str, path: str, threads: int) -> None:
-    """Import one side, read the table, train, print."""
-    if kind == "pandas":
-        import pandas
-
-        read = pandas.read_parquet
-    else:
-        import polars
-
-        read = polars.read_parquet
+    """Import one side, read the file, train, print."""
+    read = _reader(kind)
     if side == "ours":
         from versus import ours
 
-        _ = ours.nd.Forecaster, ours.nd.NLinear  # names are loaded when they are used
+        _ = ours.nd.Forecaster, ours.nd.NLinear, ours.nd.Panel  # names are loaded when they are used
+        config = ours.step_config(STEPS, threads)
 
         def fit() -> object:
-            return ours.fit("NLinear", read(path), ours.step_config(STEPS, threads))
+            return ours.fit("NLinear", read(path), config)
     else:
         from versus import theirs
 
@@ -42,6 +39,23 @@ def main(side: str, kind: str, path: str, threads: int) -> None:
     imported = _status("VmRSS")
     fit()
     print(json.dumps({"imported": imported, "peak": _status("VmHWM")}))
+
+
+def _reader(kind: str) -> Callable[[str], Any]:
+    """Return what turns the path into what ``fit`` is given."""
+    if kind == "path":
+        return str
+    if kind == "disk":
+        import neuro_divergent as nd
+
+        return lambda path: nd.Panel.from_parquet(path, Path(tempfile.mkdtemp(dir=Path(path).parent)) / "panel")
+    if kind == "pandas":
+        import pandas as pd
+
+        return pd.read_parquet
+    import polars as pl
+
+    return pl.read_parquet
 
 
 def _status(field: str) -> int:

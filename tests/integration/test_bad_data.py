@@ -160,7 +160,7 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         HEADER + "A,2024-01-01T00:00,1\nA,2024-01-01T01:00,2\nA,2024-01-01T02:00,3\nA,2024-01-01T02:30,4\n",
         {},
         "series 'A': row 4, 2024-01-01 02:30:00 is not a whole number of steps (1h) after 2024-01-01 02:00:00; 1 such "
-        "rows. Resample the series, or pass the right frequency",
+        "row. Resample the series, or pass the right frequency",
     ),
     (
         "mixed_frequencies",
@@ -183,6 +183,12 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         "column 'ds' holds dates, so frequency '1' cannot be; pass e.g. '1d'",
     ),
     ("finer_than_dates", GOOD, {"frequency": "1h"}, "column 'ds' is Date, which is too coarse for the frequency '1h'"),
+    (
+        "off_the_calendar",
+        HEADER + "A,2024-01-06,1\n",
+        {"frequency": "bd"},
+        "series 'A': row 1, 2024-01-06 is not on the calendar of the frequency (1bd)",
+    ),
     (
         "no_frequency",
         HEADER + "A,2024-01-01,1\nB,2024-01-01,2\n",

@@ -63,6 +63,8 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
         DataError: If a series has another frequency, rows between two steps, or gaps that must not be.
     """
     size = frequency.size(layout.times.dtype)
+    if size is None:
+        _refuse_starts(layout, frequency)
     if layout.spread is None or (size is not None and layout.spread == (size, size)):
         return Grid(layout.offsets)
     pieces = []
@@ -85,6 +87,17 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
     return Grid(np.append(positions[layout.offsets[:-1]], rows), positions, np.flatnonzero(inserted))
 
 
+def _refuse_starts(layout: Layout, frequency: Frequency) -> None:
+    """Refuse series that begin between two steps of the calendar, such as business days on a Sunday."""
+    starts = layout.times.gather(layout.offsets[:-1])
+    wrong = np.flatnonzero(frequency.between(starts, starts) < 0)
+    if len(wrong):
+        series = int(wrong[0])
+        place = f"{layout.label(series)}: ".removeprefix(": ")
+        row, time = layout.row(int(layout.offsets[series])), show_time(starts, series)
+        raise layout.table.error(f"{place}row {row}, {time} is not on the calendar of the frequency ({frequency})")
+
+
 def _explain_steps(layout: Layout, frequency: Frequency, steps: Integers) -> DataError:
     """Find the words for steps that are not 1: another frequency, a time between two steps, or a gap."""
     wrong = np.flatnonzero(steps < 1)
@@ -104,16 +117,17 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Integers) -> Dat
     here, there = show_time(layout.times, first + 1), show_time(layout.times, first)
     return layout.table.error(
         f"{place}row {layout.row(first + 1)}, {here} is not a whole number of steps ({frequency}) after {there}; "
-        f"{len(wrong)} such rows. Resample the series, or pass the right frequency"
+        f"{len(wrong)} such row{'s' * (len(wrong) > 1)}. Resample the series, or pass the right frequency"
     )
 
 
 def _mixed(layout: Layout, frequency: Frequency, steps: Integers, series: int, own: Frequency) -> DataError:
-    regular = np.ones(len(layout.ids), np.bool_)
-    regular[layout.series(np.flatnonzero(steps != 1))] = False
-    longer = regular & (np.diff(layout.offsets) > 1)
-    if longer.any():
-        message = f"{layout.label(int(longer.argmax()))} is {frequency}, {layout.ids[series]!r} is {own}"
+    # Name a series that has the frequency too, as most of its steps say.
+    single = np.setdiff1d(np.flatnonzero(steps == 1), layout.offsets[1:-1] - 1)
+    counts = np.bincount(layout.series(single), minlength=len(layout.ids))
+    usual = 2 * counts > np.diff(layout.offsets) - 1
+    if usual.any():
+        message = f"{layout.label(int(usual.argmax()))} is {frequency}, {layout.ids[series]!r} is {own}"
     else:
         message = f"{layout.label(series) or 'the series'} is {own}, not {frequency}"
     return layout.table.error(f"{message}. All series need one frequency")
@@ -144,6 +158,8 @@ def complete(
     """
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
+        if feature is None:
+            _refuse_unobserved(layout, missing)
         refuse_holes(layout, name, values, feature)
     if grid.positions is not None:
         longer = np.full(grid.offsets[-1], np.nan, np.float32)
@@ -163,9 +179,7 @@ def complete(
     return values, mask
 
 
-def refuse_unobserved(layout: Layout, y: Floats) -> None:
-    """Raise an error where a series has no target at all."""
-    missing = np.flatnonzero(np.isnan(y))
+def _refuse_unobserved(layout: Layout, missing: Integers) -> None:
     counts = np.bincount(layout.series(missing), minlength=len(layout.ids))
     empty = np.flatnonzero(counts == np.diff(layout.offsets))
     if len(empty):

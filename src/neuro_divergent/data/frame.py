@@ -19,15 +19,7 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, check_calendar, check_times, show, show_time
 from neuro_divergent.data.categories import encode_column, is_category
-from neuro_divergent.data.filling import (
-    Grid,
-    complete,
-    fill,
-    find_frequency,
-    find_grid,
-    refuse_holes,
-    refuse_unobserved,
-)
+from neuro_divergent.data.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
 from neuro_divergent.data.frequency import PIECE, Frequency, extremes, pairs
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
@@ -88,9 +80,7 @@ def assemble(
     check_calendar(schema.calendar, layout.times.dtype, schema.time)
     frequency = find_frequency(layout, frequency)
     grid = find_grid(layout, frequency)
-    y = _numbers(layout, schema.target)
-    refuse_unobserved(layout, y)
-    y, mask = complete(layout, grid, schema.target, y, None)
+    y, mask = complete(layout, grid, schema.target, _numbers(layout, schema.target), None)
     panel = Panel(
         schema=schema,
         ids=layout.ids,

@@ -367,9 +367,7 @@ def _from_pandas(nw: Any, column: Any) -> pl.Series:
     try:
         return pl.Series(values, strict=True)
     except (TypeError, *_PANICS):
-        raise DataError(
-            f"column {column.name!r} holds values of different types; make it one of numbers, text or dates"
-        ) from None
+        raise DataError(f"column {column.name!r} holds values of different types; make them one type") from None
 
 
 def _to_pandas(nw: Any, name: str, values: Any) -> Any:

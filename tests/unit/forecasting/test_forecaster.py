@@ -184,6 +184,23 @@ class TestCovariates:
         assert again.predict(future=self.future(), levels=[80]).equals(model.predict(future=self.future(), levels=[80]))
         assert again.predict(sales(), future=self.future()).equals(model.predict(future=self.future()))
 
+    def test_a_longer_horizon_uses_what_is_known_ahead(self) -> None:
+        model = forecaster("mlp").fit(sales(), future="price", calendar="day_of_week")
+        far = model.predict(future=self.future(2 * H + 3), horizon=2 * H + 3)
+        assert far.shape[0] == 3 * (2 * H + 3)
+        near = far.group_by("unique_id", maintain_order=True).head(H)
+        assert np.allclose(near["forecast"], model.predict(future=self.future())["forecast"], rtol=1e-5)
+        dear_later = self.future(2 * H + 3).with_columns(
+            pl.when(pl.col("ds") > near["ds"].max()).then(3.0).otherwise(pl.col("price")).alias("price")
+        )
+        changed = model.predict(future=dear_later, horizon=2 * H + 3)
+        assert np.allclose(changed.group_by("unique_id", maintain_order=True).head(H)["forecast"], near["forecast"])
+        assert not np.allclose(changed["forecast"], far["forecast"])
+
+    def test_what_is_not_known_ahead_ends_the_horizon(self, model: nd.Forecaster) -> None:
+        with pytest.raises(nd.InputError, match="weather"):
+            model.predict(future=self.future(2 * H), horizon=2 * H)
+
     def test_their_units_do_not_matter(self) -> None:
         roles = {"past": "weather", "future": "price"}
         plain = forecaster("mlp").fit(sales(), **roles)

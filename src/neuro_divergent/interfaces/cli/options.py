@@ -9,7 +9,7 @@ import typer
 
 from neuro_divergent.core.errors import InputError
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to standard output.")]
 Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
