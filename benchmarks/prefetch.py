@@ -1,7 +1,7 @@
 """Whether batches made ahead by a background thread pay, for a panel in memory and for one mapped from disk.
 
-A panel of 400 MB is saved, its pages are dropped from the page cache before each run where the system permits, and a few
-hundred steps are trained with and without prefetching. Prints milliseconds per step and the ratio.
+A panel of 400 MB is saved, its pages are dropped from the page cache before each run where the system permits, and a
+few hundred steps are trained with and without prefetching. Prints milliseconds per step and the ratio.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from timing import in_turns
 
 import neuro_divergent as nd
 from neuro_divergent.data.frequency import Frequency
+from timing import in_turns
 
 SERIES, LENGTH, STEPS, ROUNDS = 1000, 100_000, 150, 3
 

@@ -8,11 +8,11 @@ threads look ten times worse than they are.
 from __future__ import annotations
 
 import torch
-from timing import in_turns
 from torch import nn
 
 import neuro_divergent as nd
 from neuro_divergent.core.threads import WORTH_A_SECOND_THREAD, available_cores
+from timing import in_turns
 
 ROUNDS, STEPS, ROWS = 5, 40, 128
 

@@ -1,6 +1,7 @@
 from .core.errors import (
     ConfigError,
     DataError,
+    DataWarning,
     DivergedError,
     InputError,
     MissingDependencyError,
@@ -20,6 +21,7 @@ from .data.scaling.series import (
 )
 from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, RevIN, RobustScaler, StandardScaler
 from .data.schema import Schema
+from .evaluation.evaluate import Evaluation, evaluate
 from .forecasting.forecaster import Forecaster
 from .forecasting.task import Task
 from .losses.base import Loss

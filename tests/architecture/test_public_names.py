@@ -33,7 +33,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 def test_training_settings_and_model_names_need_no_torch() -> None:
     loaded = modules_after(
-        "import neuro_divergent as nd; nd.TrainingConfig(optimizer='sgd', schedule='plateau'); nd.Task(horizon=3, loss='huber'); "
-        "nd.Architecture.registry.check('nhits')"
+        "import neuro_divergent as nd; nd.TrainingConfig(optimizer='sgd', schedule='plateau'); "
+        "nd.Task(horizon=3, loss='huber'); nd.Architecture.registry.check('nhits')"
     )
     assert "torch" not in loaded

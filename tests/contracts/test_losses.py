@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.point import MAE, MSE, Huber
@@ -58,11 +58,11 @@ class TestEveryLoss:
 def test_point_losses_are_torchs() -> None:
     raw, target = raw_and_target(MSE())
     point = raw.squeeze(-1)
-    assert torch.allclose(MSE().elementwise(raw, target), F.mse_loss(point, target, reduction="none"))
-    assert torch.allclose(MAE().elementwise(raw, target), F.l1_loss(point, target, reduction="none"))
+    assert torch.allclose(MSE().elementwise(raw, target), functional.mse_loss(point, target, reduction="none"))
+    assert torch.allclose(MAE().elementwise(raw, target), functional.l1_loss(point, target, reduction="none"))
     for delta in (0.1, 1.0, 3.0):
         ours = Huber(delta=delta).elementwise(raw, target)
-        assert torch.allclose(ours, F.huber_loss(point, target, reduction="none", delta=delta))
+        assert torch.allclose(ours, functional.huber_loss(point, target, reduction="none", delta=delta))
 
 
 @given(st.floats(0.01, 0.99), st.floats(-5, 5), st.floats(-5, 5))

@@ -235,7 +235,9 @@ def _explain(cls: type[Config], error: ValidationError) -> str:
         # A field that accepts several types reports one error for each: they are alternatives.
         place = str(item["loc"][0])
         shown = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r} "
-        fields.setdefault(place, (shown, []))[1].append(message[0].lower() + message[1:])
+        if item["type"] != "value_error":  # those are our own words, and may begin with a name
+            message = message[0].lower() + message[1:]
+        fields.setdefault(place, (shown, []))[1].append(message)
     for place, (shown, messages) in fields.items():
         reason = " or ".join(dict.fromkeys([messages[0], *(text.removeprefix("must be ") for text in messages[1:])]))
         whole.append(f"{cls._label()}: {place}: {shown}{reason}")

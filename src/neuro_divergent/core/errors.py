@@ -59,6 +59,10 @@ class DivergedError(NeuroDivergentError, ArithmeticError):
     exit_code = 5
 
 
+class DataWarning(UserWarning):
+    """The data can be used, but perhaps not all of it is what it seems."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
     close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, check_calendar, check_times, show, show_time
 from neuro_divergent.data.categories import encode_column, is_category
@@ -29,10 +29,6 @@ Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.uint32]
 Known = dict[str, list[Any]]
-
-
-class DataWarning(UserWarning):
-    """The data can be used, but perhaps not all of it is what it seems."""
 
 
 def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | None = None) -> Panel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,14 @@ def test_a_finished_directory_is_complete_and_verified(tmp_path: Path) -> None:
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     with new_directory(tmp_path / "model") as work:
         (work / "a.txt").write_text("old")
-    with pytest.raises(RuntimeError), new_directory(tmp_path / "model") as work:
-        (work / "a.txt").write_text("new")
-        raise RuntimeError
+
+    def interrupted() -> None:
+        with new_directory(tmp_path / "model") as work:
+            (work / "a.txt").write_text("new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
     assert (tmp_path / "model" / "a.txt").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
@@ -68,4 +72,4 @@ def test_write_file_replaces_content(tmp_path: Path) -> None:
     for content in (b"one", b"two"):
         write_file(tmp_path / "x.bin", content)
     assert (tmp_path / "x.bin").read_bytes() == b"two"
-    assert os.listdir(tmp_path) == ["x.bin"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.bin"]
