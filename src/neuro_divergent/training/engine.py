@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import DataError, DivergedError
+from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.core.threads import threads_for, using_threads
+from neuro_divergent.core.threads import Contention, threads_for, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.reduce import masked_mean
@@ -114,7 +115,7 @@ class Trainer:
             raise DataError("there is no batch to train on.")
         self.module.to(self.device)
         self.threads = self._choose_threads(loader) if config.threads == "auto" else config.threads
-        with seeded(config.seed), using_threads(self.threads):
+        with seeded(config.seed), using_threads(self.threads), keeping_memory():
             try:
                 self._run(loader, checker)
             except BaseException as error:
@@ -139,6 +140,7 @@ class Trainer:
         clip = self.config.clip
         validate_every = self.config.validation_interval(len(loader))
         meter = _Meter()
+        contention = Contention(self.threads)
         norm: Tensor | None = None
 
         module.train()
@@ -167,6 +169,7 @@ class Trainer:
                     pace.validated(self._validate(module, checker))
                 if validate or at_end or self.state.step % self.config.log_every == 0:
                     self._log(meter, rate, norm, validated=validate)
+                    contention.check()
                 if at_end or self.state.stop_reason is not None:
                     break
             else:
