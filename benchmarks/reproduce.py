@@ -20,7 +20,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from reproduction.document import verdict, write_page
-from reproduction.published import DATA_SETS, HORIZONS, Name, all_cells
+from reproduction.published import DATA_SETS, Name, all_cells
 from reproduction.trial import Result, run
 
 HERE = Path(__file__).resolve().parent
@@ -38,39 +38,34 @@ def main() -> None:
     cells = [name for name in all_cells() if any(fnmatch(str(name), pattern) for pattern in options.cells)]
     if not cells:
         raise SystemExit(f"no cell matches {','.join(options.cells)}; cells are named like {all_cells()[0]}")
-    pairs = sorted({(name.data, name.model) for name in cells})
-    search = [(Name(data, model, HORIZONS[0]), rate) for data, model in pairs for rate in options.rates]
-    found = _run_all(search, options, "choosing rates")
-    chosen = {pair: min(options.rates, key=lambda rate: found[_first(pair), rate].validation) for pair in pairs}
-    wanted = [(name, chosen[name.data, name.model]) for name in cells]
-    found |= _run_all([key for key in wanted if key not in found], options, "all horizons")
-    _show({name: found[name, rate] for name, rate in wanted})
+    found = _run_all([(name, rate) for name in cells for rate in options.rates], options)
+    _show({name: _choose({rate: found[name, rate] for rate in options.rates}) for name in cells})
     if not options.fast:
         PAGE.write_text(write_page(_finished(), RATES, SEED), encoding="utf-8")
         print(f"written: {PAGE}")
 
 
-def _first(pair: tuple[str, str]) -> Name:
-    return Name(*pair, HORIZONS[0])
+def _choose(tried: dict[float, Result]) -> Result:
+    """Return the result of the rate with the lowest validation error."""
+    return min(tried.values(), key=lambda result: result.validation)
 
 
 def _finished() -> dict[Name, Result]:
-    """Return the result of every cell that has one, also from earlier calls for other cells."""
+    """Return the result of every cell that was tried with all rates, also in earlier calls for other cells."""
     results = {}
     for name in all_cells():
-        tried = {rate: _read((_first((name.data, name.model)), rate)) for rate in RATES}
-        if all(tried.values()) and (result := _read((name, min(RATES, key=lambda rate: tried[rate].validation)))):
-            results[name] = result
+        tried = {rate: result for rate in RATES if (result := _read((name, rate))) is not None}
+        if len(tried) == len(RATES):
+            results[name] = _choose(tried)
     return results
 
 
-def _run_all(runs: list[Run], options: argparse.Namespace, title: str) -> dict[Run, Result]:
+def _run_all(runs: list[Run], options: argparse.Namespace) -> dict[Run, Result]:
     """Return the result of each run, from its file where there is one."""
     known = {} if options.again else {key: _read(key) for key in runs}
     found = {key: result for key, result in known.items() if result is not None}
     left = sorted((key for key in runs if key not in found), key=_cost, reverse=True)
-    if left:
-        print(f"{title}: {len(left)} runs, {len(found)} finished before")
+    print(f"{len(left)} runs to do, {len(found)} finished before", flush=True)
     began, whole = time.perf_counter(), sum(map(_cost, left))
     # Each run uses one thread; the longest start first, so that no core waits at the end.
     with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -88,9 +83,8 @@ def _run_all(runs: list[Run], options: argparse.Namespace, title: str) -> dict[R
 def _cost(key: Run) -> float:
     """Estimate how long a run takes, in arbitrary units: steps have a fixed part, and one that grows with the work."""
     name, _ = key
-    data = DATA_SETS[name.data]
     channels = 21 if name.data == "weather" else 7
-    return data.train / data.batch_size * (200 + data.batch_size * channels * name.horizon / 200)
+    return DATA_SETS[name.data].train * (10 + channels * name.horizon / 200)
 
 
 def _keep(key: Run, result: Result) -> None:

@@ -1,7 +1,7 @@
 """Measure Neuro-Divergent and NeuralForecast in one run and print how they compare.
 
-Both sides get the same data, architecture, number of parameters, windows per step and threads, and are measured in
-turns. The results go to benchmarks/results/versus_neuralforecast.json.
+Both sides get the same data, architecture, number of parameters, windows per step and threads. Each runs in a process
+of its own, and they are measured in turns. The results go to benchmarks/results/versus_neuralforecast.json.
 
     python benchmarks/versus_neuralforecast.py --data ../shared/data
     python benchmarks/versus_neuralforecast.py --only step,predict --rounds 3
@@ -26,12 +26,20 @@ def main() -> None:
     # Before torch is loaded, so that no pool of threads is larger than what both sides may use.
     os.environ |= {"OMP_NUM_THREADS": str(arguments.threads), "MKL_NUM_THREADS": str(arguments.threads)}
     from versus.cell import Options, show
+    from versus.side import Side
 
-    options = Options(rounds=arguments.rounds, threads=arguments.threads, data=arguments.data)
+    ours, theirs = Side("ours", arguments.threads), Side("theirs", arguments.threads)
+    options = Options(
+        rounds=arguments.rounds, threads=arguments.threads, data=arguments.data.resolve(), ours=ours, theirs=theirs
+    )
     cells = []
-    for name in arguments.only:
-        print(f"measuring: {name}", flush=True)
-        cells += importlib.import_module(f"versus.{SECTIONS[name]}").measure(options)
+    try:
+        for name in arguments.only:
+            print(f"measuring: {name}", flush=True)
+            cells += importlib.import_module(f"versus.{SECTIONS[name]}").measure(options)
+    finally:
+        ours.close()
+        theirs.close()
     show(cells)
     _write([cell.to_dict() for cell in cells], arguments)
     missed = [f"{cell.section}: {cell.name}" for cell in cells if cell.reached is False]

@@ -14,6 +14,7 @@ INPUT_SIZE = 336
 HORIZONS = (96, 192, 336, 720)
 MODELS = ("dlinear", "nlinear")
 TOLERANCE = 0.005
+BATCH_SIZE = 32  # windows with all channels; the published scripts have 8 to 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +26,12 @@ class DataSet:
         train: Rows for training; validation and test follow, and what comes after them is discarded.
         validation: Rows for validation.
         test: Rows for test.
-        batch_size: Windows per step, each with all channels, as in the published scripts.
     """
 
     title: str
     train: int
     validation: int
     test: int
-    batch_size: int
 
     @property
     def rows(self) -> int:
@@ -54,10 +53,10 @@ class DataSet:
 
 
 DATA_SETS = {
-    "etth1": DataSet(title="ETTh1", train=8640, validation=2880, test=2880, batch_size=32),
-    "ettm1": DataSet(title="ETTm1", train=34560, validation=11520, test=11520, batch_size=8),
+    "etth1": DataSet(title="ETTh1", train=8640, validation=2880, test=2880),
+    "ettm1": DataSet(title="ETTm1", train=34560, validation=11520, test=11520),
     # 70 % and 20 % of 52,696 rows, rounded down, for training and test; the rest is for validation.
-    "weather": DataSet(title="Weather", train=36887, validation=5270, test=10539, batch_size=16),
+    "weather": DataSet(title="Weather", train=36887, validation=5270, test=10539),
 }
 
 MSE = {

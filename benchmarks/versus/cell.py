@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from versus.side import Side
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -15,11 +17,15 @@ class Options:
         rounds: How often both sides are measured in turns.
         threads: Threads on both sides.
         data: Directory of the public data sets.
+        ours: Runs our functions in a process of their own.
+        theirs: The same for theirs.
     """
 
     rounds: int
     threads: int
     data: Path
+    ours: Side
+    theirs: Side
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,9 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-import polars as pl
-
 from timing import in_turns, run
-from versus import ours, theirs
 from versus.cell import Cell, Options
-from versus.series import daily_series
+from versus.series import LARGE, SMALL, daily_series
 
 SECTION = "large data: NLinear, 1,000 series x 10,000 steps"
 OUR_STEPS, THEIR_STEPS = 205, 25
@@ -22,13 +19,11 @@ PROBE = Path(__file__).with_name("memory_probe.py")
 
 def measure(options: Options) -> list[Cell]:
     """Compare the step with theirs and with our own on small data, and the memory of training."""
-    large, small = daily_series(1_000, 10_000), daily_series(100, 500)
-    config = ours.step_config(OUR_STEPS, options.threads)
     mine, other, own = in_turns(
         options.rounds,
-        lambda: ours.fit("NLinear", large, config)[1],
-        lambda: theirs.fit("NLinear", large, THEIR_STEPS, options.threads)[1],
-        lambda: ours.fit("NLinear", small, config)[1],
+        lambda: options.ours("step_seconds", "NLinear", LARGE, OUR_STEPS),
+        lambda: options.theirs("step_seconds", "NLinear", LARGE, THEIR_STEPS),
+        lambda: options.ours("step_seconds", "NLinear", SMALL, OUR_STEPS),
     )
     return [
         Cell(section=SECTION, name="step", ours=mine * 1e3, theirs=other * 1e3, unit="ms", goal=40),
@@ -41,15 +36,15 @@ def measure(options: Options) -> list[Cell]:
             goal=1.15,
             limit=True,
         ),
-        *_memory(large, options),
+        *_memory(options),
     ]
 
 
-def _memory(large: pl.DataFrame, options: Options) -> list[Cell]:
+def _memory(options: Options) -> list[Cell]:
     """Compare the peak memory of reading a Parquet file and training from it, in fresh processes."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "large.parquet"
-        large.write_parquet(path)
+        daily_series(*LARGE).write_parquet(path)
         rounds = range(max(1, options.rounds // 2))
         ways = [("ours", kind) for kind in ("path", "disk", "polars")]
         ways += [("theirs", kind) for kind in ("polars", "pandas")]
@@ -71,6 +66,6 @@ def _memory(large: pl.DataFrame, options: Options) -> list[Cell]:
 
 def _probe(side: str, kind: str, path: Path, threads: int) -> float:
     """Return the megabytes that a fresh process needs for ``fit`` beyond those after the import."""
-    printed = run([sys.executable, str(PROBE), side, kind, str(path), str(threads)], threads)
+    printed = run([sys.executable, str(PROBE), side, kind, str(path)], threads)
     found = json.loads(printed.splitlines()[-1])
     return (found["peak"] - found["imported"]) / 1e6

@@ -18,22 +18,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 STEPS = 25
 
 
-def main(side: str, kind: str, path: str, threads: int) -> None:
+def main(side: str, kind: str, path: str) -> None:
     """Import one side, read the file, train, print."""
     read = _reader(kind)
     if side == "ours":
         from versus import ours
 
         _ = ours.nd.Forecaster, ours.nd.NLinear, ours.nd.Panel  # names are loaded when they are used
-        config = ours.step_config(STEPS, threads)
 
         def fit() -> object:
-            return ours.fit("NLinear", read(path), config)
+            return ours.fit("NLinear", read(path), STEPS)
     else:
         from versus import theirs
 
         def fit() -> object:
-            return theirs.fit("NLinear", read(path), STEPS, threads)
+            return theirs.fit("NLinear", read(path), STEPS)
 
     Path("/proc/self/clear_refs").write_text("5")  # the highest mark so far is forgotten
     imported = _status("VmRSS")
@@ -66,4 +65,4 @@ def _status(field: str) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(*sys.argv[1:4])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import polars as pl
 
 HORIZON, INPUT_SIZE, WINDOWS = 24, 96, 1024
+SMALL, LARGE = (100, 500), (1_000, 10_000)  # series, steps
 
 
+@lru_cache(maxsize=2)
 def daily_series(count: int, steps: int) -> pl.DataFrame:
     """Return daily waves with noise, as a long table in order.
 

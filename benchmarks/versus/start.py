@@ -7,9 +7,7 @@ import tempfile
 from pathlib import Path
 
 from timing import in_turns, process_seconds, run_python
-from versus import ours, theirs
 from versus.cell import Cell, Options
-from versus.series import daily_series
 
 SECTION = "a fresh process"
 OUR_FORECAST = "import neuro_divergent as nd; nd.Forecaster.load({path!r}).predict()"
@@ -21,7 +19,7 @@ def measure(options: Options) -> list[Cell]:
     """Compare the import and the first forecast, both without the start of Python itself, and time ``nd --help``."""
     threads = options.threads
     with tempfile.TemporaryDirectory() as directory:
-        paths = _save(Path(directory), threads)
+        paths = _save(Path(directory), options)
         empty, mine, other, first, their_first, usage = in_turns(
             options.rounds,
             lambda: run_python("pass", threads),
@@ -56,12 +54,11 @@ def measure(options: Options) -> list[Cell]:
     ]
 
 
-def _save(directory: Path, threads: int) -> dict[str, str]:
-    """Train NHITS for a few steps on both sides and save it."""
-    frame = daily_series(100, 500)
+def _save(directory: Path, options: Options) -> dict[str, str]:
+    """Write a model of each side, trained for a few steps."""
     paths = {name: str(directory / name) for name in ("ours", "theirs")}
-    ours.fit("NHITS", frame, ours.step_config(7, threads, windows=128))[0].save(paths["ours"])
-    theirs.fit("NHITS", frame, 7, threads)[0].save(paths["theirs"])
+    options.ours("save", "NHITS", paths["ours"])
+    options.theirs("save", "NHITS", paths["theirs"])
     return paths
 
 

@@ -53,8 +53,8 @@ class Contention:
         if share < 0.8 * self._threads:
             self._told = True
             warnings.warn(
-                f"{self._threads} threads get {share:.1f} cores, because other processes are busy. One thread may be many "
-                "times faster now: set threads=1.",
+                f"{self._threads} threads get {share:.1f} cores, because other processes are busy. One thread may be "
+                "many times faster now: set threads=1.",
                 ThreadWarning,
                 stacklevel=2,
             )

@@ -1,0 +1,116 @@
+"""The README says what the code does: its commands and its Python run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return a directory with the files that the README speaks of."""
+    days, random = 260, np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "store": [name for name in "AB" for _ in range(days)],
+            "date": [date(2024, 1, 1) + timedelta(days=day) for _ in "AB" for day in range(days)],
+            "units": 50 + 10 * np.sin(np.arange(2 * days) * 2 * np.pi / 7) + random.normal(0, 1, 2 * days),
+        }
+    )
+    frame.write_csv(tmp_path / "sales.csv")
+    frame.write_csv(tmp_path / "newer.csv")
+    return tmp_path
+
+
+def test_make_targets_of_the_readme_exist() -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")
+    named = set(re.findall(r"\bmake ([a-z]+)", README))
+    assert {"demo", "test"} <= named
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    root = Path(__file__).parents[2]
+    missing = [
+        link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link and not (root / link).exists()
+    ]
+    assert not missing
+
+
+def test_commands_of_the_readme_run(place: Path) -> None:
+    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    commands = [part.strip() for line in lines if line.startswith("nd ") for part in line.split("&&")]
+    assert {shlex.split(command)[1] for command in commands} == {
+        "demo",
+        "train",
+        "predict",
+        "evaluate",
+        "models",
+        "init",
+    }
+    for command in commands:
+        words = shlex.split(command)
+        if words[1] == "train" and words[2].endswith(".csv"):
+            words += ["--max-steps", "5", "--threads", "1", "--model", "nlinear", "--output", "runs/readme", "--quiet"]
+        elif words[:3] == ["nd", "train", "run.toml"]:
+            text = (place / "run.toml").read_text("utf-8")
+            (place / "run.toml").write_text(re.sub(r'path = "[^"]*"', 'path = "sales.csv"', text), "utf-8")
+            words += ["--target", "units", "--time", "date", "--id", "store", "--horizon", "7", "--max-steps", "5"]
+            words += ["--threads", "1", "--model", "nlinear", "--quiet"]
+        elif words[1] == "demo":
+            words += ["--model", "nlinear", "--quiet"]
+        words = [word.replace("<run>", "readme") for word in words]
+        result = subprocess.run(
+            [sys.executable, "-m", "neuro_divergent.interfaces.cli.main", *words[1:]],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+
+
+def test_python_of_the_readme_runs(place: Path) -> None:
+    first, second, third = blocks("python")
+    preparation = """
+import numpy, polars, torch
+from datetime import timedelta
+frame = polars.read_csv("sales.csv", try_parse_dates=True).rename({"store": "unique_id", "date": "ds", "units": "y"})
+y = polars.col("y")
+frame = frame.with_columns(price=2.0 + y * 0.01, visitors=y * 3, region=polars.lit("north"))
+last = frame.group_by("unique_id").agg(polars.col("ds").max(), price=polars.lit(2.5))
+next_prices = polars.concat([last.with_columns(polars.col("ds") + timedelta(days=day)) for day in range(1, 25)])
+any_torch_module = torch.nn.Linear(2, 2)
+x, y = torch.randn(40, 2), torch.randint(0, 2, (40,))
+"""
+    quick = second.replace("max_steps=2000", "max_steps=5, threads=1")
+    assert quick != second
+    script = "\n".join(
+        [
+            first.replace("horizon=28)", "horizon=28, training=nd.TrainingConfig(max_steps=5, threads=1))"),
+            preparation,
+            quick,
+            third,
+        ]
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=place, capture_output=True, text=True, check=False, env={**os.environ}
+    )
+    assert result.returncode == 0, result.stderr
+    assert "lo-95" in result.stdout
+    assert (place / "model" / "model.safetensors").exists()
