@@ -37,19 +37,16 @@ class Intervals:
             InputError: If there are too few errors to claim that level.
         """
         count, horizon = self.errors.shape
-        reach = 0 if count >= _ENOUGH else min(horizon, math.ceil((_ENOUGH / max(count, 1) - 1) / 2))
-        widths = []
-        for step in range(horizon):
-            pool = self.errors[:, max(0, step - reach) : step + reach + 1].flatten()
-            rank = math.ceil((pool.numel() + 1) * level)
-            if rank > pool.numel():
-                needed = math.ceil(level / (1 - level))
-                raise InputError(
-                    f"level {100 * level:g} needs at least {needed} validation errors, there are {pool.numel()}. Ask "
-                    "for a lower level, hold out more for validation, or train with a quantile loss."
-                )
-            widths.append(pool.kthvalue(rank).values)
-        return torch.stack(widths)
+        needed = math.ceil(level / (1 - level) - 1e-9)  # fewer errors have no such quantile
+        steps = min(horizon, math.ceil(max(needed, _ENOUGH) / count))
+        if count * steps < needed:
+            raise InputError(
+                f"level {100 * level:g} needs at least {needed} validation errors, there are {count * steps}. Ask for a "
+                "lower level, hold out more for validation, or train with a quantile loss."
+            )
+        rank = min(math.ceil((count * steps + 1) * level - 1e-9), count * steps)
+        begins = [min(max(step - steps // 2, 0), horizon - steps) for step in range(horizon)]
+        return torch.stack([self.errors[:, begin : begin + steps].flatten().kthvalue(rank).values for begin in begins])
 
 
 def check_levels(levels: tuple[float, ...]) -> None:
