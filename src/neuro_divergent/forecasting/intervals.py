@@ -41,8 +41,8 @@ class Intervals:
         steps = min(horizon, math.ceil(max(needed, _ENOUGH) / count))
         if count * steps < needed:
             raise InputError(
-                f"level {100 * level:g} needs at least {needed} validation errors, there are {count * steps}. Ask for a "
-                "lower level, hold out more for validation, or train with a quantile loss."
+                f"level {100 * level:g} needs at least {needed} validation errors, there are {count * steps}. Ask for "
+                "a lower level, hold out more for validation, or train with a quantile loss."
             )
         rank = min(math.ceil((count * steps + 1) * level - 1e-9), count * steps)
         begins = [min(max(step - steps // 2, 0), horizon - steps) for step in range(horizon)]
