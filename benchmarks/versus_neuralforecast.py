@@ -36,12 +36,13 @@ def main() -> None:
     try:
         for name in arguments.only:
             print(f"measuring: {name}", flush=True)
-            cells += importlib.import_module(f"versus.{SECTIONS[name]}").measure(options)
+            measured = importlib.import_module(f"versus.{SECTIONS[name]}").measure(options)
+            show(measured)
+            cells += measured
+            _write([cell.to_dict() for cell in cells], arguments)
     finally:
         ours.close()
         theirs.close()
-    show(cells)
-    _write([cell.to_dict() for cell in cells], arguments)
     missed = [f"{cell.section}: {cell.name}" for cell in cells if cell.reached is False]
     print(f"{len(missed)} of {sum(cell.goal is not None for cell in cells)} goals missed", *missed, sep="\n  ")
 

@@ -63,7 +63,7 @@ def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | No
     if fitted is not None:
         return assemble(table, schema, frequency=fitted.frequency, categories=fitted.categories)
     panel = assemble(table, schema)
-    _warn_constant(panel)
+    warn_constant(panel)
     return panel
 
 
@@ -287,7 +287,8 @@ def _refuse_duplicates(layout: Layout) -> None:
     raise layout.table.error(f"{place} twice (rows {rows[0]}, {rows[1]}){total}. Keep one row per series and time")
 
 
-def _warn_constant(panel: Panel) -> None:
+def warn_constant(panel: Panel) -> None:
+    """Warn about series that never change."""
     begins, y = panel.offsets[:-1], panel.y
     if panel.mask is None:
         low, high = np.minimum.reduceat(y, begins), np.maximum.reduceat(y, begins)

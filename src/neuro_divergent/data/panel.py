@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,13 @@ from neuro_divergent.core.atomic import new_directory, read_json, verify_directo
 from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, show, show_time
-from neuro_divergent.data.categories import decode_categories, is_category, learn_categories
+from neuro_divergent.data.categories import decode_categories
 from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.schema import Schema
 
 FORMAT = 1
 _BY_ROW = ("y", "mask", "past_x", "future_x")
 _ARRAYS = ("offsets", *_BY_ROW, "static_x")
-_BATCH = 1 << 20  # Rows that are read from disk together.
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +147,30 @@ class Panel:
             calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
         return dataclasses.replace(panel, mask=mask)
 
+    @classmethod
+    def concatenate(cls, panels: Sequence[Panel]) -> Self:
+        """Return the series of several panels that agree on everything else, one panel after another."""
+        first = panels[0]
+        lengths = np.concatenate([panel.lengths for panel in panels])
+        arrays: dict[str, Any] = {}
+        for name in (*_BY_ROW, "static_x"):
+            found = [getattr(panel, name) for panel in panels]
+            if name == "mask" and any(array is not None for array in found):
+                found = [np.ones(len(panel.y), np.bool_) if panel.mask is None else panel.mask for panel in panels]
+            arrays[name] = None if found[0] is None else np.concatenate(found)
+        return cls(
+            schema=first.schema,
+            ids=pl.concat([panel.ids for panel in panels]),
+            starts=pl.concat([panel.starts for panel in panels]),
+            frequency=first.frequency,
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            past=first.past,
+            future=first.future,
+            static=first.static,
+            categories=first.categories,
+            **arrays,
+        )
+
     def _gather(self, rows: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], starts: pl.Series) -> Panel:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         arrays = {name: array[rows] for name in _BY_ROW if (array := getattr(self, name)) is not None}
@@ -261,7 +284,9 @@ class Panel:
         Raises:
             DataError: If the table cannot be used, or if a series comes back after another one.
         """
-        parts = _read_in_parts(str(source), Schema(**schema))
+        from neuro_divergent.data.parts import read_in_parts  # it makes panels, and so imports this module
+
+        parts = read_in_parts(str(source), Schema(**schema))
         with new_directory(Path(directory)) as work, ExitStack() as stack:
             files: dict[str, _ArrayFile] = {}
             index: list[Panel] = []
@@ -279,13 +304,11 @@ class Panel:
             stack.close()
             if not hidden:
                 (work / "mask.npy").unlink()
-            lengths = np.concatenate([part.lengths for part in index])
-            np.save(work / "offsets.npy", np.concatenate([[0], np.cumsum(lengths)]), allow_pickle=False)
-            statics = [part.static_x for part in index if part.static_x is not None]
-            if statics:
-                np.save(work / "static_x.npy", np.concatenate(statics), allow_pickle=False)
-            ids, starts = (pl.concat([getattr(part, name) for part in index]) for name in ("ids", "starts"))
-            dataclasses.replace(index[0], ids=ids, starts=starts)._save_rest(work)
+            whole = cls.concatenate(index)
+            np.save(work / "offsets.npy", whole.offsets, allow_pickle=False)
+            if whole.static_x is not None:
+                np.save(work / "static_x.npy", whole.static_x, allow_pickle=False)
+            whole._save_rest(work)
         return cls.open(directory)
 
 
@@ -318,52 +341,6 @@ def _count_out(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], n
     """Return for each row of series with these lengths which series it belongs to and its place in it."""
     series = np.repeat(np.arange(len(lengths)), lengths)
     return series, np.arange(len(series)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
-def _read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
-    """Give whole series as panels, as many at a time as about a million rows hold."""
-    # The modules that make panels import this one.
-    from neuro_divergent.data.frame import assemble
-    from neuro_divergent.data.source import DEFAULT_ID, Table, columns_of, find_files
-
-    try:
-        lazy = pl.scan_parquet(find_files(source), glob=False)
-        types = lazy.collect_schema()
-        lazy = lazy.select([name for name in columns_of(schema) if name in types])
-        name = schema.id or DEFAULT_ID
-        if name in types and not types[name].is_integer():
-            lazy = lazy.with_columns(pl.col(name).cast(pl.String))  # Batches of categories do not fit together.
-        rows = lazy.select(pl.len()).collect().item()
-        texts = [name for name in schema.covariates if name in types and is_category(types[name])]
-        categories = {
-            name: learn_categories(lazy.select(pl.col(name).unique()).collect(engine="streaming").to_series())
-            for name in dict.fromkeys([*texts, *(name for name in schema.categorical if name in types)])
-        }
-        frequency, rest, begin, last = None, None, 0, None
-        for end in range(_BATCH, rows + _BATCH, _BATCH):
-            batch = lazy.slice(end - _BATCH, _BATCH).collect()
-            batch = batch if rest is None else pl.concat([rest, batch])
-            whole = batch.height if end >= rows else _end_of_whole_series(batch, name)
-            rest = batch.slice(whole)
-            if whole:
-                table = Table(batch.head(whole), f"{source} from row {begin + 1}", columns=tuple(types))
-                part = assemble(table, schema, frequency=frequency, categories=categories)
-                if last is not None and part.ids[0] <= last:
-                    raise table.error(f"series {show(part.ids[0])} comes after {show(last)}; sort the rows by series")
-                frequency, begin, last = part.frequency, begin + whole, part.ids[-1]
-                yield part
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise DataError(f"{source}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
-    if not rows:
-        raise DataError(f"{source}: no data rows")
-
-
-def _end_of_whole_series(batch: pl.DataFrame, name: str) -> int:
-    """Return how many rows come before the last series, which may go on in the next batch."""
-    if name not in batch.columns:
-        return 0
-    others = (batch[name] != batch[name][-1]).arg_true()
-    return int(others[-1]) + 1 if len(others) else 0
 
 
 def _read_parts(path: Path, rest: dict[str, Any], mmap: bool) -> dict[str, Any]:

@@ -97,6 +97,17 @@ def read_table(source: Any, schema: Schema | None = None, *, only: Sequence[str]
     return table
 
 
+def backend_of(source: Any) -> Backend:
+    """Return the library of a table, so that what came in can go out; polars for everything that is read."""
+    if isinstance(source, (str, os.PathLike, pl.DataFrame, pl.LazyFrame)):
+        return "polars"
+    import narwhals as nw
+
+    if nw.dependencies.is_pandas_dataframe(source):
+        return "pandas"
+    return "pyarrow" if nw.dependencies.is_pyarrow_table(source) else "polars"
+
+
 def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
     """Build the frame that a user gets back.
 
@@ -327,11 +338,8 @@ def _read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
         return Table(frame, columns=tuple(known))
     import narwhals as nw
 
-    if nw.dependencies.is_pandas_dataframe(source):
-        backend: Backend = "pandas"
-    elif nw.dependencies.is_pyarrow_table(source):
-        backend = "pyarrow"
-    else:
+    backend = backend_of(source)
+    if backend == "polars":
         raise DataError(
             f"{type(source).__name__} is not a table; pass a path, a polars or pandas DataFrame or a pyarrow Table"
         )

@@ -14,13 +14,14 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.frame import check_lengths
 from neuro_divergent.data.gather import Gather, fit_series_scaler
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.parts import load_panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import Backend, read_table
+from neuro_divergent.data.source import Backend, backend_of
 from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
@@ -72,13 +73,8 @@ class Forecaster:
             DataError: If the table cannot be used as it is.
             DivergedError: If training produced a number that is not finite.
         """
-        backend: Backend = "polars"
-        if isinstance(data, Panel):
-            panel = data
-        else:
-            columns = Schema(**schema)
-            table = read_table(data, columns)
-            panel, backend = build_panel(table, columns), table.backend
+        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+        backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
         joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
         task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
         if joint:

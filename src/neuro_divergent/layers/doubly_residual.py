@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.layers.activation import Activation, make_activation
-from neuro_divergent.layers.mlp import chain_linear
+from neuro_divergent.layers.mlp import LinearChain
 
 
 class Expansion(nn.Module):
@@ -62,6 +62,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.entrance = nn.Linear(input_size, hidden_size)
         self.first = nn.Linear(hidden_size, hidden_size)
+        self._chain = LinearChain()
         rest: list[nn.Module] = []
         for layer in range(num_layers):
             rest += [nn.Linear(hidden_size, hidden_size)] if layer else []
@@ -72,7 +73,7 @@ class ResidualBlock(nn.Module):
 
     def forward(self, features: Tensor, with_backcast: bool = True) -> tuple[Tensor | None, Tensor]:
         """Return the explained part of the history, if wanted, and its forecast ``(rows, horizon, outputs)``."""
-        hidden = self.rest(chain_linear(features, self.entrance, self.first))
+        hidden = self.rest(self._chain(features, self.entrance, self.first))
         explained, ahead = self.expansion.sizes
         if with_backcast:
             backcast, forecast = self.coefficients(hidden).split([explained, ahead], 1)

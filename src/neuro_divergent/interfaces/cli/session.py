@@ -52,10 +52,11 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
 
 def read_panel(config: RunConfig) -> Panel:
     """Read and check the data: after this, only the model can object."""
-    from neuro_divergent.data.frame import build_panel, check_lengths
+    from neuro_divergent.data.frame import check_lengths
+    from neuro_divergent.data.parts import load_panel
     from neuro_divergent.data.splits import split_by_time
 
-    panel = build_panel(config.data.path, config.data.schema_fields)
+    panel = load_panel(config.data.path, config.data.schema_fields)
     task = config.task
     history = task.history_for(panel)
     panel = check_lengths(panel, input_size=history, horizon=task.horizon)
