@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import DataError
@@ -121,7 +121,6 @@ def test_fewer_rows_than_a_horizon_cannot_be_held_out() -> None:
 
 
 @given(st.integers(1, 5000), st.integers(0, 2**31), st.integers(0, 100))
-@settings(max_examples=50)
 def test_a_shuffled_order_is_a_permutation(size: int, seed: int, epoch: int) -> None:
     order = shuffled(np.arange(size), size, seed, epoch)
     assert np.array_equal(np.sort(order), np.arange(size))
