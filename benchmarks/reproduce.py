@@ -20,16 +20,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from reproduction.document import verdict, write_page
-from reproduction.published import DATA_SETS, Name, all_cells
+from reproduction.published import DATA_SETS, SEED, Name, all_cells
 from reproduction.trial import Result, run
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "results" / "reproduction"
 PAGE = HERE.parent / "docs" / "reproduction.md"
-RATES = (5e-4, 1e-3, 5e-3)
-SEED = 2021
-
-Run = tuple[Name, float]
 
 
 def main() -> None:
@@ -38,30 +34,16 @@ def main() -> None:
     cells = [name for name in all_cells() if any(fnmatch(str(name), pattern) for pattern in options.cells)]
     if not cells:
         raise SystemExit(f"no cell matches {','.join(options.cells)}; cells are named like {all_cells()[0]}")
-    found = _run_all([(name, rate) for name in cells for rate in options.rates], options)
-    _show({name: _choose({rate: found[name, rate] for rate in options.rates}) for name in cells})
+    _run_all(cells, options)
+    results = {name: result for name in all_cells() if (result := _read(name)) is not None}
+    _show({name: results[name] for name in cells})
     if not options.fast:
-        PAGE.write_text(write_page(_finished(), RATES, SEED), encoding="utf-8")
+        PAGE.write_text(write_page(results), encoding="utf-8")
         print(f"written: {PAGE}")
 
 
-def _choose(tried: dict[float, Result]) -> Result:
-    """Return the result of the rate with the lowest validation error."""
-    return min(tried.values(), key=lambda result: result.validation)
-
-
-def _finished() -> dict[Name, Result]:
-    """Return the result of every cell that was tried with all rates, also in earlier calls for other cells."""
-    results = {}
-    for name in all_cells():
-        tried = {rate: result for rate in RATES if (result := _read((name, rate))) is not None}
-        if len(tried) == len(RATES):
-            results[name] = _choose(tried)
-    return results
-
-
-def _run_all(runs: list[Run], options: argparse.Namespace) -> dict[Run, Result]:
-    """Return the result of each run, from its file where there is one."""
+def _run_all(runs: list[Name], options: argparse.Namespace) -> None:
+    """Do each run that has no file yet."""
     known = {} if options.again else {key: _read(key) for key in runs}
     found = {key: result for key, result in known.items() if result is not None}
     left = sorted((key for key in runs if key not in found), key=_cost)
@@ -69,7 +51,7 @@ def _run_all(runs: list[Run], options: argparse.Namespace) -> dict[Run, Result]:
     began, whole = time.perf_counter(), sum(map(_cost, left))
     # Each run uses one thread; the shortest come first, so that an interrupted reproduction has many cells.
     with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = {pool.submit(run, name, options.data, rate=rate, seed=SEED): (name, rate) for name, rate in left}
+        waiting = {pool.submit(run, name, options.data): name for name in left}
         for future in as_completed(waiting):
             key = waiting[future]
             found[key] = future.result()
@@ -77,40 +59,35 @@ def _run_all(runs: list[Run], options: argparse.Namespace) -> dict[Run, Result]:
             done = sum(_cost(item) for item in left if item in found)
             remaining = (time.perf_counter() - began) * (whole - done) / done
             print(f"  {_line(key, found[key])}; about {remaining / 60:.0f} min left", flush=True)
-    return found
 
 
-def _cost(key: Run) -> float:
+def _cost(name: Name) -> float:
     """Estimate how long a run takes, in arbitrary units: steps have a fixed part, and one that grows with the work."""
-    name, _ = key
     channels = 21 if name.data == "weather" else 7
-    return DATA_SETS[name.data].train * (10 + channels * name.horizon / 200)
+    data = DATA_SETS[name.data]
+    return data.train * (200 / data.batch_size + channels * name.horizon / 200)
 
 
-def _keep(key: Run, result: Result) -> None:
-    path = _file(key)
+def _keep(name: Name, result: Result) -> None:
+    path = _file(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(asdict(result), indent=2))
     part.replace(path)
 
 
-def _read(key: Run) -> Result | None:
-    path = _file(key)
+def _read(name: Name) -> Result | None:
+    path = _file(name)
     return Result(**json.loads(path.read_text())) if path.exists() else None
 
 
-def _file(key: Run) -> Path:
-    name, rate = key
-    return RUNS / f"{str(name).replace('/', '-')}-rate-{rate:g}-seed-{SEED}.json"
+def _file(name: Name) -> Path:
+    return RUNS / f"{str(name).replace('/', '-')}-rate-{DATA_SETS[name.data].rate:g}-seed-{SEED}.json"
 
 
-def _line(key: Run, result: Result) -> str:
-    """Say how a run went, without its test errors: those are for the model that validation chose."""
-    name, rate = key
-    return (
-        f"{name} rate {rate:g}: validation {result.validation:.4f} after {result.epochs} epochs, {result.seconds:.0f} s"
-    )
+def _line(name: Name, result: Result) -> str:
+    """Say how a run went."""
+    return f"{name}: MSE {result.mse:.4f} after {result.epochs} epochs, {result.seconds:.0f} s"
 
 
 def _show(results: dict[Name, Result]) -> None:
@@ -130,11 +107,10 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="runs at the same time")
     parser.add_argument("--again", action="store_true", help="run again what has finished before")
-    parser.add_argument("--fast", action="store_true", help="one small cell with one rate; leaves the page alone")
+    parser.add_argument("--fast", action="store_true", help="one small cell; leaves the page alone")
     options = parser.parse_args()
-    options.rates = RATES
     if options.fast:
-        options.cells, options.rates = ["etth1/nlinear/96"], (5e-3,)
+        options.cells = ["etth1/nlinear/96"]
     return options
 
 

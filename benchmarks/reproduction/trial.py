@@ -20,7 +20,7 @@ from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.forecasting.predictor import Predictor
-from reproduction.published import BATCH_SIZE, DATA_SETS, INPUT_SIZE, Name
+from reproduction.published import DATA_SETS, INPUT_SIZE, SEED, Name
 
 _CHUNK = 512  # windows that are forecast at once: all channels of all of them must fit in memory
 
@@ -54,21 +54,22 @@ class Result:
     seconds: float
 
 
-def run(name: Name, directory: Path, *, rate: float, seed: int) -> Result:
+def run(name: Name, directory: Path, seed: int = SEED) -> Result:
     """Train a model with the published recipe and test it."""
     began = time.perf_counter()
     torch.set_num_threads(1)
+    data = DATA_SETS[name.data]
     split, gather = _prepare(name, directory)
     channels = gather.panel.num_series
     spec = nd.TaskSpec(horizon=name.horizon, input_size=INPUT_SIZE, channels=channels)
     with seeded(seed):
         network = nd.Architecture.from_dict(name.model).build(spec)
-    train = WindowLoader(split.train, gather, Order(batch_size=BATCH_SIZE, seed=seed, drop_last=True))
+    train = WindowLoader(split.train, gather, Order(batch_size=data.batch_size, seed=seed, drop_last=True))
     check = WindowLoader(_dense(split.validation), gather, Order(batch_size=_CHUNK // channels, shuffle=False))
-    trainer = nd.Trainer(network, nd.MSE(), _recipe(rate, seed, len(train)))
+    trainer = nd.Trainer(network, nd.MSE(), _recipe(data.rate, seed, len(train)))
     history = trainer.fit(train, check).frame()["validation_loss"].drop_nulls()
     return Result(
-        rate=rate,
+        rate=data.rate,
         seed=seed,
         validation=float(history.min()),
         epochs=len(history),
