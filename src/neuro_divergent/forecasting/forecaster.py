@@ -28,6 +28,7 @@ from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.calibration import measure_errors
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.horizon import Outlook
+from neuro_divergent.forecasting.intervals import check_levels
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
@@ -127,6 +128,7 @@ class Forecaster:
 
     def forecast_windows(self, windows: Windows, levels: Sequence[float] = ()) -> WindowForecasts:
         """Forecast many windows of a panel beside what happened, without training anything again."""
+        check_levels(tuple(levels))
         return self.fitted.predictor.windows(self.fitted.gather(windows.panel), windows, tuple(levels))
 
     def save(self, path: str | Path) -> None:
