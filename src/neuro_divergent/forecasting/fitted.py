@@ -57,19 +57,8 @@ class Fitted:
         Raises:
             DataError: If a series was not in training although the series scaler knows only those.
         """
-        task = self.task
         numbers = self.numbers if panel.ids is self.context.ids else self._numbers_of(panel)
-        return Gather(
-            panel,
-            task.history,
-            task.horizon,
-            task.scaler,
-            task.series_scaler,
-            numbers,
-            self.covariates,
-            bool(task.joint),
-            self.device,
-        )
+        return build_gather(self.task, panel, numbers, self.covariates, self.device)
 
     def _numbers_of(self, panel: Panel) -> Array | None:
         if self.numbers is None:
@@ -88,6 +77,23 @@ class Fitted:
         """Return the same model at the end of other series."""
         context = panel.tail(self.task.history)
         return dataclasses.replace(self, context=context, numbers=self._numbers_of(context))
+
+
+def build_gather(
+    task: Task, panel: Panel, numbers: Array | None, covariates: CovariateScaling, device: torch.device
+) -> Gather:
+    """Return what makes batches from a panel for a task, with what its scalers were fitted to."""
+    return Gather(
+        panel,
+        task.history,
+        task.horizon,
+        task.scaler,
+        series_scaler=task.series_scaler,
+        fitted=numbers,
+        covariates=covariates,
+        joint=bool(task.joint),
+        device=device,
+    )
 
 
 def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module:

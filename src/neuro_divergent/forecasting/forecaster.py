@@ -26,7 +26,7 @@ from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.calibration import measure_errors
-from neuro_divergent.forecasting.fitted import Fitted, build_network
+from neuro_divergent.forecasting.fitted import Fitted, build_gather, build_network
 from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import check_levels
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
@@ -200,17 +200,8 @@ class Forecaster:
             return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
 
         trainer = Trainer(network, task.loss, self.training, callbacks=callbacks, metrics={"mae": mean_absolute})
-        gather = Gather(
-            panel,
-            task.history,
-            task.horizon,
-            task.scaler,
-            task.series_scaler,
-            numbers,
-            CovariateScaling.fit(panel, split.train.ends),
-            bool(task.joint),
-            trainer.device,
-        )
+        scaling = CovariateScaling.fit(panel, split.train.ends)
+        gather = build_gather(task, panel, numbers, scaling, trainer.device)
         history = trainer.fit(*self._loaders(split, gather))
         intervals = measure_errors(network, task.loss, gather, split.validation)
         return Fitted(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   nd demo
-  nd demo --model dlinear --output /tmp/demo
+  nd demo --model dlinear --output my-demo
 """
 _HORIZON = 12
 _SHOWN = "AirPassengers"
