@@ -77,8 +77,8 @@ class WindowLoader:
         gather: How they are cut and scaled.
         order: Batch size and shuffling.
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
-        prefetch: Batches that a background thread keeps ready. Worth it where reading waits for a disk, as with a
-            memory-mapped panel larger than memory; elsewhere the thread only takes turns with the training step.
+        prefetch: Batches that a background thread keeps ready. Worth it where reading waits for a slow disk; elsewhere
+            the thread only takes turns with the training step.
     """
 
     def __init__(

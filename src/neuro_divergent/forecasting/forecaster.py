@@ -226,10 +226,7 @@ class Forecaster:
             seed=config.seed,
             drop_last=config.drop_last,
         )
-        prefetch = config.prefetch
-        if prefetch == "auto":
-            prefetch = 2 if gather.panel.is_memory_mapped else 0
-        train = WindowLoader(split.train, gather, order, by_time=not config.shuffle, prefetch=prefetch)
+        train = WindowLoader(split.train, gather, order, by_time=not config.shuffle, prefetch=config.prefetch)
         if not len(split.validation):
             return train, None
         return train, WindowLoader(

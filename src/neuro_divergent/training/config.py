@@ -36,7 +36,8 @@ class TrainingConfig(Config):
         log_every: Steps between two rows of the history.
         shuffle: Whether windows are drawn in random order; else they come in order of time.
         drop_last: Whether the last batch of an epoch is left out when it is not full.
-        prefetch: Batches a background thread keeps ready; ``"auto"`` is 2 for memory-mapped panels and 0 otherwise.
+        prefetch: Batches a background thread keeps ready; for panels on a slow disk. On a fast one it takes as long as
+            it saves (benchmarks/prefetch.py), so the default is 0.
         seed: Decides weights, order and dropout: the same seed gives the same model.
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
@@ -53,7 +54,7 @@ class TrainingConfig(Config):
     log_every: Count = 10
     shuffle: bool = True
     drop_last: bool = False
-    prefetch: Annotated[int, Field(ge=0)] | Literal["auto"] = "auto"
+    prefetch: Annotated[int, Field(ge=0)] = 0
     seed: int = Field(1, ge=0)
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"

@@ -342,6 +342,12 @@ class TestFit:
         model = forecaster(training=training(shuffle=False, prefetch=2, drop_last=True)).fit(sales())
         assert model.history["train_loss"].is_finite().all()
 
+    def test_a_panel_on_disk_trains_the_same_model(self, fitted: nd.Forecaster, tmp_path: Path) -> None:
+        sales().sort("unique_id", "ds").write_parquet(tmp_path / "sales.parquet")
+        panel = nd.Panel.from_parquet(tmp_path / "sales.parquet", tmp_path / "panel")
+        assert panel.is_memory_mapped
+        assert forecaster().fit(panel).predict().equals(fitted.predict())
+
     def test_the_environment_is_recorded(self, fitted: nd.Forecaster) -> None:
         assert fitted.environment["threads"] == 1
         assert fitted.environment["packages"]["torch"] == torch.__version__
