@@ -11,7 +11,7 @@ import polars as pl
 from torch import Tensor
 
 from neuro_divergent.core.environment import describe_environment
-from neuro_divergent.core.errors import InputError, NotFittedError
+from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch, TaskSpec
 from neuro_divergent.data.frame import check_lengths
@@ -80,6 +80,7 @@ class Forecaster:
         task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
         if joint:
             panel.require_aligned()
+            _refuse_covariates(panel)
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
         split = split_by_time(
             panel,
@@ -231,4 +232,14 @@ class Forecaster:
             return train, None
         return train, WindowLoader(
             split.validation, gather, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+        )
+
+
+def _refuse_covariates(panel: Panel) -> None:
+    """Refuse covariates that differ between series where a window holds them all; calendar features do not."""
+    if panel.schema.covariates:
+        names = ", ".join(repr(name) for name in panel.schema.covariates)
+        raise ConfigError(
+            f"windows that span all series cannot have covariates of each ({names}). Leave them out, or train with "
+            "joint=False a model that takes one series at a time."
         )

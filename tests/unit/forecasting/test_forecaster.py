@@ -201,6 +201,12 @@ class TestCovariates:
         with pytest.raises(nd.InputError, match="weather"):
             model.predict(future=self.future(2 * H), horizon=2 * H)
 
+    def test_joint_windows_refuse_them_but_know_the_calendar(self) -> None:
+        with pytest.raises(nd.ConfigError, match="windows that span all series cannot have covariates of each"):
+            forecaster("mlp", joint=True).fit(sales(), future="price")
+        model = forecaster("mlp", joint=True).fit(sales(), calendar="day_of_week")
+        assert np.isfinite(model.predict()["forecast"].to_numpy()).all()
+
     def test_their_units_do_not_matter(self) -> None:
         roles = {"past": "weather", "future": "price"}
         plain = forecaster("mlp").fit(sales(), **roles)
