@@ -1,7 +1,7 @@
 """Keeping memory between training steps.
 
 Each step frees the large buffers of the step before. glibc gives such memory back to the system and asks for it again
-at once, and the system clears every page anew: a third of the time of an LSTM step. Inside ``keeping_memory`` freed
+at once, and the system clears every page anew: a quarter of the time of an LSTM step. Inside ``keeping_memory`` freed
 memory stays with the process, and it is given back at the end.
 """
 
