@@ -11,7 +11,7 @@ from torch.nn import functional
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.point import MAE, MSE, Huber
 from neuro_divergent.losses.quantile import QuantileLoss
-from neuro_divergent.losses.reduce import masked_mean
+from neuro_divergent.losses.reduce import weighted_mean
 
 NAMES = Loss.registry.names()
 B, H, C = 5, 4, 3
@@ -88,11 +88,11 @@ def test_minimising_the_pinball_loss_finds_the_quantiles() -> None:
 def test_masked_costs_do_not_count_even_when_they_are_not_finite() -> None:
     cost = torch.tensor([[1.0, float("nan")], [3.0, float("inf")]], requires_grad=True)
     mask = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    mean = masked_mean(cost, mask)
+    mean = weighted_mean(cost, mask)
     mean.backward()
     assert float(mean.detach()) == 2.0
     assert torch.equal(cost.grad, torch.tensor([[0.5, 0.0], [0.5, 0.0]]))
-    assert float(masked_mean(cost.detach(), torch.zeros_like(mask))) == 0.0
+    assert float(weighted_mean(cost.detach(), torch.zeros_like(mask))) == 0.0
 
 
 @pytest.mark.parametrize("levels", [[], [0.0], [1.0], [0.5, 0.5], [-1]])

@@ -18,7 +18,8 @@ class Batch(NamedTuple):
     Masks are 1 where a value was observed and 0 where it was not; a masked value is stored as 0. ``future_y`` is absent
     when forecasting and ``future_mask`` is absent when every target was observed. ``loc`` and ``scale`` are what the
     scaler took out of each window: ``y = past_y * scale + loc``; networks need not look at them, nor at ``series``, the
-    place of each window's series in the panel.
+    place of each window's series in the panel. ``weight`` says how much each target counts in the loss, and ``soft_y``
+    is what a teacher forecasts for it.
     """
 
     past_y: Tensor  # B L C
@@ -31,6 +32,8 @@ class Batch(NamedTuple):
     loc: Tensor | None = None  # B 1 C
     scale: Tensor | None = None  # B 1 C
     series: Tensor | None = None  # B
+    weight: Tensor | None = None  # B H C, not negative
+    soft_y: Tensor | None = None  # B H C
 
 
 @dataclass(frozen=True)

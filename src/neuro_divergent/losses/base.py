@@ -11,6 +11,8 @@ from neuro_divergent.core.registry import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from neuro_divergent.core.spec import Batch
+
 
 class Forecast(NamedTuple):
     """What the raw outputs of a network mean.
@@ -27,9 +29,16 @@ class Loss(Component):
 
     The cost is element by element, ``(batch, horizon, channel)``; masking and averaging happen once, in ``reduce``.
     Outputs may lack the last axis when there is one output per step, so any network can be trained.
+
+    Attributes:
+        in_units: Whether the cost only means something in the units of the data, as a percentage does: outputs, targets
+            and history are then brought back to those units first.
+        takes_scaled: Whether targets may be scaled; classes may not.
     """
 
     registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses")
+    in_units: ClassVar[bool] = False
+    takes_scaled: ClassVar[bool] = True
 
     @property
     def outputs(self) -> int:
@@ -42,8 +51,19 @@ class Loss(Component):
         return ()
 
     @abstractmethod
-    def elementwise(self, raw: Tensor, target: Tensor) -> Tensor:
-        """Return the cost of each target value, in the shape of ``target``."""
+    def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the cost of each target value, in the shape of ``target``.
+
+        Args:
+            raw: Outputs of the network.
+            target: What they should have been.
+            batch: Where both come from, for losses that look at more than the target; absent when a module of any other
+                kind is trained.
+        """
+
+    def finish(self, mean: Tensor) -> Tensor:
+        """Return the loss for the mean of the costs; most losses are that mean."""
+        return mean
 
     @abstractmethod
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
@@ -53,8 +73,9 @@ class Loss(Component):
 class PointLoss(Loss):
     """A loss with one output per step: the forecast itself."""
 
-    def elementwise(self, raw: Tensor, target: Tensor) -> Tensor:
+    def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the cost of each target value, in the shape of ``target``."""
+        del batch
         return self.cost(raw if raw.ndim == target.ndim else raw.squeeze(-1), target)
 
     @abstractmethod

@@ -14,6 +14,8 @@ from neuro_divergent.losses.base import Forecast, Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from neuro_divergent.core.spec import Batch
+
 
 @register("quantile")
 class QuantileLoss(Loss):
@@ -45,8 +47,9 @@ class QuantileLoss(Loss):
         """The levels trained for."""
         return self.quantiles
 
-    def elementwise(self, raw: Tensor, target: Tensor) -> Tensor:
+    def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the pinball cost averaged over the levels."""
+        del batch
         error = target.unsqueeze(-1) - raw
         levels = raw.new_tensor(self.quantiles)
         return (levels * error).maximum((levels - 1) * error).mean(-1)

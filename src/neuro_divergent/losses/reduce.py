@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
-def masked_mean(cost: Tensor, mask: Tensor | None) -> Tensor:
-    """Average the costs whose mask is 1.
+def weighted_sum(cost: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | int]:
+    """Add up costs, each as often as its weight says.
 
     Args:
         cost: Cost of each value, any shape.
-        mask: Same shape with 1 for observed and 0 for missing values, or ``None`` when all were observed. When nothing
-            was observed the result is 0 and so is its gradient.
+        weight: How much each counts, of a shape that broadcasts to that of ``cost``: 1 for observed and 0 for missing
+            values, or anything else that is not negative; ``None`` when all count the same.
+
+    Returns:
+        The sum, and the sum of the weights.
     """
-    if mask is None:
+    if weight is None:
+        return cost.sum(), cost.numel()
+    weight = weight.expand_as(cost)
+    # A cost without weight may be infinite or NaN; multiplying by 0 would keep that, selecting does not.
+    return (cost.where(weight > 0, 0) * weight).sum(), weight.sum()
+
+
+def weighted_mean(cost: Tensor, weight: Tensor | None) -> Tensor:
+    """Average costs by their weights; when nothing has weight the result is 0 and so is its gradient."""
+    if weight is None:
         return cost.mean()
-    # A masked cost may be infinite or NaN; multiplying by 0 would keep that, selecting does not.
-    return cost.where(mask.bool(), 0).sum() / mask.sum().clamp_min(1)
+    total, count = weighted_sum(cost, weight)
+    assert isinstance(count, Tensor)
+    return total / count.clamp_min(torch.finfo(count.dtype).tiny)

@@ -19,7 +19,7 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import Contention, threads_for, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.reduce import masked_mean
+from neuro_divergent.losses.reduce import weighted_mean
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.history import History
@@ -186,7 +186,7 @@ class Trainer:
 
     def _cost(self, output: Tensor, target: Tensor, mask: Tensor | None) -> Tensor:
         if isinstance(self.loss, Loss):
-            return masked_mean(self.loss.elementwise(output, target), mask)
+            return weighted_mean(self.loss.elementwise(output, target), mask)
         return self.loss(output, target)
 
     @torch.inference_mode()
@@ -205,7 +205,7 @@ class Trainer:
             weight += observed
             sums["validation_loss"] += float(self._cost(output, target, mask)) * observed
             for name, metric in self.metrics.items():
-                sums[f"validation_{name}"] += float(masked_mean(metric(output, batch), mask)) * observed
+                sums[f"validation_{name}"] += float(weighted_mean(metric(output, batch), mask)) * observed
         module.train()
         self.state.metrics = {name: total / max(weight, 1.0) for name, total in sums.items()}
         loss = self.state.metrics["validation_loss"]

@@ -14,6 +14,10 @@ class Callback:
     Each method gets the trainer: ``trainer.state`` says where training is, ``trainer.history`` what happened so far,
     and ``trainer.stop("reason")`` ends training after the current step. A callback with a memory that must survive a
     restart keeps it in ``state_dict`` and ``load_state_dict``.
+
+    Callbacks hear an event in their order, those that training brings along (averaging, early stopping) first; only
+    ``validation_end`` goes the other way round, so that whatever was put in place at ``validation_start`` is still there
+    for the others.
     """
 
     def fit_start(self, trainer: Trainer) -> None:
