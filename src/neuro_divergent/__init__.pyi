@@ -1,3 +1,4 @@
+from .core.config import register
 from .core.errors import (
     ConfigError,
     DataError,
@@ -11,6 +12,13 @@ from .core.errors import (
     UntrustedFileError,
 )
 from .core.spec import Batch, Feature, TaskSpec, Traits
+from .data.augment import Augmentation
+from .data.augment.jitter import Jitter
+from .data.augment.mask import MaskHistory
+from .data.augment.mixup import Mixup
+from .data.augment.scale import Scale
+from .data.augment.time_warp import TimeWarp
+from .data.augment.window_slice import WindowSlice
 from .data.panel import Panel
 from .data.scaling.series import (
     BoxCoxSeriesScaler,
@@ -25,8 +33,17 @@ from .evaluation.evaluate import Evaluation, evaluate
 from .forecasting.forecaster import Forecaster
 from .forecasting.task import Task
 from .losses.base import Loss
-from .losses.point import MAE, MSE, Huber
+from .losses.classification import BinaryCrossEntropy, CrossEntropy
+from .losses.expectile import ExpectileLoss
+from .losses.mase import MASE
+from .losses.percentage import MAPE, SMAPE
+from .losses.point import MAE, MSE, RMSE, Huber
 from .losses.quantile import QuantileLoss
+from .losses.robust import LogCosh, Tukey
+from .losses.weighted import Weighting
+from .losses.weighted.function import WeightFunction
+from .losses.weighted.magnitude import Magnitude
+from .losses.weighted.recency import Recency
 from .models.base import Architecture
 from .models.dlinear import DLinear
 from .models.itransformer import ITransformer
@@ -35,18 +52,68 @@ from .models.nbeats import NBEATS
 from .models.nhits import NHITS
 from .models.nlinear import NLinear
 from .models.recurrent import GRU, LSTM, RNN, Recurrent
+from .training.callbacks.average import EMA, SWA, Average
 from .training.callbacks.base import Callback
+from .training.callbacks.checkpointing import Checkpointing
+from .training.callbacks.csv import CSVLog
 from .training.callbacks.early_stopping import EarlyStopping
+from .training.callbacks.learning_rate import LearningRateLog
+from .training.callbacks.limits import TimeLimit
+from .training.callbacks.logging import Log
+from .training.callbacks.mlflow import MLflow
+from .training.callbacks.nan_guard import NanGuard
+from .training.callbacks.stop_request import StopRequest
+from .training.callbacks.tensorboard import TensorBoard
+from .training.checkpoint import read_checkpoint
 from .training.config import TrainingConfig
+from .training.curriculum import Curriculum, EasyFirst, HorizonGrowth
+from .training.differentiation import GradientCostWarning
 from .training.engine import Trainer
-from .training.gradients import ClipNorm, ClipValue
+from .training.freezing import Freeze
+from .training.gradient_check import GradientCheck, check_gradients
+from .training.gradients import ClipNorm, ClipValue, GradientNoise
 from .training.history import History
+from .training.metrics import accuracy
+from .training.optimizers.adabound import AdaBound
+from .training.optimizers.adadelta import Adadelta
+from .training.optimizers.adagrad import Adagrad
 from .training.optimizers.adam import Adam, AdamW
+from .training.optimizers.adamax import Adamax
+from .training.optimizers.adan import Adan
+from .training.optimizers.base import Optimizer
+from .training.optimizers.groups import Group
+from .training.optimizers.lamb import LAMB
+from .training.optimizers.lion import Lion
+from .training.optimizers.lookahead import Lookahead
+from .training.optimizers.muon import Muon
+from .training.optimizers.nadam import NAdam
+from .training.optimizers.prodigy import Prodigy
+from .training.optimizers.radam import RAdam
 from .training.optimizers.rmsprop import RMSprop
+from .training.optimizers.schedule_free import ScheduleFreeAdamW, ScheduleFreeSGD
 from .training.optimizers.sgd import SGD
+from .training.rate_finder import RateCurve, find_learning_rate
+from .training.schedules.auto import AutoSchedule
+from .training.schedules.base import Plan, Schedule
+from .training.schedules.chain import Chain, Part, Product
 from .training.schedules.constant import Constant
-from .training.schedules.cosine import Cosine, WarmupCosine
+from .training.schedules.cosine import Cosine, CosineRestarts, WarmupCosine
+from .training.schedules.cyclic import Cyclic
+from .training.schedules.exponential import Exponential
+from .training.schedules.function import FunctionSchedule
+from .training.schedules.inverse_sqrt import InverseSqrt
+from .training.schedules.linear import Linear, WarmupLinear
+from .training.schedules.one_cycle import OneCycle
 from .training.schedules.plateau import Plateau
-from .training.schedules.step import StepDecay
+from .training.schedules.polynomial import Polynomial
+from .training.schedules.step import MultiStep, StepDecay
+from .training.tape import GradientTape
+from .training.teacher_forcing import (
+    ConstantForcing,
+    ExponentialForcing,
+    InverseSigmoidForcing,
+    LinearForcing,
+    TeacherForcing,
+)
 
 __version__: str

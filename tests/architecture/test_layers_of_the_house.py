@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "layers": set(),
     "losses": set(),
     "models": {"layers"},
-    "training": {"losses", "data.loader"},
+    "training": {"losses", "data.loader", "data.augment"},
     "forecasting": {"data", "models", "losses", "training"},
     "evaluation": BELOW_FORECASTING,
     "diagnostics": BELOW_FORECASTING,

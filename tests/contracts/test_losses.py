@@ -1,101 +1,233 @@
-"""What every loss must do, and the closed forms of each."""
+"""What every loss must do."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch.nn import functional
+from torch import Tensor
 
+from neuro_divergent.core.errors import ConfigError, DataError
+from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.point import MAE, MSE, Huber
-from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.losses.reduce import weighted_mean
 
 NAMES = Loss.registry.names()
-B, H, C = 5, 4, 3
+B, L, H, C = 5, 12, 4, 3
+
+# Exceptions; each is checked to be one.
+NEED_HISTORY = {"mase": "measures errors by the history"}
+OF_CLASSES = {"cross_entropy": "targets are classes", "binary_cross_entropy": "targets are classes"}
+# Further settings that must hold as much as the defaults do.
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("quantile", {"quantiles": (0.2, 0.7), "weights": (3.0, 0.5)}),
+    ("expectile", {"levels": (0.1, 0.5, 0.8)}),
+    ("cross_entropy", {"classes": 4, "label_smoothing": 0.1, "weights": (1.0, 2.0, 0.5, 3.0)}),
+    ("binary_cross_entropy", {"label_smoothing": 0.1, "positive_weight": 3.0}),
+    ("huber", {"delta": 0.3}),
+    ("tukey", {"c": 1.0}),
+    ("mase", {"season_length": 4}),
+]
+SETTINGS = [*((name, {}) for name in NAMES), *VARIANTS]
+every_loss = pytest.mark.parametrize("loss", [Loss.from_dict({"name": n, **more}) for n, more in SETTINGS], ids=str)
+every_default = pytest.mark.parametrize("loss", [Loss.from_dict(name) for name in NAMES], ids=NAMES)
 
 
-def raw_and_target(loss: Loss, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(3)
-    raw = torch.randn(B, H, C, loss.outputs, dtype=dtype, generator=generator)
-    return raw, torch.randn(B, H, C, dtype=dtype, generator=generator)
+def random(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("name", NAMES)
-class TestEveryLoss:
-    def test_costs_are_finite_and_not_negative(self, name: str) -> None:
-        loss = Loss.from_dict(name)
-        cost = loss.elementwise(*raw_and_target(loss))
-        assert cost.shape == (B, H, C)
-        assert torch.isfinite(cost).all()
-        assert (cost >= 0).all()
-
-    def test_a_perfect_forecast_costs_nothing(self, name: str) -> None:
-        loss = Loss.from_dict(name)
-        _, target = raw_and_target(loss)
-        raw = target.unsqueeze(-1).expand(*target.shape, loss.outputs)
-        assert torch.equal(loss.elementwise(raw, target), torch.zeros_like(target))
-
-    def test_gradient_agrees_with_finite_differences(self, name: str) -> None:
-        loss = Loss.from_dict(name)
-        raw, target = raw_and_target(loss)
-        raw.requires_grad_()
-        assert torch.autograd.gradcheck(lambda value: loss.elementwise(value, target), (raw,), eps=1e-6, atol=1e-6)
-
-    def test_forecast_has_a_point_and_the_levels_asked_for(self, name: str) -> None:
-        loss = Loss.from_dict(name)
-        raw, _ = raw_and_target(loss)
-        forecast = loss.forecast(raw, loss.quantile_levels)
-        assert forecast.point.shape == (B, H, C)
-        if loss.quantile_levels:
-            assert forecast.quantiles is not None
-            assert forecast.quantiles.shape == (B, H, C, len(loss.quantile_levels))
-            assert (forecast.quantiles.diff(dim=-1) >= 0).all()
+def targets(loss: Loss, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Values, or the numbers of classes where the loss is of classes."""
+    if loss.takes_scaled:
+        return random(*shape, seed=4, dtype=dtype)
+    return torch.randint(max(loss.outputs, 2), shape, generator=torch.Generator().manual_seed(4)).to(dtype)
 
 
-def test_point_losses_are_torchs() -> None:
-    raw, target = raw_and_target(MSE())
-    point = raw.squeeze(-1)
-    assert torch.allclose(MSE().elementwise(raw, target), functional.mse_loss(point, target, reduction="none"))
-    assert torch.allclose(MAE().elementwise(raw, target), functional.l1_loss(point, target, reduction="none"))
-    for delta in (0.1, 1.0, 3.0):
-        ours = Huber(delta=delta).elementwise(raw, target)
-        assert torch.allclose(ours, functional.huber_loss(point, target, reduction="none", delta=delta))
+def history(dtype: torch.dtype = torch.float64) -> Batch:
+    mask = (random(B, L, C, seed=5) > -1).to(dtype)
+    return Batch(past_y=random(B, L, C, seed=6, dtype=dtype) * mask, past_mask=mask)
 
 
-@given(st.floats(0.01, 0.99), st.floats(-5, 5), st.floats(-5, 5))
-def test_pinball_is_its_definition(level: float, forecast: float, target: float) -> None:
-    raw = torch.tensor([[[[forecast]]]], dtype=torch.float64)
-    cost = QuantileLoss([level]).elementwise(raw, torch.tensor([[[target]]], dtype=torch.float64))
-    error = target - forecast
-    assert float(cost) == pytest.approx(level * error if error >= 0 else (level - 1) * error)
+def example(loss: Loss, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Batch]:
+    return random(B, H, C, loss.outputs, dtype=dtype), targets(loss, B, H, C, dtype=dtype), history(dtype)
 
 
-def test_minimising_the_pinball_loss_finds_the_quantiles() -> None:
-    sample = torch.randn(4000, 1, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    loss = QuantileLoss([0.1, 0.5, 0.9])
-    raw = torch.zeros(3, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.Adam([raw], lr=0.02)
-    for _ in range(400):
-        optimizer.zero_grad()
-        loss.elementwise(raw.expand(4000, 1, 1, 3), sample).mean().backward()
-        optimizer.step()
-    assert torch.allclose(raw.detach(), torch.quantile(sample.flatten(), raw.new_tensor([0.1, 0.5, 0.9])), atol=0.03)
+def perfect(loss: Loss, target: Tensor) -> Tensor:
+    """Return outputs that could not be better."""
+    if loss.takes_scaled:
+        return target.unsqueeze(-1).expand(*target.shape, loss.outputs)
+    if loss.outputs == 1:
+        return (2000 * target - 1000).unsqueeze(-1)
+    return 1000 * torch.nn.functional.one_hot(target.long(), loss.outputs).to(target.dtype)
 
 
-def test_masked_costs_do_not_count_even_when_they_are_not_finite() -> None:
-    cost = torch.tensor([[1.0, float("nan")], [3.0, float("inf")]], requires_grad=True)
-    mask = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    mean = weighted_mean(cost, mask)
-    mean.backward()
-    assert float(mean.detach()) == 2.0
-    assert torch.equal(cost.grad, torch.tensor([[0.5, 0.0], [0.5, 0.0]]))
-    assert float(weighted_mean(cost.detach(), torch.zeros_like(mask))) == 0.0
+@every_loss
+def test_costs_are_finite_and_not_negative(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    cost = loss.elementwise(raw, target, batch)
+    assert cost.shape == target.shape
+    assert torch.isfinite(cost).all()
+    assert (cost >= 0).all()
+    assert (cost > 0).any()
 
 
-@pytest.mark.parametrize("levels", [[], [0.0], [1.0], [0.5, 0.5], [-1]])
-def test_impossible_quantiles_are_refused(levels: list[float]) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        QuantileLoss(levels)
+@every_default
+def test_a_perfect_forecast_costs_nothing(loss: Loss) -> None:
+    _, target, batch = example(loss)
+    cost = loss.elementwise(perfect(loss, target), target, batch)
+    assert torch.equal(cost, torch.zeros_like(target))
+    assert float(loss.finish(cost.mean())) == 0
+
+
+@every_loss
+def test_gradient_agrees_with_finite_differences(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    weight = random(B, H, C, seed=7).abs() * (random(B, H, C, seed=8) > -1)
+
+    def total(value: Tensor) -> Tensor:
+        return loss.finish(weighted_mean(loss.elementwise(value, target, batch), weight))
+
+    (exact,) = torch.autograd.grad(total(raw.requires_grad_()), raw)
+    raw = raw.detach()
+    step = 1e-6
+    for place in range(raw.numel()):
+        shift = torch.zeros_like(raw).view(-1).index_fill(0, torch.tensor(place), step).view_as(raw)
+        difference = float(total(raw + shift) - total(raw - shift)) / (2 * step)
+        assert difference == pytest.approx(float(exact.view(-1)[place]), rel=1e-4, abs=1e-9)
+
+
+@every_loss
+def test_each_output_costs_only_its_own_target(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    changed = raw.clone()
+    changed[2, 1, 0] += torch.linspace(1, 2, loss.outputs)
+    moved = loss.elementwise(changed, target, batch) != loss.elementwise(raw, target, batch)
+    assert moved[2, 1, 0]
+    assert int(moved.sum()) == 1
+
+
+@every_loss
+def test_a_target_without_weight_has_no_gradient(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    weight = torch.ones_like(target)
+    weight[:, 2] = 0
+    loss.finish(weighted_mean(loss.elementwise(raw.requires_grad_(), target, batch), weight)).backward()
+    assert raw.grad is not None
+    assert (raw.grad[:, 2] == 0).all()
+    assert (raw.grad[:, :2] != 0).any()
+
+
+@every_loss
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("values", ["no error", "all zero", "all zero but the forecast", "no weight"])
+def test_gradients_are_finite_where_something_is_zero(loss: Loss, dtype: torch.dtype, values: str) -> None:
+    raw, target, batch = example(loss, dtype)
+    if values == "no error" and loss.takes_scaled:
+        raw = perfect(loss, target).clone()
+    if values.startswith("all zero"):
+        target, batch = torch.zeros_like(target), batch._replace(past_y=torch.zeros_like(batch.past_y))
+        raw = torch.zeros_like(raw) if values == "all zero" else raw
+    weight = torch.zeros_like(target) if values == "no weight" else None
+    total = loss.finish(weighted_mean(loss.elementwise(raw.requires_grad_(), target, batch), weight))
+    total.backward()
+    assert torch.isfinite(total)
+    assert raw.grad is not None
+    assert torch.isfinite(raw.grad).all()
+
+
+@every_loss
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e6, 1e15])
+def test_very_small_and_very_large_outputs_have_finite_costs_and_gradients(loss: Loss, size: float) -> None:
+    raw, target, batch = example(loss, torch.float32)
+    raw = (raw * size).requires_grad_()
+    cost = loss.elementwise(raw, target, batch)
+    cost.mean().backward()
+    assert torch.isfinite(cost).all()
+    assert (cost >= 0).all()
+    assert raw.grad is not None
+    assert torch.isfinite(raw.grad).all()
+
+
+@every_loss
+def test_an_output_that_is_not_a_number_is_not_hidden(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    raw[2, 1, 0] = math.nan
+    cost = loss.elementwise(raw, target, batch)
+    assert cost[2, 1, 0].isnan()
+    assert int(cost.isnan().sum()) == 1
+    assert loss.finish(cost.mean()).isnan()
+
+
+@every_loss
+def test_forecast_has_a_point_and_the_levels_asked_for(loss: Loss) -> None:
+    raw, _, _ = example(loss)
+    forecast = loss.forecast(raw, loss.quantile_levels)
+    assert forecast.point.shape == (B, H, C)
+    assert forecast.point.dtype == raw.dtype
+    if loss.quantile_levels:
+        assert forecast.quantiles is not None
+        assert forecast.quantiles.shape == (B, H, C, len(loss.quantile_levels))
+        assert (forecast.quantiles.diff(dim=-1) >= 0).all()
+
+
+@every_loss
+def test_the_point_of_a_perfect_forecast_is_the_target(loss: Loss) -> None:
+    _, target, _ = example(loss)
+    assert torch.equal(loss.forecast(perfect(loss, target)).point, target)
+
+
+@every_loss
+def test_only_losses_that_say_so_need_a_history(loss: Loss) -> None:
+    raw, target, batch = example(loss)
+    if loss.name in NEED_HISTORY:
+        with pytest.raises(ConfigError, match=f"{loss.name}: .* history"):
+            loss.elementwise(raw, target)
+    else:
+        assert torch.equal(loss.elementwise(raw, target), loss.elementwise(raw, target, batch))
+
+
+@every_default
+def test_classes_are_never_scaled_and_everything_else_may_be(loss: Loss) -> None:
+    assert loss.takes_scaled == (loss.name not in OF_CLASSES)
+
+
+@every_loss
+def test_losses_in_units_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
+    if not loss.takes_scaled:
+        return
+    raw, target, batch = example(loss)
+    cost = loss.elementwise(raw, target, batch)
+    scaled = loss.elementwise(60 * raw, 60 * target, batch._replace(past_y=60 * batch.past_y))
+    assert torch.allclose(scaled, cost, rtol=1e-12) == loss.in_units
+
+
+@every_loss
+def test_an_axis_of_one_may_be_missing_at_the_end(loss: Loss) -> None:
+    if loss.name in NEED_HISTORY:  # such targets always have all their axes
+        return
+    raw, target = random(B, loss.outputs), targets(loss, B)
+    cost = loss.elementwise(raw, target)
+    assert cost.shape == (B,)
+    assert torch.equal(loss.elementwise(raw, target.unsqueeze(-1)), cost.unsqueeze(-1))
+    if loss.outputs == 1:
+        assert torch.equal(loss.elementwise(raw.squeeze(-1), target), cost)
+        assert torch.equal(loss.elementwise(raw.squeeze(-1), target.unsqueeze(-1)), cost.unsqueeze(-1))
+
+
+@every_loss
+@pytest.mark.parametrize(
+    ("outputs", "target"),
+    [((B, 1, 1), (B, H, 1)), ((B, H, C), (B, H, 1)), ((1, B), (B, 1)), ((B,), (1, B)), ((B, 1), (H, 1)), ((), (B,))],
+    ids=str,
+)
+def test_shapes_that_would_be_paired_up_silently_are_refused(
+    loss: Loss, outputs: tuple[int, ...], target: tuple[int, ...]
+) -> None:
+    raw = random(*outputs) if outputs else random(1).squeeze()
+    if loss.outputs > 1 or raw.shape[-1:] == (loss.outputs,):
+        raw = raw.unsqueeze(-1).expand(*raw.shape, loss.outputs)
+    with pytest.raises(DataError, match="shaped"):
+        loss.elementwise(raw, targets(loss, *target), history())

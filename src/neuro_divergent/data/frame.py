@@ -92,7 +92,14 @@ def assemble(
     future_x, future = _covariates(layout, grid, schema.future, categories, panel.categories, times)
     static_x, static = _statics(layout, categories, panel.categories)
     return dataclasses.replace(
-        panel, past_x=past_x, past=past, future_x=future_x, future=future, static_x=static_x, static=static
+        panel,
+        weight=_weights(layout, grid),
+        past_x=past_x,
+        past=past,
+        future_x=future_x,
+        future=future,
+        static_x=static_x,
+        static=static,
     )
 
 
@@ -190,7 +197,7 @@ def _label(schema: Schema, ids: pl.Series, series: int) -> str:
 def _resolve(table: Table, schema: Schema) -> Schema:
     """Check that every column is there and name the series column if the table has the usual one."""
     found = table.frame.columns
-    taken = (schema.time, schema.target, *schema.covariates)
+    taken = (schema.time, schema.target, *([schema.weight] if schema.weight else []), *schema.covariates)
     if schema.id is None and DEFAULT_ID in found and DEFAULT_ID not in taken:
         schema = schema.replace(id=DEFAULT_ID)
     for name in (*([schema.id] if schema.id else []), *taken):
@@ -334,6 +341,24 @@ def _refuse_text(layout: Layout, column: pl.Series) -> None:
             place = f"row {layout.row(first)}, column {column.name!r}"
             raise layout.table.error(f"{place}: {show(column[first])} is not a number")
     raise layout.table.error(f"column {column.name!r} is {column.dtype}; numbers are needed, so convert it first")
+
+
+def _weights(layout: Layout, grid: Grid) -> Floats | None:
+    """Return how much each row counts; rows that fill gaps count nothing."""
+    name = layout.schema.weight
+    if name is None:
+        return None
+    values = _numbers(layout, name)
+    wrong = np.flatnonzero(~(values >= 0))
+    if len(wrong):
+        first = layout.earliest(wrong)
+        problem = "is missing" if np.isnan(values[first]) else f"{values[first]:g} is negative"
+        raise layout.table.error(f"{layout.place(name, first, row=True)}: {problem}; a weight is zero or more")
+    if grid.positions is None:
+        return values
+    longer = np.zeros(grid.offsets[-1], np.float32)
+    longer[grid.positions] = values
+    return longer
 
 
 def _covariates(

@@ -36,6 +36,7 @@ class Gather:
         series_scaler: Scaler of each series, applied first, or ``None``.
         fitted: Its numbers, ``(num_series, numbers)``.
         covariates: Scaling of the covariates.
+        weight: How much each row of the panel counts as a target, or ``None`` when all count the same.
         joint: Whether a window spans all series at once, as channels.
         device: Where batches are placed.
     """
@@ -47,6 +48,7 @@ class Gather:
     series_scaler: SeriesScaler | None = None
     fitted: Array | None = None
     covariates: CovariateScaling = CovariateScaling()  # noqa: RUF009 - frozen
+    weight: Array | None = None
     joint: bool = False
     device: torch.device = _CPU
 
@@ -59,6 +61,7 @@ class Gather:
             past_x=self._features(self.panel.past_x, self.covariates.past, rows, self.input_size),
             future_x=self._features(self.panel.future_x, self.covariates.future, rows, size),
             static_x=self._static(series),
+            weight=None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon),
         )
 
     def context(self, future: Array | None = None) -> Batch:
@@ -95,6 +98,14 @@ class Gather:
             return values
         fitted = self._fitted(batch.series)
         return self.series_scaler.inverse(values, fitted[(slice(None), slice(None), slice(None), *extra)])
+
+    def rescale(self, values: Tensor, batch: Batch) -> Tensor:
+        """Bring values in the units of the data ``(batch, horizon, channel)`` to the scale of a batch."""
+        if self.series_scaler is not None and batch.series is not None:
+            values = self.series_scaler.transform(values, self._fitted(batch.series))
+        if self.scaler.applied and batch.scale is not None and batch.loc is not None:
+            values = (values - batch.loc) / batch.scale
+        return values
 
     def _scaled(self, values: Tensor, mask: Tensor | None, series: Integers) -> Batch:
         """Apply both scalers to ``(batch, time, channel)`` and part history from target."""

@@ -100,9 +100,13 @@ class WindowLoader:
         return ahead(batches, self.prefetch) if self.prefetch else batches
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
+        for series, rows in self._places(number, start):
+            yield self.gather.windows(series, rows)
+
+    def _places(self, number: int, start: int) -> Iterator[tuple[Integers, Integers]]:
+        """Yield the series and first rows of the windows of each batch."""
         for numbers in self.order.batches(len(self.windows), number, start):
-            chosen = numbers if self._numbers is None else self._numbers[numbers]
-            yield self.gather.windows(*self.windows.locate(chosen))
+            yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
 
 
 class TensorLoader:

@@ -28,7 +28,7 @@ from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.schema import Schema
 
 FORMAT = 1
-_BY_ROW = ("y", "mask", "past_x", "future_x")
+_BY_ROW = ("y", "mask", "weight", "past_x", "future_x")
 _ARRAYS = ("offsets", *_BY_ROW, "static_x")
 
 
@@ -44,6 +44,7 @@ class Panel:
         offsets: Where each series begins, and the end: ``num_series + 1`` whole numbers.
         y: Target, one value per row; 0 where not observed.
         mask: Whether ``y`` was observed, or ``None`` when all of it was.
+        weight: How much each row counts as a target in the loss, or ``None`` when all count the same.
         past_x: Covariates known only in the past, ``(rows, features)``.
         future_x: Covariates known ahead, ``(rows, features)``; calendar features come last.
         static_x: Covariates per series, ``(num_series, features)``.
@@ -59,6 +60,7 @@ class Panel:
     offsets: np.ndarray[Any, np.dtype[np.int64]]
     y: np.ndarray[Any, np.dtype[np.float32]]
     mask: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+    weight: np.ndarray[Any, np.dtype[np.float32]] | None = None
     past_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
     future_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
     static_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
@@ -123,6 +125,12 @@ class Panel:
         series, steps = _count_out(kept)
         return self._gather((self.offsets[:-1] + cut)[series] + steps, kept, self.frequency.time_at(self.starts, cut))
 
+    def without_weights(self) -> Panel:
+        """Return the same series without the weights of their rows, which only training needs."""
+        if self.schema.weight is None and self.weight is None:
+            return self
+        return dataclasses.replace(self, weight=None, schema=self.schema.replace(weight=None))
+
     def take(self, indices: npt.ArrayLike) -> Panel:
         """Return some of the series, copied, in the order of their indices."""
         chosen = np.asarray(indices, np.int64)
@@ -186,6 +194,8 @@ class Panel:
         columns = [] if schema.id is None else [self.ids.gather(series).alias(schema.id)]
         columns.append(self.times().alias(schema.time))
         columns.append((y if self.mask is None else y.set(pl.Series(~self.mask), None)).alias(schema.target))
+        if schema.weight is not None and self.weight is not None:
+            columns.append(pl.Series(schema.weight, self.weight))
         statics = None if self.static_x is None else self.static_x[series]
         for values, features in ((self.past_x, self.past), (self.future_x, self.future), (statics, self.static)):
             for position, feature in enumerate(features):
@@ -258,6 +268,7 @@ class Panel:
             "offsets": (series + 1,),
             "y": (rows,),
             "mask": (rows,),
+            "weight": (rows,),
             "past_x": (rows, len(self.past)),
             "future_x": (rows, len(self.future)),
             "static_x": (series, len(self.static)),
@@ -300,7 +311,8 @@ class Panel:
                         if name not in files:
                             files[name] = stack.enter_context(_ArrayFile(work / f"{name}.npy", array))
                         files[name].append(array)
-                index.append(dataclasses.replace(part, y=part.y[:0].copy(), mask=None, past_x=None, future_x=None))
+                nothing = dict.fromkeys(_BY_ROW[1:])
+                index.append(dataclasses.replace(part, y=part.y[:0].copy(), **nothing))  # type: ignore[arg-type]
             stack.close()
             if not hidden:
                 (work / "mask.npy").unlink()

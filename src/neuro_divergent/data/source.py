@@ -126,7 +126,8 @@ def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
 
 def columns_of(schema: Schema) -> list[str]:
     """Return the columns that have a role, with the usual name of the series column where none is given."""
-    return [schema.id or DEFAULT_ID, schema.time, schema.target, *schema.covariates]
+    weight = [schema.weight] if schema.weight else []
+    return [schema.id or DEFAULT_ID, schema.time, schema.target, *weight, *schema.covariates]
 
 
 def find_files(name: str) -> list[str]:
@@ -218,9 +219,10 @@ class _Csv:
         # Nothing may be lost by guessing a type: the series "007" is not the series 7, and 3/4/21 is no date yet.
         guessed = [name for name in chosen if schema and name in schema.covariates and name not in schema.categorical]
         types: dict[str, Any] = {**dict.fromkeys(names, pl.String), **self._guess(guessed, names)}
-        if schema and schema.target in chosen:
-            types[schema.target] = pl.Float64
-            guessed.append(schema.target)
+        for name in (schema.target, schema.weight) if schema else ():
+            if name in chosen:
+                types[name] = pl.Float64
+                guessed.append(name)
         frame = self._parse(names, types, chosen)
         texts = [column for column in frame if column.dtype == pl.String]
         numbers = [

@@ -13,28 +13,31 @@ from torch import Tensor
 from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.core.device import resolve_device
+from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.frame import check_lengths
-from neuro_divergent.data.gather import Gather, fit_series_scaler
+from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.parts import load_panel
-from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import Backend, backend_of
+from neuro_divergent.data.source import backend_of
 from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.calibration import measure_errors
-from neuro_divergent.forecasting.fitted import Fitted, build_gather, build_network
+from neuro_divergent.forecasting.distillation import TaughtLoader
+from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import check_levels
+from neuro_divergent.forecasting.job import Job
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
+from neuro_divergent.training.rate_finder import RateCurve, find_learning_rate
 
 _VALIDATION_ROWS = 1024
 
@@ -60,41 +63,44 @@ class Forecaster:
         self._fitted: Fitted | None = None
         self._outlook: Outlook | None = None
 
-    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+    def fit(
+        self, data: Any, *, callbacks: Sequence[Callback] = (), teacher: Forecaster | None = None, **schema: Any
+    ) -> Self:
         """Train on a table.
 
         Args:
             data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
             callbacks: What else to do at the events of training.
+            teacher: Trained forecaster to learn from: ``training.distillation`` is the share of the loss that is
+                measured against its forecasts instead of against what happened.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
-                ``future``, ``static``, ``calendar``, ``frequency``) and policies (``missing``, ``gaps``, ``short``,
-                ``unknown_category``).
+                ``future``, ``static``, ``weight``, ``calendar``, ``frequency``) and policies (``missing``, ``gaps``,
+                ``short``, ``unknown_category``).
 
         Raises:
             DataError: If the table cannot be used as it is.
             DivergedError: If training produced a number that is not finite.
         """
-        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
-        backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
-        joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
-        task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
-        if joint:
-            panel.require_aligned()
-            _refuse_covariates(panel)
-        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        split = split_by_time(
-            panel,
-            input_size=task.history,
-            horizon=task.horizon,
-            validation=task.validation,
-            test=task.test,
-            step=task.step,
-            joint=joint,
-        )
-        self.panel, self.split = panel, split
+        job = self._prepare(data, schema)
+        self.panel, self.split = job.panel, job.split
         self._outlook = None
-        self._fitted = self._train(task, panel, split, callbacks, backend)
+        self._fitted = self._train(job, callbacks, None if teacher is None else teacher.fitted)
         return self
+
+    def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
+        """Try rising learning rates for a few steps on a table and see where the loss falls fastest.
+
+        Nothing is trained: set the suggestion with ``training=TrainingConfig(optimizer=AdamW(lr=...))``.
+
+        Args:
+            data: As for ``fit``.
+            steps: Steps to spend.
+            schema: Fields of ``Schema``, as for ``fit``.
+        """
+        job = self._prepare(data, schema)
+        trainer = self._trainer(job, ())
+        loader, _ = self._loaders(job.split, job.gather(trainer.device))
+        return find_learning_rate(trainer.module, job.task.loss, loader, self.training, steps=steps)
 
     def predict(
         self,
@@ -178,42 +184,63 @@ class Forecaster:
         """Numbers that training adjusts."""
         return sum(parameter.numel() for parameter in self.fitted.predictor.network.parameters())
 
-    def _train(self, task: Task, panel: Panel, split: Split, callbacks: Sequence[Callback], backend: Backend) -> Fitted:
-        """Build the network, train it and measure its errors on the validation part."""
-        numbers = None
-        if task.series_scaler is not None:
-            numbers = fit_series_scaler(task.series_scaler, panel, split.train.ends)
-        spec = TaskSpec(
-            horizon=task.horizon,
+    def _prepare(self, data: Any, schema: dict[str, Any]) -> Job:
+        """Read and check the data, and decide what the task left open."""
+        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+        joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
+        task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
+        if joint:
+            panel.require_aligned()
+            _refuse_covariates(panel)
+        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+        split = split_by_time(
+            panel,
             input_size=task.history,
-            channels=panel.num_series if task.joint else 1,
-            outputs=task.loss.outputs,
-            past=panel.past,
-            future=panel.future,
-            static=panel.static,
+            horizon=task.horizon,
+            validation=task.validation,
+            test=task.test,
+            step=task.step,
+            joint=joint,
         )
-        with seeded(self.training.seed):
-            network = build_network(self.architecture, task, spec)
+        return Job.of(task, panel, split, "polars" if isinstance(data, Panel) else backend_of(data))
+
+    def _trainer(self, job: Job, callbacks: Sequence[Callback]) -> Trainer:
+        """Build the network and what trains it."""
+        training = self.training.for_family(self.architecture.traits.family)
+        with seeded(training.seed):
+            network = build_network(self.architecture, job.task, job.spec)
+        gather = job.gather(resolve_device(training.device))
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
-            point = task.loss.forecast(output).point
+            point = job.task.loss.forecast(output).point
             return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
 
-        trainer = Trainer(network, task.loss, self.training, callbacks=callbacks, metrics={"mae": mean_absolute})
-        scaling = CovariateScaling.fit(panel, split.train.ends)
-        gather = build_gather(task, panel, numbers, scaling, trainer.device)
-        history = trainer.fit(*self._loaders(split, gather))
-        intervals = measure_errors(network, task.loss, gather, split.validation)
+        return Trainer(
+            network,
+            job.task.loss,
+            training,
+            callbacks=callbacks,
+            metrics={"mae": mean_absolute},
+            restore=gather.restore,
+        )
+
+    def _train(self, job: Job, callbacks: Sequence[Callback], teacher: Fitted | None) -> Fitted:
+        """Build the network, train it and measure its errors on the validation part."""
+        trainer = self._trainer(job, callbacks)
+        gather = job.gather(trainer.device)
+        train, validation = self._loaders(job.split, gather)
+        history = trainer.fit(train if teacher is None else TaughtLoader(train, teacher), validation)
+        intervals = measure_errors(trainer.module, job.task.loss, gather, job.split.validation)
         return Fitted(
-            task=task,
-            spec=spec,
-            context=panel.tail(task.history),
-            predictor=Predictor(network, task.loss, intervals),
-            numbers=numbers,
+            task=job.task,
+            spec=job.spec,
+            context=job.panel.tail(job.task.history).without_weights(),
+            predictor=Predictor(trainer.module, job.task.loss, intervals),
+            numbers=job.numbers,
             covariates=gather.covariates,
             device=trainer.device,
-            backend=backend,
+            backend=job.backend,
             history=history.frame(),
             environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
         )

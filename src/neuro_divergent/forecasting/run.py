@@ -48,13 +48,15 @@ class RunConfig(Config):
         data: The table.
         model: Name and settings of the architecture.
         task: What to forecast.
-        training: How to train.
+        training: How to train; ``preset`` names what the given settings are changes of.
+        teacher: Run or model directory of a trained model to learn from.
     """
 
     data: DataConfig
     model: dict[str, Any] = {"name": "nhits"}  # noqa: RUF012
     task: Task
     training: TrainingConfig = TrainingConfig()
+    teacher: str | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -101,7 +103,7 @@ def override(values: dict[str, Any], key: str, value: Any) -> None:
         value: A plain value; ``"none"`` for nothing.
     """
     path = key.split(".")
-    if not all(path) or (len(path) == 1 and key != "model"):
+    if not all(path) or (len(path) == 1 and key not in ("model", "teacher")):
         raise InputError(f"{key!r} is not a setting; write section.name=value, such as training.max_steps=500.")
     table = values
     for depth, part in enumerate(path[:-1], 1):

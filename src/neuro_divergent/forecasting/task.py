@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.point import MAE
+from neuro_divergent.losses.weighted import Weighting
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
@@ -27,6 +28,7 @@ class Task(Config):
         input_size: Steps of history a forecast is made from. Unset, it is five horizons, or less where the series are
             too short for that.
         loss: What training minimises, and so what a forecast means.
+        weighting: How much each target counts, by its age, time or value; a weight column multiplies with it.
         scaler: Takes level and spread out of each window.
         series_scaler: Transforms each series, fitted on its training part.
         validation: Share or number of rows at the end of each series that training does not see; used for early
@@ -39,12 +41,21 @@ class Task(Config):
     horizon: Count
     input_size: Count | None = None
     loss: Loss = MAE()
+    weighting: Weighting | None = None
     scaler: WindowScaler = StandardScaler()
     series_scaler: SeriesScaler | None = None
     validation: Share = 0.2
     test: Share = 0
     step: Count = 1
     joint: bool | None = None
+
+    @model_validator(mode="after")
+    def _takes_scaled(self) -> Task:
+        if not self.loss.takes_scaled and (self.scaler.name != "identity" or self.series_scaler is not None):
+            raise ValueError(
+                f"loss: {self.loss.name} needs the target as it is; set scaler='identity' and no series_scaler"
+            )
+        return self
 
     @property
     def history(self) -> int:

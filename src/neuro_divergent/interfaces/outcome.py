@@ -41,7 +41,14 @@ class Outcome:
     seconds: float
 
 
-def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks: Sequence[Callback] = ()) -> Outcome:
+def train(
+    config: RunConfig,
+    panel: Panel,
+    *,
+    levels: Sequence[float],
+    callbacks: Sequence[Callback] = (),
+    teacher: Forecaster | None = None,
+) -> Outcome:
     """Train on a panel, score what was held out and forecast what comes next.
 
     Args:
@@ -49,12 +56,12 @@ def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks
         panel: Its data, already read and checked.
         levels: Intervals to give, in percent; those that cannot be given are left out with a note.
         callbacks: What else to do at the events of training.
+        teacher: Trained model to learn from.
     """
     config = config.resolved()
-    task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
-    forecaster = Forecaster(config.architecture, training=config.training, **task)
+    forecaster = forecaster_for(config)
     began = time.perf_counter()
-    forecaster.fit(panel, callbacks=callbacks)
+    forecaster.fit(panel, callbacks=callbacks, teacher=teacher)
     seconds = time.perf_counter() - began
     config = config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None
@@ -77,6 +84,12 @@ def train(config: RunConfig, panel: Panel, *, levels: Sequence[float], callbacks
             raise
         notes.append(f"No forecast yet: {error}")
     return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)
+
+
+def forecaster_for(config: RunConfig) -> Forecaster:
+    """Return the forecaster that a run is to train."""
+    task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
+    return Forecaster(config.architecture, training=config.training, **task)
 
 
 def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:

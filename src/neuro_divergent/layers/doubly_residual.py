@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.core.segment import run_in_segments
 from neuro_divergent.layers.activation import Activation, make_activation
 from neuro_divergent.layers.mlp import LinearChain
+from neuro_divergent.layers.normalization import Normalization, make_norm
+from neuro_divergent.layers.stochastic_depth import growing_rates, kept_rows
 
 
 class Expansion(nn.Module):
@@ -46,7 +51,7 @@ class Expansion(nn.Module):
 class ResidualBlock(nn.Module):
     """A perceptron that finds the coefficients of an expansion.
 
-    Its first layer is linear, followed by ``num_layers`` layers with an activation.
+    Its first layer is linear, followed by ``num_layers`` layers with a norm, if wanted, and an activation.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class ResidualBlock(nn.Module):
         num_layers: int,
         activation: Activation,
         dropout: float,
+        norm: Normalization | Literal["none"] = "none",
     ) -> None:
         super().__init__()
         self.entrance = nn.Linear(input_size, hidden_size)
@@ -66,6 +72,7 @@ class ResidualBlock(nn.Module):
         rest: list[nn.Module] = []
         for layer in range(num_layers):
             rest += [nn.Linear(hidden_size, hidden_size)] if layer else []
+            rest += [] if norm == "none" else [make_norm(norm, hidden_size)]
             rest += [make_activation(activation)] + ([nn.Dropout(dropout)] if dropout else [])
         self.rest = nn.Sequential(*rest)
         self.coefficients = nn.Linear(hidden_size, sum(expansion.sizes))
@@ -90,12 +97,23 @@ class DoublyResidualStack(nn.Module):
     Args:
         blocks: Modules that turn ``(residual, *context, with_backcast)`` into what ``ResidualBlock`` returns.
         repeats: How many times in a row each block is run, with the same weights.
+        stochastic_depth: Share of rows that skip the last block in training; earlier ones are skipped less, in
+            proportion to their depth.
+
+    Attributes:
+        recompute_every: Blocks per segment whose activations are worked out again in the backward pass of training; 0
+            keeps them all.
+        num_blocks: Blocks that are run, each as often as it is repeated.
     """
 
-    def __init__(self, blocks: Sequence[nn.Module], repeats: Sequence[int]) -> None:
+    recompute_every: int = 0
+
+    def __init__(self, blocks: Sequence[nn.Module], repeats: Sequence[int], stochastic_depth: float = 0.0) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
         self._runs = [index for index, count in enumerate(repeats) for _ in range(count)]
+        self.num_blocks = len(self._runs)
+        self._rates = growing_rates(stochastic_depth, self.num_blocks)
 
     def forward(self, history: Tensor, mask: Tensor | None, *context: Tensor | None) -> Tensor:
         """Return ``(rows, horizon, outputs)``.
@@ -105,17 +123,25 @@ class DoublyResidualStack(nn.Module):
             mask: The same shape, 1 where observed; ``None`` when all is.
             context: Passed on to every block.
         """
-        forecast = history[:, -1:, None]
-        residual = history.flip(1)
         observed = None if mask is None else mask.flip(1)
-        for run, index in enumerate(self._runs):
+
+        def advance(run: int, index: int, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            residual, forecast = state
             # Nobody reads what the last block explains, so it is not worked out.
-            backcast, part = self.blocks[index](residual, *context, with_backcast=run < len(self._runs) - 1)
-            forecast = forecast + part
+            backcast, part = self.blocks[index](residual, *context, with_backcast=run < self.num_blocks - 1)
+            if self.training and self._rates[run]:
+                kept = kept_rows(part, self._rates[run])
+                part, backcast = part * kept, None if backcast is None else backcast * kept.squeeze(-1)
             if backcast is not None:
                 residual = residual - backcast
                 residual = residual if observed is None else residual * observed
-        return forecast
+            return residual, forecast + part
+
+        steps = [partial(advance, run, index) for run, index in enumerate(self._runs)]
+        every = self.recompute_every if self.training else 0
+        _, forecast = run_in_segments(self, steps, every, (history.flip(1), history[:, -1:, None]))
+        result: Tensor = forecast
+        return result
 
 
 def blocks_per_stack(num_blocks: int | tuple[int, ...], stacks: int) -> tuple[int, ...]:

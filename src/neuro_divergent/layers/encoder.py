@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.attention import SelfAttention
 from neuro_divergent.layers.mlp import multilayer_perceptron
+from neuro_divergent.layers.normalization import Normalization, make_norm
+from neuro_divergent.layers.stochastic_depth import StochasticDepth
 
 
 class EncoderLayer(nn.Module):
@@ -18,20 +20,31 @@ class EncoderLayer(nn.Module):
         feedforward_size: Hidden units of the perceptron.
         activation: Activation of the perceptron.
         dropout: Share left out in training, of attention weights, hidden units and what is added.
+        norm: Normalisation of what was added up.
+        stochastic_depth: Share of rows for which, in training, nothing is added; drawn for each of the two.
     """
 
     def __init__(
-        self, hidden_size: int, *, num_heads: int, feedforward_size: int, activation: Activation, dropout: float
+        self,
+        hidden_size: int,
+        *,
+        num_heads: int,
+        feedforward_size: int,
+        activation: Activation,
+        dropout: float,
+        norm: Normalization = "layer",
+        stochastic_depth: float = 0.0,
     ) -> None:
         super().__init__()
         self.attention = SelfAttention(hidden_size, num_heads, dropout)
-        self.attention_norm = nn.LayerNorm(hidden_size)
+        self.attention_norm = make_norm(norm, hidden_size)
         self.feedforward = multilayer_perceptron((hidden_size, feedforward_size, hidden_size), activation, dropout)
-        self.feedforward_norm = nn.LayerNorm(hidden_size)
+        self.feedforward_norm = make_norm(norm, hidden_size)
         self.dropout = nn.Dropout(dropout)
+        self.depth = StochasticDepth(stochastic_depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens of the same shape, ``(batch, token, hidden)``."""
-        tokens = self.attention_norm(tokens + self.dropout(self.attention(tokens)))
-        result: Tensor = self.feedforward_norm(tokens + self.dropout(self.feedforward(tokens)))
+        tokens = self.attention_norm(tokens + self.depth(self.dropout(self.attention(tokens))))
+        result: Tensor = self.feedforward_norm(tokens + self.depth(self.dropout(self.feedforward(tokens))))
         return result

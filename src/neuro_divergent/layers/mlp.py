@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.layers.activation import Activation, make_activation
+from neuro_divergent.layers.normalization import Normalization, make_norm
 
 
-def multilayer_perceptron(sizes: Sequence[int], activation: Activation = "ReLU", dropout: float = 0.0) -> nn.Sequential:
-    """Return linear layers between the given sizes, with an activation and dropout after each but the last."""
+def multilayer_perceptron(
+    sizes: Sequence[int],
+    activation: Activation = "ReLU",
+    dropout: float = 0.0,
+    norm: Normalization | Literal["none"] = "none",
+) -> nn.Sequential:
+    """Return linear layers between the given sizes; after each but the last, a norm, an activation and dropout."""
     layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(sizes):
-        if layers:
-            layers += [make_activation(activation)] + ([nn.Dropout(dropout)] if dropout else [])
-        layers.append(nn.Linear(inputs, outputs))
-    return nn.Sequential(*layers)
+    for inputs, outputs in pairwise(sizes[:-1]):
+        # Batch normalisation takes the mean out again, so a bias before it would do nothing.
+        layers.append(nn.Linear(inputs, outputs, bias=norm != "batch"))
+        layers += [] if norm == "none" else [make_norm(norm, outputs)]
+        layers += [make_activation(activation)] + ([nn.Dropout(dropout)] if dropout else [])
+    return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
 class LinearChain:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.registry import Registry
+from neuro_divergent.losses.shapes import beside
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,6 +60,9 @@ class Loss(Component):
             target: What they should have been.
             batch: Where both come from, for losses that look at more than the target; absent when a module of any other
                 kind is trained.
+
+        Raises:
+            DataError: If the outputs do not belong to the targets, by their shapes.
         """
 
     def finish(self, mean: Tensor) -> Tensor:
@@ -69,20 +73,28 @@ class Loss(Component):
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
         """Return the point forecast and the quantiles asked for, which must be among ``quantile_levels``."""
 
+    def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
+        """Return outputs of any accepted shape as ``forecast`` reads them: one axis more than ``target``."""
+        return beside(raw, target, self.outputs)
 
-class PointLoss(Loss):
+
+class SingleOutput(Loss):
     """A loss with one output per step: the forecast itself."""
+
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+        """Return the output as the point forecast; such a loss has no quantiles of its own."""
+        assert not levels, "a point loss has no quantiles"
+        return Forecast(raw.squeeze(-1))
+
+
+class PointLoss(SingleOutput):
+    """A loss whose cost depends on the forecast and the target alone."""
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the cost of each target value, in the shape of ``target``."""
         del batch
-        return self.cost(raw if raw.ndim == target.ndim else raw.squeeze(-1), target)
+        return self.cost(self.arrange(raw, target).squeeze(-1), target)
 
     @abstractmethod
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
         """Return the cost of each value; both arguments have the same shape."""
-
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
-        """Return the output as the point forecast; a point loss has no quantiles of its own."""
-        assert not levels, "a point loss has no quantiles"
-        return Forecast(raw.squeeze(-1))

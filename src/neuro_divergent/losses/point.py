@@ -22,6 +22,25 @@ class MSE(PointLoss):
         return (forecast - target).square()
 
 
+@register("rmse")
+class RMSE(PointLoss):
+    """Root of the mean squared error; forecasts the mean, as MSE does.
+
+    The root is taken of the mean over all targets of a step, so the gradient keeps its size as the error shrinks. Where
+    every error is 0 the root has no slope; its gradient is taken to be 0 there.
+    """
+
+    def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
+        """Return the squared difference."""
+        return (forecast - target).square()
+
+    def finish(self, mean: Tensor) -> Tensor:
+        """Return the root of the mean."""
+        zero = mean == 0
+        # The root of 1 stands in where the slope would be infinite: infinity times 0 would make the gradient NaN.
+        return mean.where(~zero, 1).sqrt().where(~zero, 0)
+
+
 @register("mae")
 class MAE(PointLoss):
     """Absolute error; forecasts the median."""

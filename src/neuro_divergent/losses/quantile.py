@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import field_validator
+from pydantic import AfterValidator, model_validator
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.levels import Weight, check_levels, middle
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,19 +24,32 @@ class QuantileLoss(Loss):
 
     The point forecast is the median where it is among the levels, else the level nearest to it. Forecast quantiles are
     sorted, so they never cross.
+
+    Attributes:
+        quantiles: Levels to train for; kept in ascending order.
+        weights: How much each level counts in the average, one positive number for each in the order they were given;
+            only their ratios matter. Unset, all count the same.
     """
 
-    quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+    quantiles: Annotated[tuple[float, ...], AfterValidator(check_levels)] = (0.1, 0.5, 0.9)
+    weights: tuple[Weight, ...] | None = None
 
     def __init__(self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), **values: Any) -> None:
         super().__init__(**{"quantiles": tuple(quantiles), **values})
 
-    @field_validator("quantiles")
-    @classmethod
-    def _sorted_levels(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if not value or any(not 0 < level < 1 for level in value) or len(set(value)) != len(value):
-            raise ValueError("must be different numbers between 0 and 1, at least one")
-        return tuple(sorted(value))
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        """Sort the levels, each with its weight."""
+        if self.weights is not None and len(self.weights) != len(self.quantiles):
+            raise ValueError(
+                f"quantile: weights: {len(self.weights)} weights for {len(self.quantiles)} quantiles; give one for each"
+            )
+        order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
+        # The object is frozen for everyone else; here it is still being made.
+        object.__setattr__(self, "quantiles", tuple(self.quantiles[place] for place in order))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", tuple(self.weights[place] for place in order))
+        return self
 
     @property
     def outputs(self) -> int:
@@ -50,13 +64,15 @@ class QuantileLoss(Loss):
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the pinball cost averaged over the levels."""
         del batch
-        error = target.unsqueeze(-1) - raw
+        error = target.unsqueeze(-1) - self.arrange(raw, target)
         levels = raw.new_tensor(self.quantiles)
-        return (levels * error).maximum((levels - 1) * error).mean(-1)
+        cost = (levels * error).maximum((levels - 1) * error)
+        if self.weights is None:
+            return cost.mean(-1)
+        return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
         """Return the median as the point, and the quantiles asked for."""
         ordered = raw.sort(-1).values
-        middle = min(range(self.outputs), key=lambda index: abs(self.quantiles[index] - 0.5))
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
-        return Forecast(ordered[..., middle], ordered[..., picked] if levels else None)
+        return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)

@@ -24,10 +24,13 @@ def weighted_sum(cost: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | 
     return (cost.where(weight > 0, 0) * weight).sum(), weight.sum()
 
 
+def mean_of(total: Tensor, weight: Tensor | float) -> Tensor:
+    """Divide a weighted sum by the sum of its weights; without any weight it is 0, and so is its gradient."""
+    if isinstance(weight, Tensor):
+        return total / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+    return total / weight
+
+
 def weighted_mean(cost: Tensor, weight: Tensor | None) -> Tensor:
     """Average costs by their weights; when nothing has weight the result is 0 and so is its gradient."""
-    if weight is None:
-        return cost.mean()
-    total, count = weighted_sum(cost, weight)
-    assert isinstance(count, Tensor)
-    return total / count.clamp_min(torch.finfo(count.dtype).tiny)
+    return cost.mean() if weight is None else mean_of(*weighted_sum(cost, weight))

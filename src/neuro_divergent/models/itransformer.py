@@ -12,6 +12,8 @@ from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.normalization import Normalization
+from neuro_divergent.layers.stochastic_depth import growing_rates
 from neuro_divergent.models.base import Architecture
 
 
@@ -31,6 +33,9 @@ class ITransformer(Architecture):
         activation: Activation of that perceptron.
         dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
         use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        norm: Normalisation inside the encoder layers, over each token (``layer``) or over the tokens of a ``batch``.
+        stochastic_depth: Share of windows that skip a branch of the last encoder layer in training; earlier layers are
+            skipped less, in proportion to their depth.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -44,6 +49,8 @@ class ITransformer(Architecture):
     activation: Activation = "GELU"
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
     use_norm: bool = True
+    norm: Normalization = knob("layer", choices=("layer", "batch"))
+    stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     @model_validator(mode="after")
     def _check_heads(self) -> Self:
@@ -71,8 +78,10 @@ class _Network(nn.Module):
                     feedforward_size=config.feedforward_size,
                     activation=config.activation,
                     dropout=config.dropout,
+                    norm=config.norm,
+                    stochastic_depth=rate,
                 )
-                for _ in range(config.num_layers)
+                for rate in growing_rates(config.stochastic_depth, config.num_layers)
             )
         )
         self.norm = nn.LayerNorm(config.hidden_size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,14 +21,15 @@ from neuro_divergent.models.base import Architecture
 class MLP(Architecture):
     """Hidden layers of one width from the flattened history and covariates to all steps of the horizon at once.
 
-    Rosenblatt, "Principles of Neurodynamics", 1961, in the form that NeuralForecast gives it. Dropout and the choice of
-    activation are additions; their defaults change nothing.
+    Rosenblatt, "Principles of Neurodynamics", 1961, in the form that NeuralForecast gives it. Dropout, normalisation
+    and the choice of activation are additions; their defaults change nothing.
 
     Attributes:
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers.
         activation: Activation after each hidden layer.
         dropout: Share of hidden units left out in training.
+        norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -39,6 +40,7 @@ class MLP(Architecture):
     num_layers: int = knob(2, low=1, high=4, ge=1)
     activation: Activation = "ReLU"
     dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    norm: Literal["none", "batch", "layer"] = knob("none", choices=("none", "batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""
@@ -54,7 +56,7 @@ class _Network(nn.Module):
         known += (spec.input_size + spec.horizon) * self.covariates.future_size + self.covariates.static_size
         hidden = [config.hidden_size] * config.num_layers
         self.layers = multilayer_perceptron(
-            [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout
+            [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout, config.norm
         )
 
     def forward(self, batch: Batch) -> Tensor:

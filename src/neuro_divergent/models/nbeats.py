@@ -39,6 +39,9 @@ class NBEATS(Architecture):
         harmonics: Frequencies per cycle over the horizon in a seasonality.
         activation: Activation of the hidden layers.
         dropout: Share of hidden units left out in training.
+        norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
+        stochastic_depth: Share of windows that skip the last block in training; earlier ones are skipped less, in
+            proportion to their depth.
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/1905.10437")
@@ -55,6 +58,8 @@ class NBEATS(Architecture):
     harmonics: int = knob(2, low=1, high=4, ge=1)
     activation: Activation = "ReLU"
     dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    norm: Literal["none", "batch", "layer"] = knob("none", choices=("none", "batch", "layer"))
+    stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     @model_validator(mode="after")
     def _check_blocks(self) -> Self:
@@ -83,10 +88,11 @@ class _Network(nn.Module):
                 num_layers=config.num_layers,
                 activation=config.activation,
                 dropout=config.dropout,
+                norm=config.norm,
             )
             for kind in kinds
         ]
-        self.stack = DoublyResidualStack(blocks, repeats)
+        self.stack = DoublyResidualStack(blocks, repeats, config.stochastic_depth)
 
     def forward(self, batch: Batch) -> Tensor:
         values, mask = observed(batch.past_y, batch.past_mask)

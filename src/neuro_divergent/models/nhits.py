@@ -39,6 +39,9 @@ class NHITS(Architecture):
         interpolation: How a forecast is filled in between its values.
         activation: Activation of the hidden layers.
         dropout: Share of hidden units left out in training.
+        norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
+        stochastic_depth: Share of windows that skip the last block in training; earlier ones are skipped less, in
+            proportion to their depth.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -56,6 +59,8 @@ class NHITS(Architecture):
     interpolation: Interpolation = knob("linear", choices=("linear", "nearest", "cubic"))
     activation: Activation = "ReLU"
     dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    norm: Literal["none", "batch", "layer"] = knob("none", choices=("none", "batch", "layer"))
+    stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     @model_validator(mode="after")
     def _check_stacks(self) -> Self:
@@ -83,7 +88,7 @@ class _Network(nn.Module):
             for pool, step, count in zip(config.pooling, config.downsample, counts, strict=True)
             for _ in range(count)
         ]
-        self.stack = DoublyResidualStack(blocks, [1] * len(blocks))
+        self.stack = DoublyResidualStack(blocks, [1] * len(blocks), config.stochastic_depth)
 
     def forward(self, batch: Batch) -> Tensor:
         values, mask = observed(batch.past_y, batch.past_mask)
@@ -109,6 +114,7 @@ class _Block(nn.Module):
             num_layers=config.num_layers,
             activation=config.activation,
             dropout=config.dropout,
+            norm=config.norm,
         )
 
     def forward(

@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import Config
+from neuro_divergent.data.augment import Augmentation
+from neuro_divergent.training.callbacks.average import Average
+from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopping
-from neuro_divergent.training.gradients import Clip, ClipNorm
+from neuro_divergent.training.callbacks.limits import TimeLimit
+from neuro_divergent.training.callbacks.settings import CallbackSettings
+from neuro_divergent.training.callbacks.stop_request import StopRequest
+from neuro_divergent.training.curriculum import Curriculum
+from neuro_divergent.training.freezing import Freeze
+from neuro_divergent.training.gradients import Clip, ClipNorm, GradientNoise
 from neuro_divergent.training.optimizers.adam import AdamW
 from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.schedules.auto import AutoSchedule
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.schedules.cosine import WarmupCosine
+from neuro_divergent.training.teacher_forcing import TeacherForcing
 
 _MANY_ITEMS = 4096
 Count = Annotated[int, Field(ge=1)]
+Strength = Annotated[float, Field(ge=0)]
+PrecisionName = Literal["float32", "float64", "bf16", "fp16"]
+GradientMethod = Literal["autodiff", "central", "forward"]
 
 
 class TrainingConfig(Config):
     """How a network is trained.
 
-    Training ends at ``max_epochs`` or ``max_steps``, whichever comes first, or when ``early_stopping`` says so. The
-    reasons for the defaults are in docs/decisions/0004-defaults.md.
+    Training ends at ``max_epochs``, ``max_steps`` or ``max_seconds``, whichever comes first, or when something asks for
+    it. The reasons for the defaults are in docs/decisions/0004-defaults.md.
 
     Attributes:
         max_epochs: Passes over the training windows at most; ``None`` for no limit.
         max_steps: Optimizer steps at most; ``None`` for no limit.
-        batch_size: Windows per step; ``"auto"`` is 32 for small data and 128 from 4,096 windows on.
+        max_seconds: Time at most; the schedule is planned for the steps, so it does not come to its end then.
+        batch_size: Windows per batch; ``"auto"`` is 32 for small data and 128 from 4,096 windows on.
+        accumulate: Batches per step; the gradient is that of the one batch that holds them all.
         optimizer: How weights are changed.
-        schedule: How the learning rate changes over training.
+        schedule: How the learning rate changes over training; ``"auto"`` chooses by the family of the architecture.
+        freeze: Which weights stay as they are, for good or until an epoch.
         clip: How gradients are bounded; ``None`` for not at all.
+        gradient_noise: Noise on the gradients that fades with training; ``None`` for none.
+        l1: Strength of the penalty on the absolute size of weight matrices.
+        l2: Strength of the penalty on their squares; AdamW's weight decay does the same apart from the gradient.
+        gradient_method: ``autodiff``, or by finite differences, which takes two forward passes per weight (``central``)
+            or one (``forward``) and is for checking and teaching.
+        gradient_sum: Type in which the gradients of several batches are added up.
+        precision: ``float32`` trains in the type the network has; ``float64``; ``bf16`` and ``fp16`` keep the weights
+            and multiply in the short type. 'nd bench precision' measures which is fastest.
+        recompute: Every how many blocks intermediate results are kept for the backward pass; those between are computed
+            again, which saves memory and costs time. 0 keeps all; ``"auto"`` is 1 where a network has blocks.
+        compile: Whether torch compiles the training step, which pays for long runs only.
         early_stopping: When to stop before the end, and whether to return to the best weights; ``None`` for never.
+        average: Average of the weights over steps, used for validation and in the end; ``None`` for the last weights.
+        augment: Random changes to the training windows, in this order.
+        curriculum: Which targets count when; ``None`` for all, always.
+        teacher_forcing: How often autoregressive networks are fed the true value in training; ``None`` leaves that to
+            the network.
+        distillation: Share of the loss that is measured against the forecasts of a teacher, where one is given.
+        metrics: What else to measure in validation: ``accuracy`` or the name of any point loss.
+        callbacks: What else to do at the events of training.
         validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
+        stop_file: File whose appearance ends training after the current step.
         shuffle: Whether windows are drawn in random order; else they come in order of time.
         drop_last: Whether the last batch of an epoch is left out when it is not full.
         prefetch: Batches a background thread keeps ready; for panels on a slow disk. On a fast one it takes as long as
@@ -45,13 +81,32 @@ class TrainingConfig(Config):
 
     max_epochs: Count | None = None
     max_steps: Count | None = 1000
+    max_seconds: Annotated[float, Field(gt=0)] | None = None
     batch_size: Count | Literal["auto"] = "auto"
+    accumulate: Count = 1
     optimizer: Optimizer = AdamW()
     schedule: Schedule = WarmupCosine()
+    freeze: tuple[Freeze, ...] = ()
     clip: Clip | None = ClipNorm(1.0)
+    gradient_noise: GradientNoise | None = None
+    l1: Strength = 0.0
+    l2: Strength = 0.0
+    gradient_method: GradientMethod = "autodiff"
+    gradient_sum: Literal["float32", "float64"] = "float32"
+    precision: PrecisionName = "float32"
+    recompute: Annotated[int, Field(ge=0)] | Literal["auto"] = 0
+    compile: bool = False
     early_stopping: EarlyStopping | None = EarlyStopping()
+    average: Average | None = None
+    augment: tuple[Augmentation, ...] = ()
+    curriculum: Curriculum | None = None
+    teacher_forcing: TeacherForcing | None = None
+    distillation: Annotated[float, Field(ge=0, le=1)] = 0.5
+    metrics: tuple[str, ...] = ()
+    callbacks: tuple[CallbackSettings, ...] = ()
     validate_every: Count | Literal["auto"] = "auto"
     log_every: Count = 10
+    stop_file: str | None = None
     shuffle: bool = True
     drop_last: bool = False
     prefetch: Annotated[int, Field(ge=0)] = 0
@@ -59,11 +114,60 @@ class TrainingConfig(Config):
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, values: Any) -> Any:
+        """Take what is not given from the preset that is named."""
+        if not isinstance(values, dict) or "preset" not in values:
+            return values
+        from neuro_divergent.training.presets import find_preset
+
+        given = {key: value for key, value in values.items() if key != "preset"}
+        return {**find_preset(str(values["preset"])), **given}
+
+    @field_validator("augment", "freeze", "metrics", "callbacks", mode="before")
+    @classmethod
+    def _one_of_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, (str, dict, Config)) else value
+
     @model_validator(mode="after")
     def _has_an_end(self) -> TrainingConfig:
         if self.max_epochs is None and self.max_steps is None:
             raise ValueError("max_epochs and max_steps cannot both be none: training would never end")
         return self
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TrainingConfig:
+        if self.gradient_method != "autodiff" and self.precision in ("bf16", "fp16"):
+            raise ValueError(
+                f"gradient_method: {self.gradient_method!r} needs float32 or float64; differences drown in the rounding "
+                f"of {self.precision}"
+            )
+        return self
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Return a named configuration (``quick``, ``best``, ``low_memory``), with some fields changed."""
+        return cls.from_dict({"preset": name, **changes})
+
+    def for_family(self, family: str) -> TrainingConfig:
+        """Return the same settings with nothing left to be chosen by the family of an architecture."""
+        if not isinstance(self.schedule, AutoSchedule):
+            return self
+        return self.replace(schedule=self.schedule.for_family(family))
+
+    def build_callbacks(self, *, with_validation: bool) -> list[Callback]:
+        """Return the callbacks that these settings ask for, in the order in which they hear events."""
+        made: list[Callback] = []
+        if self.average is not None:
+            made.append(self.average.build())
+        if self.early_stopping is not None and with_validation:
+            made.append(self.early_stopping.build())
+        if self.max_seconds is not None:
+            made.append(TimeLimit(self.max_seconds))
+        if self.stop_file is not None:
+            made.append(StopRequest(self.stop_file))
+        return [*made, *(settings.build() for settings in self.callbacks)]
 
     def batch_size_for(self, items: int) -> int:
         """Return the batch size for a number of training items."""

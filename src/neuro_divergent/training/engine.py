@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import DataError, DivergedError
+from neuro_divergent.core.errors import ConfigError, DataError, DivergedError
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import Contention, threads_for, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
-from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.reduce import weighted_mean
+from neuro_divergent.losses.reduce import mean_of
+from neuro_divergent.training.accumulation import GradientSum
 from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.unfreeze import Unfreezer
+from neuro_divergent.training.checkpoint import read_checkpoint
+from neuro_divergent.training.compilation import compiled
 from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.differentiation import numerical_gradients, warn_about
+from neuro_divergent.training.gradients import add_penalty
 from neuro_divergent.training.history import History
-from neuro_divergent.training.schedules.base import Plan
+from neuro_divergent.training.meter import Meter, Tally
+from neuro_divergent.training.metrics import metric_for
+from neuro_divergent.training.objective import Example, LossFunction, Objective, Restore
+from neuro_divergent.training.precision import Precision
+from neuro_divergent.training.recompute import can_recompute, recomputing
+from neuro_divergent.training.schedules.base import Pace, Plan
 from neuro_divergent.training.strategy import SingleDevice, Strategy
+from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
-Metric = Callable[[Tensor, Any], Tensor]
-LossFunction = Loss | Callable[[Tensor, Tensor], Tensor]
+Measure = Callable[[Tensor, Any], Tensor]
 
 _EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "state" not in name)
 
@@ -40,6 +52,7 @@ class TrainingState:
         step: Optimizer steps done.
         epoch: Epochs begun, counted from 0.
         batch: Batches done in this epoch.
+        skipped: Steps whose gradients overflowed in fp16, so that the weights stayed as they were.
         metrics: Results of the last validation.
         stop_reason: Why training is to end, once that is known.
     """
@@ -47,6 +60,7 @@ class TrainingState:
     step: int = 0
     epoch: int = 0
     batch: int = 0
+    skipped: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
     stop_reason: str | None = None
 
@@ -60,8 +74,13 @@ class Trainer:
         config: How to train.
         callbacks: What else to do at the events of training.
         metrics: More results to measure in validation: functions of output and batch that return one value per item.
+            Those that have names can be listed in ``config.metrics`` instead.
+        restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
         strategy: How processes share the work.
     """
+
+    optimizer: torch.optim.Optimizer
+    pace: Pace
 
     def __init__(
         self,
@@ -70,7 +89,8 @@ class Trainer:
         config: TrainingConfig | None = None,
         *,
         callbacks: Sequence[Callback] = (),
-        metrics: Mapping[str, Metric] | None = None,
+        metrics: Mapping[str, Measure] | None = None,
+        restore: Restore | None = None,
         strategy: Strategy | None = None,
     ) -> None:
         self.module = module
@@ -79,19 +99,27 @@ class Trainer:
         self.callbacks = list(callbacks)
         self.metrics = dict(metrics or {})
         self.strategy: Strategy = strategy or SingleDevice()
+        self.objective = Objective(
+            loss, restore=restore, curriculum=self.config.curriculum, distillation=self.config.distillation
+        )
         self.state = TrainingState()
         self.history = History()
         self.device = resolve_device(self.config.device)
+        self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
+        self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
+        self._active: list[Callback] = []
+        self._listeners: dict[str, list[Callable[..., None]]] = {}
 
-    def fit(self, train: Any, validation: Any = None) -> History:
+    def fit(self, train: Any, validation: Any = None, *, resume: Mapping[str, Any] | Path | str | None = None) -> History:
         """Train until the end of the plan or until something asks to stop.
 
         Args:
-            train: Tensors ``(inputs, targets)``, an iterable of batches with a length (a list, a ``DataLoader``) or a
-                loader.
+            train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
+                length (a list, a ``DataLoader``) or a loader.
             validation: The same, or ``None`` for no validation and no early stopping.
+            resume: What ``state_dict`` returned, or a checkpoint directory, to go on from.
 
         Returns:
             The history, also found at ``self.history``.
@@ -113,108 +141,202 @@ class Trainer:
         )
         if not len(loader):
             raise DataError("there is no batch to train on.")
+        if isinstance(resume, (str, Path)):
+            resume = read_checkpoint(Path(resume))
         self.module.to(self.device)
+        types = {name: value.dtype for name, value in self.module.state_dict(keep_vars=True).items()}
         self.threads = self._choose_threads(loader) if config.threads == "auto" else config.threads
-        with seeded(config.seed), using_threads(self.threads), keeping_memory():
+        with seeded(config.seed), using_threads(self.threads), keeping_memory(), ExitStack() as stack:
+            stack.enter_context(recomputing(self.module, self._recompute_every()))
             try:
-                self._run(loader, checker)
+                self._run(loader, checker, resume)
             except BaseException as error:
                 self._emit("failed", error)
                 raise
+        if self.precision.name == "float64":
+            for name, value in self.module.state_dict(keep_vars=True).items():
+                value.data = value.data.to(types[name])
         return self.history
 
     def stop(self, reason: str) -> None:
         """End training after the current step."""
         self.state.stop_reason = self.state.stop_reason or reason
 
-    def _run(self, loader: Loader, checker: Loader | None) -> None:
-        """Do all of training."""
-        self.plan = Plan(self.config.total_steps(len(loader)), len(loader))
-        if checker is not None and self.config.early_stopping is not None:
-            self.callbacks.append(self.config.early_stopping.build())
-        self._listeners = {event: self._hearing(event) for event in _EVENTS}
-        module = self.strategy.prepare(self.module)
-        parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        optimizer = self.config.optimizer.build(self.module)
-        pace = self.config.schedule.start(optimizer, self.plan)
-        clip = self.config.clip
-        validate_every = self.config.validation_interval(len(loader))
-        meter = _Meter()
-        contention = Contention(self.threads)
-        norm: Tensor | None = None
+    @property
+    def progress(self) -> float:
+        """Share of the planned steps that are done."""
+        return self.state.step / max(self.plan.total_steps, 1)
 
-        module.train()
-        self.history.start()
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that must survive a restart; call it from a callback or after training."""
+        return {
+            "state": asdict(self.state),
+            "module": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "pace": self.pace.state_dict(),
+            "precision": self.precision.state_dict(),
+            "callbacks": [{"kind": type(item).__name__, "state": item.state_dict()} for item in self._active],
+            "history": self.history.state_dict(),
+            "random": _random_state(self.device),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up a state again; ``fit(resume=...)`` calls it when the optimizer is there."""
+        kinds = [type(item).__name__ for item in self._active]
+        if kinds != [item["kind"] for item in state["callbacks"]]:
+            raise ConfigError(
+                f"the state was saved with other callbacks ({', '.join(item['kind'] for item in state['callbacks'])}) "
+                f"than there are now ({', '.join(kinds)}). Pass the same ones in the same order."
+            )
+        self.state = TrainingState(**state["state"])
+        self.state.stop_reason = None
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.pace.load_state_dict(state["pace"])
+        self.precision.load_state_dict(state["precision"])
+        for item, saved in zip(self._active, state["callbacks"], strict=True):
+            item.load_state_dict(saved["state"])
+        self.history.load_state_dict(state["history"])
+        _set_random_state(state["random"], self.device)
+
+    def _run(self, loader: Loader, checker: Loader | None, resume: Mapping[str, Any] | None) -> None:
+        """Do all of training."""
+        config = self.config
+        steps_per_epoch = math.ceil(len(loader) / config.accumulate)
+        self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
+        unfreezer = Unfreezer(config.freeze)
+        built_in = [unfreezer] if config.freeze else []
+        self._active = [
+            *built_in,
+            *config.build_callbacks(with_validation=checker is not None),
+            *self.callbacks,
+        ]
+        self._listeners = {event: self._hearing(event) for event in _EVENTS}
+        self.precision.cast_module(self.module)
+        module = self.strategy.prepare(self.module)
+        in_training = compiled(module) if config.compile else module
+        self.optimizer = config.optimizer.build(self.module, unfreezer.freeze(self.module) if config.freeze else None)
+        self.pace = config.schedule.start(self.optimizer, self.plan)
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        gradient_sum = GradientSum(parameters, in_double=config.gradient_sum == "float64")
+        validate_every = config.validation_interval(steps_per_epoch)
+        meter = Meter()
+        contention = Contention(self.threads)
+        if config.gradient_method != "autodiff":
+            warn_about(config.gradient_method, self.module)
+
+        self._switch(module, training=True)
         self._emit("fit_start")
+        if resume is not None:
+            self.load_state_dict(resume)
+        self.history.start()
         while self.state.step < self.plan.total_steps and self.state.stop_reason is None:
             self._emit("epoch_start")
-            for batch in loader.epoch(self.state.epoch, self.state.batch):
-                loss = self._loss(module, batch)
-                loss.backward()  # type: ignore[no-untyped-call]
-                if clip is not None:
-                    norm = clip.apply(parameters)
+            for batches in _groups(loader.epoch(self.state.epoch, self.state.batch), config.accumulate):
+                loss = self._differentiate(in_training, batches, parameters, gradient_sum)
+                norm = self._transform(parameters)
                 self._emit("gradients_ready")
-                optimizer.step()
-                optimizer.zero_grad()
-                rate = optimizer.param_groups[0]["lr"]
-                pace.step()
+                self.state.skipped += not self.precision.step(self.optimizer)
+                self.optimizer.zero_grad()
+                rate = self.optimizer.param_groups[0]["lr"]
+                self.pace.step()
                 self.state.step += 1
-                self.state.batch += 1
-                meter.add(loss.detach(), batch)
+                self.state.batch += len(batches)
+                meter.add(loss, sum(len(batch[0]) for batch in batches))
                 self._emit("step_end")
 
                 at_end = self.state.step == self.plan.total_steps or self.state.stop_reason is not None
                 validate = checker is not None and (self.state.step % validate_every == 0 or at_end)
                 if validate and checker is not None:
-                    pace.validated(self._validate(module, checker))
-                if validate or at_end or self.state.step % self.config.log_every == 0:
+                    self.pace.validated(self._validate(module, checker))
+                if validate or at_end or self.state.step % config.log_every == 0:
                     self._log(meter, rate, norm, validated=validate)
                     contention.check()
                 if at_end or self.state.stop_reason is not None:
                     break
-            else:
+            if self.state.batch >= len(loader):
                 self._emit("epoch_end")
                 self.state.epoch += 1
                 self.state.batch = 0
-        self.module.eval()
+        self._switch(module, training=False)
         self._emit("fit_end")
 
-    def _loss(self, module: nn.Module, batch: Any) -> Tensor:
-        """Return the mean loss of a batch."""
-        inputs, target, mask = _unpack(batch)
-        return self._cost(module(inputs), target, mask)
+    def _differentiate(
+        self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter], gradient_sum: GradientSum
+    ) -> Tensor:
+        """Set the gradients of the mean cost of some batches, and return the loss."""
+        config, finish = self.config, self.objective.finish
+        if config.teacher_forcing is not None:
+            self._force(config.teacher_forcing)
+        for augmentation in config.augment:
+            batches = [augmentation.apply(batch) for batch in batches]
 
-    def _cost(self, output: Tensor, target: Tensor, mask: Tensor | None) -> Tensor:
-        if isinstance(self.loss, Loss):
-            return weighted_mean(self.loss.elementwise(output, target), mask)
-        return self.loss(output, target)
+        def costs(batch: Any) -> tuple[Tensor, Tensor | float]:
+            example = Example.of(self.precision.cast_batch(batch))
+            return self.objective.total(self._forward(module, example), example, self.progress)
+
+        def mean() -> Tensor:
+            totals, weights = zip(*map(costs, batches), strict=True)
+            return finish(mean_of(sum(totals), sum(weights)))
+
+        if config.gradient_method != "autodiff":
+            return numerical_gradients(mean, parameters, config.gradient_method, buffers=self.module.buffers())
+        if len(batches) == 1:
+            loss = mean()
+            self.precision.backward(loss)
+            return loss.detach()
+        return gradient_sum.run(
+            batches, costs, finish, self.precision.backward, lambda: self.strategy.no_sync(module)
+        )
+
+    def _force(self, forcing: TeacherForcing) -> None:
+        """Tell autoregressive parts how often to read the true value before."""
+        if not set_ratio(self.module, forcing.ratio(self.progress)):
+            raise ConfigError(
+                "teacher_forcing: the network forecasts all steps at once, so there is nothing to force. Choose an "
+                'autoregressive one, such as LSTM(decoding="autoregressive"), or leave teacher_forcing out.'
+            )
+
+    def _transform(self, parameters: list[nn.Parameter]) -> Tensor | None:
+        """Penalise, clip and add noise, in place; return the norm before clipping, where one is measured."""
+        config = self.config
+        self.precision.unscale(self.optimizer)
+        if config.l1 or config.l2:
+            add_penalty(parameters, l1=config.l1, l2=config.l2)
+        norm = None if config.clip is None else config.clip.apply(parameters)
+        if config.gradient_noise is not None:
+            config.gradient_noise.apply(parameters, self.state.step)
+        return norm
+
+    def _forward(self, module: nn.Module, example: Example) -> Tensor:
+        """Return the output, in the type of the weights."""
+        with self.precision.forward():
+            output: Tensor = module(example.inputs)
+        return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output
 
     @torch.inference_mode()
     def _validate(self, module: nn.Module, checker: Loader) -> float:
-        """Measure the validation loss and the metrics, weighted by the number of observed targets."""
+        """Measure the validation loss and the metrics, each target counted by its weight."""
         self._emit("validation_start")
-        module.eval()
-        sums: dict[str, float] = dict.fromkeys(
-            ("validation_loss", *(f"validation_{name}" for name in self.metrics)), 0.0
-        )
-        weight = 0.0
+        self._switch(module, training=False)
+        tally = Tally()
         for batch in checker.epoch(0):
-            inputs, target, mask = _unpack(batch)
-            output = module(inputs)
-            observed = float(target.numel() if mask is None else mask.sum())
-            weight += observed
-            sums["validation_loss"] += float(self._cost(output, target, mask)) * observed
-            for name, metric in self.metrics.items():
-                sums[f"validation_{name}"] += float(weighted_mean(metric(output, batch), mask)) * observed
-        module.train()
-        self.state.metrics = {name: total / max(weight, 1.0) for name, total in sums.items()}
+            example = Example.of(self.precision.cast_batch(batch))
+            output = self._forward(module, example)
+            tally.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
+            for name, metric in self._named_metrics.items():
+                tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
+            for name, measure in self.metrics.items():
+                tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
+        self._switch(module, training=True)
+        self.state.metrics = tally.means()
         loss = self.state.metrics["validation_loss"]
         if not math.isfinite(loss):
             raise DivergedError(_diverged("validation loss", loss, self.state.step))
         self._emit("validation_end")
         return loss
 
-    def _log(self, meter: _Meter, rate: float, norm: Tensor | None, *, validated: bool) -> None:
+    def _log(self, meter: Meter, rate: float, norm: Tensor | None, *, validated: bool) -> None:
         """Add a row to the history."""
         loss, speed = meter.read()
         if not math.isfinite(loss):
@@ -226,13 +348,26 @@ class Trainer:
             learning_rate=rate,
             gradient_norm=None if norm is None else float(norm),
             samples_per_second=speed,
+            **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" else {}),
             **(self.state.metrics if validated else {}),
         )
         self._emit("logged")
 
+    def _switch(self, module: nn.Module, *, training: bool) -> None:
+        """Tell the module, and an optimizer that keeps averages in the place of weights, what comes now."""
+        module.train(training)
+        switch = getattr(self.optimizer, "train" if training else "eval", None)
+        if switch is not None:
+            switch()
+
+    def _recompute_every(self) -> int:
+        """Return the blocks per segment; by itself, recomputing is only chosen where there are blocks."""
+        every = self.config.recompute
+        return every if every != "auto" else int(can_recompute(self.module))
+
     def _choose_threads(self, loader: Loader) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
-        inputs, _, _ = _unpack(next(iter(loader.epoch(0))))
+        inputs = Example.of(next(iter(loader.epoch(0)))).inputs
         first = inputs.past_y if isinstance(inputs, Batch) else inputs
         recurrent = any(isinstance(part, nn.RNNBase) for part in self.module.modules())
         rows = first.shape[0] * (first.shape[1] if recurrent and first.ndim > 2 else 1)
@@ -241,47 +376,36 @@ class Trainer:
 
     def _hearing(self, event: str) -> list[Callable[..., None]]:
         """Return the methods that override an event, so that an event nobody hears costs nothing."""
-        return [
+        found = [
             getattr(callback, event)
-            for callback in self.callbacks
+            for callback in self._active
             if getattr(type(callback), event) is not getattr(Callback, event)
         ]
+        return found[::-1] if event == "validation_end" else found
 
     def _emit(self, event: str, *arguments: Any) -> None:
-        for listener in getattr(self, "_listeners", {}).get(event, ()):
+        for listener in self._listeners.get(event, ()):
             listener(self, *arguments)
 
 
-class _Meter:
-    """Adds up losses and samples between two rows of the history, without reading a number back from the device."""
-
-    def __init__(self) -> None:
-        self._total: Tensor | None = None
-        self._steps = 0
-        self._samples = 0
-        self._since = time.perf_counter()
-
-    def add(self, loss: Tensor, batch: Any) -> None:
-        self._total = loss if self._total is None else self._total + loss
-        self._steps += 1
-        self._samples += len(batch[0])
-
-    def read(self) -> tuple[float, float]:
-        """Return the mean loss and the samples per second since the last reading."""
-        loss = math.nan if self._total is None else float(self._total) / self._steps
-        speed = self._samples / max(time.perf_counter() - self._since, 1e-9)
-        self.__init__()  # type: ignore[misc]
-        return loss, speed
+def _groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield lists of ``size`` batches; the last of an epoch may be shorter."""
+    source = iter(batches)
+    while group := list(islice(source, size)):
+        yield group
 
 
-def _unpack(batch: Any) -> tuple[Any, Tensor, Tensor | None]:
-    """Return what the module reads, the target, and which targets were observed."""
-    if isinstance(batch, Batch):
-        assert batch.future_y is not None, "a batch to train on has targets"
-        return batch, batch.future_y, batch.future_mask
-    if isinstance(batch, (tuple, list)) and len(batch) == 2:
-        return batch[0], batch[1], None
-    raise DataError(f"a batch is a pair (inputs, targets) or a Batch; got {type(batch).__name__}.")
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    state = {"cpu": torch.get_rng_state()}
+    if device.type != "cpu":
+        state[device.type] = torch.get_device_module(device).get_rng_state()
+    return state
+
+
+def _set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["cpu"])
+    if device.type in state and device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(state[device.type])
 
 
 def _diverged(what: str, value: float, step: int) -> str:

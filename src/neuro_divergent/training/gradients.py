@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from neuro_divergent.core.config import Component, register
+from neuro_divergent.core.config import Component, Config, register
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -56,3 +56,42 @@ class ClipValue(Clip):
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
         clip_grad_value_(parameters, self.limit)
         return norm
+
+
+class GradientNoise(Config):
+    """Noise on the gradients that fades with training (Neelakantan et al., 2015).
+
+    At step t each entry is moved by a normal number of variance ``eta / (1 + t) ** gamma``, after clipping, so that the
+    norm which is clipped and logged is that of the gradient.
+
+    Attributes:
+        eta: Variance at the first step.
+        gamma: How fast it fades.
+    """
+
+    eta: float = Field(0.01, gt=0)
+    gamma: float = Field(0.55, ge=0)
+
+    def apply(self, parameters: list[nn.Parameter], step: int) -> None:
+        """Add the noise of a step, counted from 0."""
+        import torch
+
+        deviation = (self.eta / (1 + step) ** self.gamma) ** 0.5
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.add_(torch.randn_like(parameter.grad), alpha=deviation)
+
+
+def add_penalty(parameters: list[nn.Parameter], *, l1: float, l2: float) -> None:
+    """Add the gradient of ``l1 * sum(|w|) + l2 / 2 * sum(w ** 2)`` over all weight matrices.
+
+    Biases and the gains and shifts of normalisation layers, recognised by having fewer than two axes, are left alone.
+    The loss that is reported stays that of the data.
+    """
+    for parameter in parameters:
+        if parameter.grad is None or parameter.ndim < 2:
+            continue
+        if l1:
+            parameter.grad.add_(parameter.detach().sign(), alpha=l1)
+        if l2:
+            parameter.grad.add_(parameter.detach(), alpha=l2)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import json
+import math
 import time
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from neuro_divergent.core.atomic import write_file
+from neuro_divergent.core.errors import InputError
 
 
 class History:
     """Rows of losses and rates.
 
     ``train_loss`` is the mean over the steps since the row before, and ``gradient_norm`` is the one of the last step,
-    before clipping. Validation columns are empty in rows without a validation.
+    before clipping. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
     """
 
     _SCHEMA = {  # noqa: RUF012
@@ -39,11 +46,88 @@ class History:
         """Time since training began."""
         return time.perf_counter() - self._began
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns; metrics come last, in the order in which they first appeared."""
+        return list(dict.fromkeys([*self._SCHEMA, *(key for row in self.rows for key in row)]))
+
     def add(self, **row: Any) -> None:
         """Add a row, stamped with the time."""
         self.rows.append({"seconds": self.seconds, **row})
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows as a table."""
-        extra = {key: pl.Float64 for row in self.rows for key in row if key not in self._SCHEMA}
-        return pl.DataFrame(self.rows, schema={**self._SCHEMA, **extra})
+        """Return the rows as a table; a metric is empty in the rows before it first appeared."""
+        return pl.DataFrame(self.rows, schema={name: self._SCHEMA.get(name, pl.Float64) for name in self.columns})
+
+    def by_epoch(self) -> pl.DataFrame:
+        """Return one row for each epoch.
+
+        ``train_loss`` is the mean over steps, ``gradient_norm`` and ``gradient_norm_max`` are the mean and the maximum
+        over the rows of the epoch, ``samples_per_second`` is the mean over time, and the learning rate and all results
+        of validation are the last of the epoch. ``seconds`` is the time since training began, as in ``frame()``, and
+        ``epoch_seconds`` the time spent in the epoch.
+
+        A row that covers steps of several epochs counts for the one it was written in, and an epoch in which no row was
+        written has none here; ``log_every`` decides about both.
+        """
+        steps = pl.col("step") - pl.col("step").shift(1, fill_value=0)
+        spent = pl.col("seconds") - pl.col("seconds").shift(1, fill_value=0.0)
+        results = [name for name in self.columns if name not in self._SCHEMA or name == "validation_loss"]
+        return (
+            self.frame()
+            .with_columns(_steps=steps, _spent=spent)
+            .group_by("epoch", maintain_order=True)
+            .agg(
+                pl.col("step").last(),
+                pl.col("seconds").last(),
+                pl.col("_spent").sum().alias("epoch_seconds"),
+                _mean("train_loss", "_steps"),
+                pl.col("learning_rate").last(),
+                pl.col("gradient_norm").mean(),
+                pl.col("gradient_norm").max().alias("gradient_norm_max"),
+                _mean("samples_per_second", "_spent"),
+                *(pl.col(name).drop_nulls().last() for name in results),
+            )
+        )
+
+    def write(self, path: str | Path) -> None:
+        """Write the rows to a ``.json``, ``.parquet`` or ``.csv`` file.
+
+        JSON is a list with an object for each row; numbers that are not finite, which JSON does not have, are ``null``.
+
+        Raises:
+            InputError: If the name ends otherwise.
+            StorageError: If the disk refuses; the file is then as it was.
+        """
+        path = Path(path)
+        frame = self.frame()
+        buffer = io.BytesIO()
+        if path.suffix == ".json":
+            rows = [{name: _json_number(value) for name, value in row.items()} for row in frame.to_dicts()]
+            buffer.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode("utf-8"))
+        elif path.suffix == ".parquet":
+            frame.write_parquet(buffer)
+        elif path.suffix == ".csv":
+            frame.write_csv(buffer)
+        else:
+            raise InputError(f"{path}: write a history to a .json, .parquet or .csv file.")
+        write_file(path, buffer.getvalue())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the rows."""
+        return {"rows": [dict(row) for row in self.rows]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up rows again; ``start`` then goes on from the time of the last one."""
+        self.rows = [dict(row) for row in state["rows"]]
+
+
+def _mean(value: str, weight: str) -> pl.Expr:
+    """Return the mean of a column weighted by another, or the plain one where all weights are zero."""
+    total = pl.col(weight).sum()
+    weighted = (pl.col(value) * pl.col(weight)).sum() / total
+    return pl.when(total > 0).then(weighted).otherwise(pl.col(value).mean()).alias(value)
+
+
+def _json_number(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -43,7 +43,7 @@ def test_defaults() -> None:
         ({"data": {}}, "path"),
         ({"task": {"horizon": 0}}, "Task: horizon"),
         ({"training": {"max_stepz": 3}}, "Did you mean 'max_steps'"),
-        ({"training": {"optimizer": "adan"}}, "Did you mean 'adam"),
+        ({"training": {"optimizer": "adamm"}}, "Did you mean 'adam"),
     ],
 )
 def test_mistakes_are_named(change: dict, message: str) -> None:

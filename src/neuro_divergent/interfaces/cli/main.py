@@ -17,7 +17,7 @@ import typer
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, StorageError
-from neuro_divergent.interfaces.cli import demo, evaluate, init, models, predict, train
+from neuro_divergent.interfaces.cli import bench, demo, evaluate, init, models, predict, presets, schedule, train
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -30,9 +30,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
-for _module in (demo, train, predict, evaluate, models, init):
+for _module in (demo, train, predict, evaluate, models, presets, schedule, init):
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
+app.add_typer(bench.app, name="bench")
 
 
 class _TerminatedError(BaseException):

@@ -12,23 +12,37 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.forecasting.run import RunConfig
-from neuro_divergent.interfaces.cli.run_directory import CONFIG, RunDirectory
+from neuro_divergent.interfaces.cli.run_directory import CONFIG, RunDirectory, model_directory
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.words import count
+
+_ENOUGH = ("SIGUSR1",)  # ends training early with what has been learned so far
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.interfaces.outcome import Outcome
 
 
-def run(values: dict[str, Any], *, levels: tuple[float, ...], output: Path | None, quiet: bool, as_json: bool) -> None:
+def run(
+    values: dict[str, Any],
+    *,
+    levels: tuple[float, ...],
+    output: Path | None,
+    quiet: bool,
+    as_json: bool,
+    find_rate: bool = False,
+) -> None:
     """Check a run given as plain values, train it, and show and write what came out."""
     config = check(values, levels)
+    if config.teacher is not None:
+        model_directory(Path(config.teacher))
     screen = Screen(quiet=quiet, as_json=as_json)
     directory = RunDirectory(output) if output else RunDirectory.named_after(config.data.path, config.model["name"])
     directory.check_free()
     panel = read_panel(config)
     with directory.opened():
+        if find_rate:
+            config = with_found_rate(config, panel, screen)
         outcome, files = execute(config, panel, directory, screen, levels=levels)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)
@@ -72,12 +86,32 @@ def execute(
     """Train and write the run directory, showing what is done."""
     show_data(config, panel, screen)
     with screen.messages.status("loading torch"):
+        from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
         from neuro_divergent.interfaces.outcome import train
         from neuro_divergent.interfaces.report.page import render
-    outcome = train(config, panel, levels=levels, callbacks=progress_for(screen.messages))
+        from neuro_divergent.training.callbacks.checkpointing import Checkpointing
+        from neuro_divergent.training.callbacks.stop_request import StopRequest
+    teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
+    callbacks = [
+        *progress_for(screen.messages),
+        StopRequest(signals=_ENOUGH),
+        Checkpointing(directory=str(directory.path / "checkpoints"), at_most_every=60).build(),
+    ]
+    outcome = train(config, panel, levels=levels, callbacks=callbacks, teacher=teacher)
     command = f"nd train {shlex.quote(str(directory.path / CONFIG))}"
     return outcome, directory.write(outcome, render(outcome, name=directory.path.name, command=command))
+
+
+def with_found_rate(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
+    """Look for a learning rate, show where it was found, and return the run with it."""
+    with screen.messages.status("looking for a learning rate"):
+        from neuro_divergent.interfaces.outcome import forecaster_for
+
+        curve = forecaster_for(config).find_learning_rate(panel)
+    screen.facts([("rate", f"{curve.suggestion:.2e}, where the loss fell fastest in {len(curve.rates)} trial steps")])
+    optimizer = config.training.optimizer.replace(lr=curve.suggestion)
+    return config.replace(training=config.training.replace(optimizer=optimizer))
 
 
 def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:

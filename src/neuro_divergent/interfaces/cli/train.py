@@ -14,6 +14,7 @@ Examples:
   nd train sales.csv --horizon 24
   nd train sales.parquet --target units --time date --id store --horizon 28 --test 0.1
   nd train load.csv --horizon 24 --future temperature --calendar hour,day_of_week --model nhits
+  nd train sales.csv --horizon 24 --preset best --average ema --find-lr
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
 """
 
@@ -37,6 +38,7 @@ def train(
     static: Annotated[
         list[str] | None, option("--static", metavar="COLUMNS", text="Covariates constant in a series.")
     ] = None,
+    weight: Annotated[str | None, option("--weight", text="Column of weights of the targets.")] = None,
     categorical: Annotated[
         list[str] | None, option("--categorical", metavar="COLUMNS", text="Numbers that are categories.")
     ] = None,
@@ -52,7 +54,7 @@ def train(
     horizon: Annotated[int | None, option("--horizon", text="Steps to forecast.")] = None,
     input_size: Annotated[int | None, option("--input-size", text="Steps of history (5 horizons).")] = None,
     model: Annotated[str | None, option("--model", "-m", text="Architecture (nhits); see 'nd models'.")] = None,
-    loss: Annotated[str | None, option("--loss", text="mae, mse, huber or quantile.")] = None,
+    loss: Annotated[str | None, option("--loss", text="mae, mse, huber, quantile, smape, ... (mae).")] = None,
     quantiles: Annotated[
         str | None, option("--quantiles", text="Quantiles to train for; sets the loss.", metavar="0.1,0.5,...")
     ] = None,
@@ -64,14 +66,20 @@ def train(
         str | None, option("--validation", text="Share or rows held out for validation (0.2).")
     ] = None,
     test: Annotated[str | None, option("--test", text="Share or rows held out for the score (0).")] = None,
+    preset: Annotated[str | None, option("--preset", text="quick, best or low_memory; see 'nd presets'.")] = None,
     max_steps: Annotated[int | None, option("--max-steps", text="Optimizer steps at most.")] = None,
     max_epochs: Annotated[int | None, option("--max-epochs", text="Passes at most.")] = None,
-    batch_size: Annotated[int | None, option("--batch-size", text="Windows per step.")] = None,
+    max_seconds: Annotated[float | None, option("--max-seconds", text="Training time at most.")] = None,
+    batch_size: Annotated[int | None, option("--batch-size", text="Windows per batch.")] = None,
+    accumulate: Annotated[int | None, option("--accumulate", text="Batches per step.")] = None,
     lr: Annotated[float | None, option("--lr", text="Learning rate.")] = None,
-    optimizer: Annotated[str | None, option("--optimizer", text="adamw, adam, sgd, rmsprop.")] = None,
-    schedule: Annotated[
-        str | None, option("--schedule", text="warmup_cosine, cosine, constant, step, plateau.")
-    ] = None,
+    find_lr: Annotated[bool, typer.Option("--find-lr", help="Look for a learning rate first.")] = False,
+    optimizer: Annotated[str | None, option("--optimizer", text="adamw, adam, sgd, muon, ... (adamw).")] = None,
+    schedule: Annotated[str | None, option("--schedule", text="Of the learning rate; see 'nd schedule'.")] = None,
+    precision: Annotated[str | None, option("--precision", text="float32, float64, bf16 or fp16.")] = None,
+    average: Annotated[str | None, option("--average", text="Average the weights: ema or swa.")] = None,
+    teacher: Annotated[str | None, option("--teacher", metavar="MODEL", text="Trained model to learn from.")] = None,
+    stop_file: Annotated[str | None, option("--stop-file", text="File that ends training when it appears.")] = None,
     seed: Annotated[int | None, option("--seed", text="Same seed, same model.")] = None,
     threads: Annotated[int | None, option("--threads", text="Threads of torch (by size).")] = None,
     device: Annotated[str | None, option("--device", text="auto, cpu, cuda, cuda:1 or mps.")] = None,
@@ -95,6 +103,7 @@ def train(
         "data.time": time,
         "data.id": id_,
         **{f"data.{role}": split_list(names) or None for role, names in columns.items()},
+        "data.weight": weight,
         "data.frequency": frequency,
         "data.missing": missing,
         "data.gaps": gaps,
@@ -108,12 +117,19 @@ def train(
         "task.series_scaler": series_scaler,
         "task.validation": None if validation is None else parse_value(validation),
         "task.test": None if test is None else parse_value(test),
+        "teacher": teacher,
+        "training.preset": preset,
         "training.max_steps": max_steps,
         "training.max_epochs": max_epochs,
+        "training.max_seconds": max_seconds,
         "training.batch_size": batch_size,
+        "training.accumulate": accumulate,
         "training.optimizer": optimizer,
         "training.optimizer.lr": lr,
         "training.schedule": schedule,
+        "training.precision": precision,
+        "training.average": average,
+        "training.stop_file": stop_file,
         "training.seed": seed,
         "training.threads": threads,
         "training.device": device,
@@ -123,7 +139,9 @@ def train(
             override(values, key, value)
     for setting in settings or []:
         override(values, *parse_setting(setting))
-    session.run(values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json)
+    session.run(
+        values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json, find_rate=find_lr
+    )
 
 
 def _read(file: str) -> dict[str, Any]:

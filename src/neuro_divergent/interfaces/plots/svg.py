@@ -116,10 +116,13 @@ def plot_forecast(chart: ForecastChart) -> Plot:
     )
 
 
-def plot_curves(title: str, curves: list[Curve], *, may_be_logarithmic: bool = True) -> Plot:
+def plot_curves(
+    title: str, curves: list[Curve], *, may_be_logarithmic: bool = True, floor: float | None = None
+) -> Plot:
     """Lay out lines over a common axis.
 
-    Heights that differ by more than a factor of ten get a logarithmic axis, unless that is not wanted.
+    Heights that differ by more than a factor of ten get a logarithmic axis, unless that is not wanted. A floor is a
+    height that is shown even if no line is that low.
     """
     heights = np.concatenate([curve.y for curve in curves])
     places = np.concatenate([curve.x for curve in curves])
@@ -127,6 +130,7 @@ def plot_curves(title: str, curves: list[Curve], *, may_be_logarithmic: bool = T
     if not heights.size:
         return Plot(title, [], [], [])
     low, high = float(heights.min()), float(heights.max())
+    low = low if floor is None else min(low, floor)
     vertical = _heights(low, high, logarithmic=may_be_logarithmic and low > 0 and high / low > 10)
     left, right = float(places.min()), float(places.max())
     across = _Scale(left, right if right > left else left + 1, ticks=round_ticks(left, right, 5))

@@ -62,7 +62,40 @@ def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, pen: Pen = 
         height: Characters from top to bottom for the lines alone; a title, the time axis and a legend add four.
         pen: Characters to draw with.
     """
-    low, high = chart.limits
+    text, margin = _draw(chart, chart.limits, width, height, pen)
+    text.append(f"\n{'':{margin}}  ")
+    _legend(text, chart, pen)
+    return text
+
+
+def draw_line(
+    title: str,
+    values: Floats,
+    ends: tuple[str, str],
+    *,
+    width: int = 80,
+    height: int = 12,
+    pen: Pen = BRAILLE,
+) -> Text:
+    """Draw one line of values that are not negative above a floor of zero.
+
+    Args:
+        title: What it shows.
+        values: Heights from left to right, evenly spaced; one that is not known is NaN.
+        ends: What to write below the first value and below the last.
+        width: Characters from left to right, axis included; at least 30.
+        height: Characters from top to bottom for the line alone; a title and the axis below add three.
+        pen: Characters to draw with.
+    """
+    unknown = np.full(len(values), np.nan)
+    labels = [ends[0], *[""] * (len(values) - 2), ends[1]][-len(values) :]
+    chart = ForecastChart(title, labels, values, backtest=unknown, forecast=unknown, bands={}, future=len(values))
+    return _draw(chart, (0.0, chart.limits[1]), width, height, pen)[0]
+
+
+def _draw(chart: ForecastChart, limits: tuple[float, float], width: int, height: int, pen: Pen) -> tuple[Text, int]:
+    """Draw the lines between their axes; return the width of what stands left of them, too."""
+    low, high = limits
     if low == high:
         low, high = low - 1, high + 1
     ticks = {_row(tick, low, high, height): show_number(tick) for tick in round_ticks(low, high, max(2, height // 3))}
@@ -75,10 +108,8 @@ def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, pen: Pen = 
         canvas.write(text, row)
         text.append("\n")
     text.append(f"{'':{margin}} {pen.corner}{pen.floor * canvas.width}\n")
-    text.append(f"{'':{margin}}  {_labels(chart, canvas)}\n")
-    text.append(f"{'':{margin}}  ")
-    _legend(text, chart, pen)
-    return text
+    text.append(f"{'':{margin}}  {_labels(chart, canvas)}")
+    return text, margin
 
 
 class _Canvas:

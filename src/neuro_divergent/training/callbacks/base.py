@@ -16,8 +16,8 @@ class Callback:
     restart keeps it in ``state_dict`` and ``load_state_dict``.
 
     Callbacks hear an event in their order, those that training brings along (averaging, early stopping) first; only
-    ``validation_end`` goes the other way round, so that whatever was put in place at ``validation_start`` is still there
-    for the others.
+    ``validation_end`` goes the other way round, so that whatever was put in place at ``validation_start`` is still
+    there for the others.
     """
 
     def fit_start(self, trainer: Trainer) -> None:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
 @register("adam")
-class Adam(Optimizer):
+class Adam(GroupedOptimizer):
     """Adam (Kingma & Ba, 2015), in torch's fused form; weight decay is added to the gradient."""
 
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
     amsgrad: bool = False
 

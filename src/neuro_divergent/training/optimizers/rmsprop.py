@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.optimizers.base import GroupedOptimizer, batches
 
 if TYPE_CHECKING:
     import torch
 
 
 @register("rmsprop")
-class RMSprop(Optimizer):
+class RMSprop(GroupedOptimizer):
     """Divides the gradient by a running root mean square of itself (Hinton, 2012)."""
 
     alpha: float = Field(0.99, gt=0, lt=1)
@@ -25,4 +25,6 @@ class RMSprop(Optimizer):
         """Make the optimizer over parameter groups."""
         from torch.optim import RMSprop
 
-        return RMSprop(groups, lr=self.lr, alpha=self.alpha, eps=self.eps, momentum=self.momentum)
+        return RMSprop(
+            groups, lr=self.lr, alpha=self.alpha, eps=self.eps, momentum=self.momentum, foreach=batches(groups)
+        )

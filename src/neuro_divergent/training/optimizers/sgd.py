@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.optimizers.base import GroupedOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
 @register("sgd")
-class SGD(Optimizer):
-    """Gradient descent with momentum, in torch's fused form."""
+class SGD(GroupedOptimizer):
+    """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient."""
 
     momentum: float = Field(0.9, ge=0, lt=1)
     nesterov: bool = False
 
+    @model_validator(mode="after")
+    def _looks_ahead_along_something(self) -> SGD:
+        if self.nesterov and not self.momentum:
+            raise ValueError("sgd: nesterov needs a momentum above 0")
+        return self
+
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
+        from torch import zeros_like
         from torch.optim import SGD
 
-        return SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.nesterov, fused=True)
+        optimizer = SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.nesterov, fused=True)
+        if self.momentum:
+            # The fused form fails when some parameters get their first gradient later than others, as frozen ones do.
+            # Momentum that starts from zeros is the same and needs no first step.
+            for group in groups:
+                for parameter in group["params"]:
+                    optimizer.state[parameter]["momentum_buffer"] = zeros_like(parameter)
+        return optimizer

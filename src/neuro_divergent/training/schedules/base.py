@@ -1,15 +1,31 @@
-"""What every schedule is: a function from progress to a factor on the learning rate."""
+"""What every schedule is: where training is decides what becomes of the learning rate.
+
+A ``Schedule`` is settings. Begun for a plan it is a ``Course``, which knows where it is and turns the full rate into
+the one of now; a ``Pace`` is a course at work on an optimizer. Courses know no optimizer, so they can be put one after
+the other, multiplied and drawn.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
     import torch
+
+    from neuro_divergent.training.schedules.chain import Chain
+
+Length = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
+"""A share of training (below 1), or a number of steps or epochs (from 1 on)."""
+
+Clock = Literal["step", "epoch"]
+"""What a schedule counts."""
 
 
 @dataclass(frozen=True)
@@ -19,68 +35,155 @@ class Plan:
     total_steps: int
     steps_per_epoch: int
 
+    @property
+    def total_epochs(self) -> int:
+        """Epochs begun by the end."""
+        return -(-self.total_steps // max(self.steps_per_epoch, 1))
 
-class Pace(Protocol):
-    """A schedule at work on an optimizer."""
+    def steps(self, length: int | float, per: Clock) -> int:
+        """Return how many steps a length is: a share of training below 1, a number of what ``per`` says from 1 on."""
+        if length < 1:
+            return round(length * self.total_steps)
+        return int(length) * (max(self.steps_per_epoch, 1) if per == "epoch" else 1)
+
+
+class Course:
+    """A schedule under way."""
 
     def step(self) -> None:
-        """Set the learning rate for the next step."""
+        """Go on to the next step."""
 
     def validated(self, loss: float) -> None:
         """Hear of a validation loss."""
 
+    def rate(self, base: float) -> float:
+        """Return what the rate of the optimizer becomes at this step."""
+        return base
+
     def state_dict(self) -> dict[str, Any]:
         """Return what must survive a restart."""
+        return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state again."""
 
 
+class Pace:
+    """A course at work on an optimizer."""
+
+    def __init__(self, course: Course, optimizer: torch.optim.Optimizer) -> None:
+        self._course = course
+        # The groups are asked for each time: loading a state into the optimizer replaces them.
+        self._optimizer = optimizer
+        for group in optimizer.param_groups:
+            group["initial_lr"] = float(group["lr"])
+        self._apply()
+
+    def step(self) -> None:
+        """Set the learning rate for the next step."""
+        self._course.step()
+        self._apply()
+
+    def validated(self, loss: float) -> None:
+        """Hear of a validation loss."""
+        self._course.validated(loss)
+        self._apply()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what must survive a restart, besides the state of the optimizer."""
+        return self._course.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again, after the optimizer has taken up its own."""
+        self._course.load_state_dict(state)
+        self._apply()
+
+    def _apply(self) -> None:
+        for group in self._optimizer.param_groups:
+            # The full rate is kept in the group, under torch's own name for it: groups may be added while training
+            # runs, and it is saved with the state of the optimizer.
+            group["lr"] = self._course.rate(group.setdefault("initial_lr", float(group["lr"])))
+
+
 class Schedule(Component):
     """Settings of a learning-rate schedule.
 
-    Most schedules are a plain function of the step, ``factor``; one that reacts to training overrides ``start``.
+    Most schedules are a plain function of the step: they override ``factor``, or are a ``CurveSchedule``, which can
+    count epochs as well. One that reacts to training overrides ``begin``.
     """
 
     registry: ClassVar[Registry] = Registry("schedule", "neuro_divergent.training.schedules")
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return what the learning rate is multiplied with at a step, counted from 0."""
+        """Return what the learning rate is multiplied with at a step, counted from 0, if nothing is ever validated."""
         del step, plan
         return 1.0
 
+    def begin(self, plan: Plan) -> Course:
+        """Return the schedule at its first step."""
+        return _StepCourse(self, plan)
+
     def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> Pace:
         """Put the schedule to work on an optimizer."""
-        return _FunctionPace(self, optimizer, plan)
+        return Pace(self.begin(plan), optimizer)
+
+    def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
+        """Return this schedule followed by another.
+
+        Args:
+            following: What comes next, until the end of training.
+            after: How long this one lasts: a share of training below 1, a number of epochs (or steps) from 1 on.
+            per: What ``after`` counts.
+        """
+        from neuro_divergent.training.schedules.chain import Chain, Part
+
+        return Chain(parts=(Part(schedule=self, length=after, per=per), Part(schedule=following)))
 
 
-class _FunctionPace:
-    """Drives the learning rates of an optimizer by a function of the step."""
+class CurveSchedule(Schedule):
+    """A schedule that is a curve over steps or over epochs.
 
-    def __init__(self, schedule: Schedule, optimizer: torch.optim.Optimizer, plan: Plan) -> None:
+    Attributes:
+        per: What all lengths of the schedule count. With ``"epoch"`` the rate stays the same for a whole epoch.
+    """
+
+    per: Clock = "step"
+
+    @abstractmethod
+    def curve(self, time: int, total: int) -> float:
+        """Return the factor at a time, counted from 0, of ``total``; both in steps or both in epochs.
+
+        The time can be past ``total``, in the last part of a chain: a curve with an end then stays there.
+        """
+
+    def factor(self, step: int, plan: Plan) -> float:
+        """Return the height of the curve at a step."""
+        if self.per == "step":
+            return self.curve(step, max(plan.total_steps, 1))
+        return self.curve(step // max(plan.steps_per_epoch, 1), max(plan.total_epochs, 1))
+
+
+def span(length: int | float, total: int) -> float:
+    """Return how long a length is for a curve over ``total`` steps or epochs."""
+    return length * total if length < 1 else float(length)
+
+
+class _StepCourse(Course):
+    """Where a function of the step is."""
+
+    def __init__(self, schedule: Schedule, plan: Plan) -> None:
         self._schedule = schedule
         self._plan = plan
-        # The groups are asked for each time: loading a state into the optimizer replaces them.
-        self._optimizer = optimizer
-        self._rates = [float(group["lr"]) for group in optimizer.param_groups]
         self._step = 0
-        self._apply()
 
     def step(self) -> None:
         self._step += 1
-        self._apply()
 
-    def validated(self, loss: float) -> None:
-        """Ignore the loss: the rate is a function of the step alone."""
+    def rate(self, base: float) -> float:
+        return base * self._schedule.factor(self._step, self._plan)
 
     def state_dict(self) -> dict[str, Any]:
         return {"step": self._step}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._step = int(state["step"])
-        self._apply()
-
-    def _apply(self) -> None:
-        factor = self._schedule.factor(self._step, self._plan)
-        for group, rate in zip(self._optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * factor

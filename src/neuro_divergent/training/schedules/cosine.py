@@ -6,39 +6,63 @@ import math
 
 from pydantic import Field
 
-from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.schedules.base import Plan, Schedule
+from neuro_divergent.core.config import register
+from neuro_divergent.training.schedules.base import CurveSchedule, Length, span
+from neuro_divergent.training.schedules.warmup import WarmupSchedule
 
 
 @register("cosine")
-class Cosine(Schedule):
+class Cosine(CurveSchedule):
     """Falls from the full rate to ``final`` times it along half a cosine over all of training."""
 
     final: float = Field(0.0, ge=0, le=1)
 
-    def factor(self, step: int, plan: Plan) -> float:
+    def curve(self, time: int, total: int) -> float:
         """Return the height of the cosine."""
-        return _fall(step / max(plan.total_steps, 1), self.final)
+        return half_cosine(1.0, self.final, min(time / total, 1.0))
 
 
 @register("warmup_cosine")
-class WarmupCosine(Cosine):
+class WarmupCosine(WarmupSchedule):
     """Rises in a straight line over the first share of training, then falls along half a cosine.
 
     Attributes:
-        warmup: Share of all steps to rise over.
+        warmup: Share of training to rise over, or number of steps.
         final: Factor at the end.
     """
 
-    warmup: float = knob(0.1, low=0.0, high=0.3, ge=0, lt=1)
+    final: float = Field(0.0, ge=0, le=1)
 
-    def factor(self, step: int, plan: Plan) -> float:
-        """Return the height of the line or of the cosine."""
-        rise = round(self.warmup * plan.total_steps)
-        if step < rise:
-            return (step + 1) / (rise + 1)
-        return _fall((step - rise) / max(plan.total_steps - rise, 1), self.final)
+    def fall(self, progress: float) -> float:
+        """Return the height of the cosine."""
+        return half_cosine(1.0, self.final, progress)
 
 
-def _fall(progress: float, final: float) -> float:
-    return final + (1 - final) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+@register("cosine_restarts")
+class CosineRestarts(CurveSchedule):
+    """Falls along half a cosine again and again, from the full rate each time (SGDR, Loshchilov and Hutter, 2017).
+
+    Attributes:
+        first_cycle: Length of the first fall (T0): a share of training, or a number of steps.
+        cycle_growth: How many times longer each fall is than the one before (Tmult).
+        final: Factor at the end of each fall.
+    """
+
+    first_cycle: Length = 0.25
+    cycle_growth: int = Field(1, ge=1)
+    final: float = Field(0.0, ge=0, le=1)
+
+    def curve(self, time: int, total: int) -> float:
+        """Return the height of the cosine of this cycle."""
+        cycle = max(round(span(self.first_cycle, total)), 1)
+        if self.cycle_growth == 1:
+            time %= cycle
+        while time >= cycle:
+            time -= cycle
+            cycle *= self.cycle_growth
+        return half_cosine(1.0, self.final, time / cycle)
+
+
+def half_cosine(start: float, end: float, progress: float) -> float:
+    """Return the height of half a cosine on its way from one height to another."""
+    return end + (start - end) * 0.5 * (1 + math.cos(math.pi * progress))

@@ -2,53 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import Any
 
 from pydantic import Field
 
-from neuro_divergent.core.config import register
-from neuro_divergent.training.schedules.base import Pace, Plan, Schedule
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.schedules.base import Course, Plan, Schedule
 
 
 @register("plateau")
 class Plateau(Schedule):
-    """Multiplies the rate by ``gamma`` after ``patience`` validations in a row that did not improve.
+    """Multiplies the rate by ``gamma`` when more than ``patience`` validations in a row did not improve.
+
+    It watches the validation loss, so it needs a validation part; without one the rate stays.
 
     Attributes:
         gamma: Factor of each fall.
-        patience: Validations without improvement to bear.
+        patience: Validations without improvement to bear; the next one makes the rate fall.
+        threshold: Share of the best loss by which a loss must be lower to count as improvement.
+        cooldown: Validations after a fall that do not count.
         min_lr: Rate below which it does not fall.
     """
 
-    gamma: float = Field(0.5, gt=0, lt=1)
-    patience: int = Field(5, ge=0)
+    gamma: float = knob(0.5, low=0.1, high=0.8, gt=0, lt=1)
+    patience: int = knob(5, low=2, high=20, ge=0)
+    threshold: float = Field(1e-4, ge=0)
+    cooldown: int = Field(0, ge=0)
     min_lr: float = Field(0.0, ge=0)
 
-    def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> Pace:
-        """Put torch's ``ReduceLROnPlateau`` to work."""
+    def begin(self, plan: Plan) -> Course:
+        """Return the schedule before the first validation."""
         del plan
-        return _PlateauPace(self, optimizer)
+        return _PlateauCourse(self)
 
 
-class _PlateauPace:
-    def __init__(self, schedule: Plateau, optimizer: torch.optim.Optimizer) -> None:
-        from torch.optim.lr_scheduler import ReduceLROnPlateau
+class _PlateauCourse(Course):
+    """Counts like torch's ``ReduceLROnPlateau``, but a threshold makes it harder to improve on a negative loss too."""
 
-        self._scheduler = ReduceLROnPlateau(
-            optimizer, factor=schedule.gamma, patience=schedule.patience, min_lr=schedule.min_lr
-        )
-
-    def step(self) -> None:
-        """Leave the rate: it depends on validations, not on steps."""
+    def __init__(self, schedule: Plateau) -> None:
+        self._schedule = schedule
+        self._best = math.inf
+        self._falls = 0
+        self._waited = 0
+        self._cooling = 0
 
     def validated(self, loss: float) -> None:
-        self._scheduler.step(loss)
+        margin = 0.0 if math.isinf(self._best) else self._schedule.threshold * abs(self._best)
+        if loss < self._best - margin:
+            self._best, self._waited = loss, 0
+        else:
+            self._waited += 1
+        if self._cooling:
+            self._cooling -= 1
+            self._waited = 0
+        if self._waited > self._schedule.patience:
+            self._falls += 1
+            self._waited, self._cooling = 0, self._schedule.cooldown
+
+    def rate(self, base: float) -> float:
+        return max(base * self._schedule.gamma**self._falls, min(self._schedule.min_lr, base))
 
     def state_dict(self) -> dict[str, Any]:
-        return dict(self._scheduler.state_dict())
+        return {"best": self._best, "falls": self._falls, "waited": self._waited, "cooling": self._cooling}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._scheduler.load_state_dict(state)
+        self._best, self._falls = float(state["best"]), int(state["falls"])
+        self._waited, self._cooling = int(state["waited"]), int(state["cooling"])

@@ -1,20 +1,46 @@
-"""A learning rate that falls in steps."""
+"""Learning rates that fall in steps."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.schedules.base import Plan, Schedule
+from neuro_divergent.training.schedules.base import Clock, Length, Plan, Schedule
 
 
 @register("step")
 class StepDecay(Schedule):
-    """Multiplies the rate by ``gamma`` every ``every`` epochs."""
+    """Multiplies the rate by ``gamma`` each time a number of epochs is over.
 
-    every: int = Field(30, ge=1)
+    Attributes:
+        every: Epochs (or steps, or share of training) between two falls.
+        gamma: Factor of each fall.
+        per: What ``every`` counts.
+    """
+
+    every: Length = 30
     gamma: float = Field(0.1, gt=0, le=1)
+    per: Clock = "epoch"
 
     def factor(self, step: int, plan: Plan) -> float:
         """Return ``gamma`` to the power of the falls so far."""
-        return float(self.gamma ** (step // (self.every * max(plan.steps_per_epoch, 1))))
+        return float(self.gamma ** (step // max(plan.steps(self.every, self.per), 1)))
+
+
+@register("multi_step")
+class MultiStep(Schedule):
+    """Multiplies the rate by ``gamma`` at each of some milestones.
+
+    Attributes:
+        milestones: When it falls: epochs (or steps, or shares of training) after the beginning.
+        gamma: Factor of each fall.
+        per: What ``milestones`` count.
+    """
+
+    milestones: tuple[Length, ...] = (0.5, 0.75)
+    gamma: float = Field(0.1, gt=0, le=1)
+    per: Clock = "epoch"
+
+    def factor(self, step: int, plan: Plan) -> float:
+        """Return ``gamma`` to the power of the milestones passed."""
+        return float(self.gamma ** sum(step >= plan.steps(milestone, self.per) for milestone in self.milestones))

@@ -1,0 +1,85 @@
+"""Train on one rung in a process of its own and print, as JSON, how long it took and how much memory it needed.
+
+    python probe.py RUNG time EPOCHS THREADS FILE      seconds of each epoch; the trained weights go to FILE
+    python probe.py RUNG memory EPOCHS THREADS FILE    bytes of all tensors at their peak, counted by torch's profiler
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import tracemalloc
+from itertools import accumulate
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np  # noqa: E402
+from torch import profiler  # noqa: E402
+
+from ladder.problem import mean_squared_error  # noqa: E402
+from ladder.rungs import BY_HAND, RUNGS, Training  # noqa: E402
+
+
+def main(name: str, what: str, epochs: str, threads: str, file: str) -> None:
+    """Measure and print."""
+    training = Training({**RUNGS, **BY_HAND}[name], int(threads))
+    found = _time(training, int(epochs), file) if what == "time" else _memory(training)
+    print(json.dumps(found))
+
+
+def _time(training: Training, epochs: int, file: str) -> dict[str, object]:
+    first = mean_squared_error(training.layers)
+    Path("/proc/self/clear_refs").write_text("5")  # the highest mark so far is forgotten
+    before, began = _status("VmRSS"), time.perf_counter()
+    seconds = training.run(epochs)
+    whole, peak = time.perf_counter() - began, _status("VmHWM") - before
+    arrays = {f"{kind}{place}": value for place, pair in enumerate(training.layers) for kind, value in enumerate(pair)}
+    np.savez(file, **{f"layer{name}": value for name, value in arrays.items()})
+    return {
+        "epochs": seconds,
+        "whole": whole,
+        "resident": peak,
+        "first_loss": first,
+        "loss": mean_squared_error(training.layers),
+        "threads": training.threads,
+    }
+
+
+def _memory(training: Training) -> dict[str, int]:
+    """Count the bytes of samples, weights and whatever lives during an epoch, after one that is not counted."""
+    training.run(1)
+    model = sum(array.nbytes for pair in training.layers for array in pair)
+    if training.rung.loop == "numpy":
+        tracemalloc.start()
+        training.run(1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    else:
+        with profiler.profile(activities=[profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            training.run(1)
+        peak = _peak(profile)
+    return {"tensors": model + training.data_bytes + peak, "model": model}
+
+
+def _peak(profile: profiler.profile) -> int:
+    """Return the highest sum of what was allocated and not yet freed."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        profile.export_chrome_trace(file.name)
+        events = json.loads(Path(file.name).read_text())["traceEvents"]
+    changes = [(event["ts"], event["args"]["Bytes"]) for event in events if event.get("name") == "[memory]"]
+    assert changes, "the profiler saw no allocation"
+    return max(accumulate(size for _, size in sorted(changes, key=lambda change: change[0])))
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

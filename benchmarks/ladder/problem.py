@@ -1,0 +1,59 @@
+"""What every rung learns: the same samples, the same network with the same first weights, the same way down.
+
+The rule is plain gradient descent on the mean squared error. A rung that changes the weights after every sample does so
+with the rate divided by the samples of a batch, so that after a batch all rungs have moved equally far, to first order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Layers = list[tuple[Array, Array]]  # weights (outputs, inputs) and biases
+
+SIZES = (64, 256, 256, 1)
+SAMPLES, BATCH = 1000, 250
+RATE = 0.003
+NOISE = 0.1
+
+
+def samples() -> tuple[Array, Array]:
+    """Return inputs ``(1000, 64)`` and targets ``(1000, 1)`` of variance about 1, in float64."""
+    random = np.random.default_rng(0)
+    inputs = random.standard_normal((SAMPLES, SIZES[0]))
+    first, second = random.standard_normal((2, SIZES[0])) / np.sqrt(SIZES[0])
+    clean = np.tanh(2 * inputs @ first) + np.sin(inputs @ second)
+    return inputs, (clean / clean.std() + NOISE * random.standard_normal(SAMPLES))[:, None]
+
+
+def first_weights() -> Layers:
+    """Return the weights that every rung begins with, drawn as He et al. (2015) do."""
+    random = np.random.default_rng(1)
+    return [
+        (random.standard_normal((outputs, inputs)) * np.sqrt(2 / inputs), np.zeros(outputs))
+        for inputs, outputs in zip(SIZES, SIZES[1:], strict=False)
+    ]
+
+
+def predict(layers: Layers, inputs: Array) -> Array:
+    """Return what the network makes of many samples, in float64."""
+    values = inputs
+    for place, (weights, biases) in enumerate(layers):
+        values = values @ weights.astype(np.float64).T + biases.astype(np.float64)
+        if place < len(layers) - 1:
+            values = np.maximum(values, 0)
+    return values
+
+
+def mean_squared_error(layers: Layers) -> float:
+    """Return the loss of a network over all samples, in float64 whatever its weights are."""
+    inputs, targets = samples()
+    return float(np.square(predict(layers, inputs) - targets).mean())
+
+
+def parameters(layers: Layers) -> int:
+    """Return how many numbers a network has."""
+    return sum(weights.size + biases.size for weights, biases in layers)

@@ -1,0 +1,81 @@
+"""Running a chain of blocks in segments that forget their activations and work them out again when they are needed.
+
+The backward pass reads what the forward pass has computed inside each block. Kept until then, that grows with the
+number of blocks; a segment keeps only what went into it, and runs a second time on the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint, noop_context_fn
+
+from neuro_divergent.core.errors import InputError
+
+Block = Callable[[Any], Any]
+
+
+def run_in_segments(owner: nn.Module, blocks: Sequence[Block], every: int, state: Any) -> Any:
+    """Pass a state through blocks, forgetting the activations of all segments but the last.
+
+    The last segment keeps its activations, since the backward pass begins with them. The second run draws the same
+    random numbers as the first and counts nothing twice, so results and gradients are those of an ordinary run, to the
+    bit. Without gradients, and with ``every = 0``, it is an ordinary run.
+
+    Args:
+        owner: The module whose parts the blocks are.
+        blocks: Functions of the state that return the next one; none may overwrite the state it is given.
+        every: Blocks per segment.
+        state: A tensor or a tuple of tensors.
+    """
+    if not every or not torch.is_grad_enabled():
+        return _run(blocks, state)
+    counting = [part for part in owner.modules() if getattr(part, "running_mean", None) is not None]
+
+    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return nullcontext(), _not_counting(counting)
+
+    for start in range(0, len(blocks), every):
+        segment = blocks[start : start + every]
+        if start + every >= len(blocks):
+            return _run(segment, state)
+        before = _versions(state)
+        following = checkpoint(
+            _run, segment, state, use_reentrant=False, context_fn=contexts if counting else noop_context_fn
+        )
+        if _versions(state) != before:
+            raise InputError(
+                f"the activations of {type(owner).__name__} cannot be recomputed, because a segment overwrites what it "
+                "is given. Is an activation with inplace=True at its start? Make it inplace=False."
+            )
+        state = following
+    return state
+
+
+def _run(blocks: Sequence[Block], state: Any) -> Any:
+    for block in blocks:
+        state = block(state)
+    return state
+
+
+def _versions(state: Any) -> list[int]:
+    """Return how often each tensor has been written to."""
+    tensors = state if isinstance(state, tuple) else (state,)
+    return [tensor._version for tensor in tensors if isinstance(tensor, Tensor)]
+
+
+@contextmanager
+def _not_counting(parts: Sequence[nn.Module]) -> Iterator[None]:
+    """Let normalisation layers update copies of their running statistics."""
+    own = [dict(part._buffers) for part in parts]
+    for part in parts:
+        part._buffers.update({name: value.clone() for name, value in part._buffers.items() if value is not None})
+    try:
+        yield
+    finally:
+        for part, buffers in zip(parts, own, strict=True):
+            part._buffers.update(buffers)

@@ -1,0 +1,43 @@
+"""``nd presets``: named ways to train."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """\b
+Examples:
+  nd presets
+  nd presets best
+  nd train sales.csv --horizon 24 --preset best
+"""
+
+
+def presets(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Preset to print in full.")] = None,
+) -> None:
+    """List named ways to train, or print one as TOML."""
+    from neuro_divergent.training.config import TrainingConfig
+    from neuro_divergent.training.presets import PRESETS, find_preset
+
+    if name is None:
+        width = max(map(len, PRESETS)) + 2
+        for key, (summary, _) in PRESETS.items():
+            typer.echo(f"{key:{width}}{summary}")
+        typer.echo("\nSee one with 'nd presets NAME', train with 'nd train FILE --preset NAME'.")
+        return
+    changed = find_preset(name)
+    lines = [line for line in _document(TrainingConfig.preset(name)).splitlines() if line]
+    typer.echo(f"# {PRESETS[name.lower().replace('-', '_')][0]}")
+    typer.echo(f"# It changes {', '.join(changed)}; the rest is the default.")
+    typer.echo("\n".join(lines))
+
+
+def _document(training: object) -> str:
+    import tomli_w
+
+    from neuro_divergent.training.config import TrainingConfig
+
+    assert isinstance(training, TrainingConfig)
+    return tomli_w.dumps({"training": training.to_dict()})

@@ -1,0 +1,192 @@
+"""``nd schedule``: which schedules there are, and what a learning rate does under one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuro_divergent.interfaces.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.training.schedules.base import Plan, Schedule
+
+EXAMPLES = """\b
+Examples:
+  nd schedule
+  nd schedule one_cycle --plot
+  nd schedule step --plot --set every=5 --set gamma=0.5 --steps 1000 --steps-per-epoch 50
+  nd schedule chain --plot --set 'parts=[[{name="linear", initial=0.01, final=1}, 0.1], ["polynomial", 0.9]]'
+  nd schedule warmup_cosine --lr 3e-4 --output rate.svg
+"""
+_MOST_STEPS = 1_000_000
+_MOST_POINTS = 2_000
+
+
+def schedule(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Schedule to show; none lists all.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", "-p", help="Draw it.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Setting of the schedule; may be repeated.")
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", help="Steps of training.", min=1, max=_MOST_STEPS)] = 1000,
+    steps_per_epoch: Annotated[int, typer.Option("--steps-per-epoch", help="Steps of an epoch.", min=1)] = 50,
+    lr: Annotated[float, typer.Option("--lr", help="Learning rate of the optimizer.")] = 1e-3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write the drawing to a file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List learning-rate schedules, or show and draw one."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+    if not 0 < lr < float("inf"):
+        raise InputError(f"--lr: {lr} is not a learning rate; write a positive number such as 1e-3.")
+    if output is not None and output.suffix.lower() != ".svg":
+        raise InputError(f"--output: {str(output)!r} is not the name of an SVG file; write one such as rate.svg.")
+    screen = Screen(as_json=as_json)
+    if name is None:
+        if plot or settings or output is not None:
+            raise InputError("name a schedule to show: nd schedule NAME --plot. 'nd schedule' lists all.")
+        _list(screen)
+        return
+
+    from neuro_divergent.training.config import TrainingConfig
+    from neuro_divergent.training.schedules.base import Plan
+
+    chosen = _read(name, settings or [])
+    plan = Plan(steps, steps_per_epoch)
+    every = TrainingConfig().validation_interval(steps_per_epoch)
+    rates = _rates(chosen, plan, lr, validate_every=every)
+    note = ""
+    if rates != _rates(chosen, plan, lr):
+        note = (
+            f"It reacts to validation: this is what it does when a loss, measured every {every} steps, never improves."
+        )
+    notes = [*_notes(chosen), *([note] if note else [])]
+    _show(screen, chosen, plan, lr, rates)
+    if plot:
+        _draw(screen, chosen, rates)
+    if notes:
+        screen.say("", *notes)
+    if output is not None:
+        _write(output, chosen, rates, note)
+        screen.say("", f"Drawing: {output}")
+    screen.result(
+        {
+            "schedule": chosen.to_dict(),
+            "steps": steps,
+            "steps_per_epoch": steps_per_epoch,
+            "lr": lr,
+            "rates": rates,
+            "notes": notes,
+        }
+    )
+
+
+def _list(screen: Screen) -> None:
+    from rich.table import Table
+
+    from neuro_divergent.training.schedules.base import Schedule
+
+    names = Schedule.registry.names()
+    rows = [{"name": name, "summary": _summary(Schedule.registry.get(name))} for name in names]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("schedule", no_wrap=True)
+    table.add_column("what the learning rate does", overflow="fold")
+    for row in rows:
+        table.add_row(row["name"], row["summary"])
+    screen.say(table, "", "See one with 'nd schedule NAME --plot', train with 'nd train FILE --schedule NAME'.")
+    screen.result({"schedules": rows})
+
+
+def _summary(cls: type[Schedule]) -> str:
+    return (cls.__doc__ or "").strip().split("\n")[0].replace("``", "")
+
+
+def _read(name: str, settings: list[str]) -> Schedule:
+    """Return a schedule with some settings."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.forecasting.run import parse_setting
+    from neuro_divergent.training.schedules.base import Schedule
+    from neuro_divergent.training.schedules.function import FunctionSchedule
+
+    wrong = [text for text in settings if "=" not in text]
+    if wrong:
+        raise InputError(f"--set: {wrong[0]!r} is not a setting; write key=value, such as warmup=0.2.")
+    values = dict(parse_setting(text) for text in settings)
+    chosen = Schedule.from_dict({**values, "name": name})
+    if isinstance(chosen, FunctionSchedule):
+        raise InputError(
+            "schedule 'function' is any Python function, which only Python can give: "
+            "nd.FunctionSchedule(lambda step: 0.99**step). There is nothing to show of it here."
+        )
+    return chosen
+
+
+def _rates(schedule: Schedule, plan: Plan, lr: float, *, validate_every: int | None = None) -> list[float]:
+    """Return the rate at each step, if validation (where there is any) never improves."""
+    course = schedule.begin(plan)
+    rates = []
+    for step in range(1, plan.total_steps + 1):
+        rates.append(course.rate(lr))
+        course.step()
+        if validate_every and step % validate_every == 0:
+            course.validated(1.0)
+    return rates
+
+
+def _notes(schedule: Schedule) -> list[str]:
+    from neuro_divergent.training.schedules.auto import FAMILIES, AutoSchedule
+
+    if not isinstance(schedule, AutoSchedule):
+        return []
+    families = [f"  {family:14} {schedule.for_family(family)}" for family in FAMILIES]
+    return ["It depends on the architecture; this is the one for a family that is not listed:", *families]
+
+
+def _show(screen: Screen, schedule: Schedule, plan: Plan, lr: float, rates: list[float]) -> None:
+    """Show the settings and the rates at each tenth of training and at its end."""
+    from rich.table import Table
+
+    screen.say(f"{schedule.name}: {_summary(type(schedule))}", f"{schedule}", "")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("step", "epoch", "factor", "learning rate"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for step in dict.fromkeys([*(tenth * plan.total_steps // 10 for tenth in range(10)), plan.total_steps - 1]):
+        table.add_row(f"{step:,}", f"{step // plan.steps_per_epoch:,}", f"{rates[step] / lr:.4g}", f"{rates[step]:.4g}")
+    screen.say(table)
+
+
+def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
+    import numpy as np
+
+    from neuro_divergent.interfaces.plots.terminal import draw_line, pen_for
+
+    console = screen.output
+    ends = "step 0", f"{len(rates) - 1:,}"
+    drawing = draw_line(
+        f"learning rate, {schedule.name}",
+        np.array(rates),
+        ends,
+        width=min(console.width, 100),
+        height=14,
+        pen=pen_for(console.encoding),
+    )
+    screen.say("", drawing)
+
+
+def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:
+    import numpy as np
+
+    from neuro_divergent.core.atomic import write_file
+    from neuro_divergent.interfaces.plots.picture import draw_picture
+    from neuro_divergent.interfaces.plots.svg import Curve, plot_curves
+
+    steps = np.unique(np.linspace(0, len(rates) - 1, min(len(rates), _MOST_POINTS)).round().astype(int))
+    curve = Curve("rate", schedule.name, steps.astype(float), np.array(rates)[steps])
+    plot = plot_curves(f"Learning rate, {schedule.name}", [curve], may_be_logarithmic=False, floor=0.0)
+    write_file(path, draw_picture(plot, across="step", note=note).encode("utf-8"))

@@ -1,0 +1,53 @@
+"""Errors in units of the error of a naive forecast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.losses.relative import RelativeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuro_divergent.core.spec import Batch
+
+
+@register("mase")
+class MASE(RelativeLoss):
+    """Absolute error divided by the naive error in the history of the window (Hyndman & Koehler, 2006).
+
+    The naive error is the mean absolute difference between observed values of the history that are ``season_length``
+    rows apart. A history without such differences, because it is constant or has no two values that far apart, gives no
+    unit to measure in: its targets cost 0 and their gradient is 0.
+
+    Attributes:
+        season_length: Rows in a season; 1 compares neighbours.
+    """
+
+    season_length: int = Field(1, ge=1)
+
+    def __init__(self, season_length: int = 1, **values: Any) -> None:
+        super().__init__(**{"season_length": season_length, **values})
+
+    def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        """Return the naive error of each window, ``(batch, 1, channel)``."""
+        del forecast, target
+        season = self.season_length
+        if batch is None:
+            raise ConfigError(
+                "mase: errors are measured by the history of a window, and these batches have none. Use another loss, "
+                "such as mae, for data that is not a forecasting task."
+            )
+        history = batch.past_y.shape[1]
+        if history <= season:
+            raise ConfigError(
+                f"mase: season_length {season} needs a history of at least {season + 1} rows; windows have {history}. "
+                f"Set input_size to {season + 1} or more, or season_length to less."
+            )
+        both = batch.past_mask[:, season:] * batch.past_mask[:, :-season]
+        difference = (batch.past_y[:, season:] - batch.past_y[:, :-season]).abs() * both
+        return difference.sum(1, keepdim=True) / both.sum(1, keepdim=True).clamp_min(1)

@@ -1,0 +1,42 @@
+"""Losses in shares of the target: 0.08 where a report would say 8 %."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.relative import RelativeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuro_divergent.core.spec import Batch
+
+
+@register("mape")
+class MAPE(RelativeLoss):
+    """Absolute error as a share of the target, ``|e| / |y|``, in the units of the data.
+
+    A target of zero has no percentage: it costs 0 whatever is forecast, and its gradient is 0. Nothing is then learned
+    from it; where zeros matter, MASE or MAE are the losses to use. Small targets weigh the most, so forecasts come out
+    low on the whole.
+    """
+
+    def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        """Return the size of the target."""
+        del forecast, batch
+        return target.abs()
+
+
+@register("smape")
+class SMAPE(RelativeLoss):
+    """Symmetric share ``2 |e| / (|y| + |f|)``, from 0 to 2, in the units of the data (as in the M4 competition).
+
+    A target of zero costs 2 for any forecast but zero: the worst cost there is, with a gradient of 0, since it is the
+    same everywhere around. Zero forecast as zero costs 0, with a gradient of 0.
+    """
+
+    def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        """Return the mean of the sizes of forecast and target."""
+        del batch
+        return (forecast.abs() + target.abs()) / 2

@@ -1,0 +1,32 @@
+"""Newer observations count more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.losses.weighted.base import Weighting
+
+if TYPE_CHECKING:
+    from neuro_divergent.losses.weighted.base import Ages, Times, Values, Weights
+
+
+@register("recency")
+class Recency(Weighting):
+    """Halves the weight with every ``half_life`` rows of age; the newest row of a series counts 1.
+
+    Attributes:
+        half_life: Rows after which an observation counts half. Rows older than about 150 of them count nothing.
+    """
+
+    half_life: float = knob(100.0, low=10.0, high=1000.0, log=True, gt=0)
+
+    def __init__(self, half_life: float = 100.0, **values: Any) -> None:
+        super().__init__(**{"half_life": half_life, **values})
+
+    def weigh(self, age: Ages, time: Times, values: Values) -> Weights:
+        """Return one half to the power of the age in half-lives."""
+        import numpy as np
+
+        del time, values
+        return np.exp2(-np.asarray(age, np.float64) / self.half_life)

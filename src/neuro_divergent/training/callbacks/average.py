@@ -1,0 +1,193 @@
+"""Averages of the weights over training, which often forecast better than the last weights."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from neuro_divergent.core.config import Component, knob, register
+from neuro_divergent.core.registry import Registry
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuro_divergent.training.engine import Trainer
+    from neuro_divergent.training.schedules.base import Plan
+
+
+class Average(Component):
+    """Which weights of training are averaged, and how.
+
+    Validation, early stopping and the trained model use the average; training itself goes on as if there were none.
+    """
+
+    registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.callbacks.average")
+
+    @abstractmethod
+    def takes(self, step: int, plan: Plan) -> bool:
+        """Return whether the weights after a step, counted from 1, enter the average."""
+
+    @abstractmethod
+    def share(self, updates: int) -> float:
+        """Return how much the newest weights count in the average after ``updates`` updates before."""
+
+    @property
+    def from_start(self) -> bool:
+        """Whether the average begins with the weights before the first step."""
+        return False
+
+    def build(self) -> Averager:
+        """Return the callback that does it."""
+        return Averager(self)
+
+
+@register("ema")
+class EMA(Average):
+    """An exponential moving average, updated after each step.
+
+    Attributes:
+        decay: How much of the average an update keeps.
+        warmup: Whether update ``n``, counted from 0, keeps no more than ``(1 + n) / (10 + n)``. Without it, the weights
+            training began with still dominate after a few hundred steps.
+    """
+
+    decay: float = knob(0.999, low=0.9, high=0.9999, ge=0, lt=1)
+    warmup: bool = True
+
+    def takes(self, step: int, plan: Plan) -> bool:
+        """Take all."""
+        del step, plan
+        return True
+
+    def share(self, updates: int) -> float:
+        """Return what the decay leaves."""
+        return 1 - (min(self.decay, (1 + updates) / (10 + updates)) if self.warmup else self.decay)
+
+    @property
+    def from_start(self) -> bool:
+        """Begin with the first weights."""
+        return True
+
+
+@register("swa")
+class SWA(Average):
+    """The plain mean of weights from late in training (Izmailov et al., 2018).
+
+    The learning rate is the one of the schedule: a constant one finds more diverse weights to average than one that has
+    fallen to zero.
+
+    Attributes:
+        start: Share of training after which averaging begins.
+        every: Steps from one of the averaged weights to the next; ``"epoch"`` for one epoch, ``"auto"`` for one epoch
+            or, where that is shorter, a tenth of the part of training that is averaged. The weights of the last step
+            are always taken.
+    """
+
+    start: float = knob(0.75, low=0.5, high=0.9, ge=0, lt=1)
+    every: Annotated[int, Field(ge=1)] | Literal["auto", "epoch"] = "auto"
+
+    def takes(self, step: int, plan: Plan) -> bool:
+        """Take the weights at the interval, and the last ones."""
+        begin = self.start * plan.total_steps
+        if self.every == "epoch":
+            every = plan.steps_per_epoch
+        elif self.every == "auto":
+            every = min(plan.steps_per_epoch, math.ceil((plan.total_steps - begin) / 10))
+        else:
+            every = self.every
+        return step > begin and (step % max(every, 1) == 0 or step == plan.total_steps)
+
+    def share(self, updates: int) -> float:
+        """Return an equal share."""
+        return 1 / (updates + 1)
+
+
+class Averager(Callback):
+    """Keeps the average on behalf of an ``Average``.
+
+    Buffers of floating-point numbers, such as the statistics of a batch normalisation, are averaged like weights;
+    others are copied. Averages of weights in half precision are kept in float32, where small shares do not vanish.
+    """
+
+    def __init__(self, config: Average) -> None:
+        self.config = config
+        self.updates = 0
+        self.average: dict[str, Tensor] | None = None
+        self._own: dict[str, Tensor] | None = None
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Begin with the present weights, or go on with an average that was taken up again."""
+        weights = trainer.module.state_dict()
+        if self.average is not None:
+            self.average = {name: tensor.to(weights[name].device) for name, tensor in self.average.items()}
+        elif self.config.from_start:
+            self.average = _copy(weights)
+
+    def step_end(self, trainer: Trainer) -> None:
+        """Take the new weights into the average."""
+        if not self.config.takes(trainer.state.step, trainer.plan):
+            return
+        weights = trainer.module.state_dict()
+        if self.average is None:
+            self.average = _copy(weights)
+        else:
+            _move(self.average, weights, self.config.share(self.updates))
+        self.updates += 1
+
+    def validation_start(self, trainer: Trainer) -> None:
+        """Put the average in place of the weights."""
+        if self.average is not None:
+            self._own = {name: tensor.detach().clone() for name, tensor in trainer.module.state_dict().items()}
+            trainer.module.load_state_dict(self.average)
+
+    def validation_end(self, trainer: Trainer) -> None:
+        """Put the weights back."""
+        if self._own is not None:
+            trainer.module.load_state_dict(self._own)
+            self._own = None
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Leave the average as the trained weights."""
+        if self.average is not None:
+            trainer.module.load_state_dict(self.average)
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Put the weights back if a validation failed."""
+        del error
+        self.validation_end(trainer)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the average and how many updates made it."""
+        return {"updates": self.updates, "average": self.average}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""
+        self.updates = state["updates"]
+        self.average = None if state["average"] is None else dict(state["average"])
+
+
+def _copy(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: _precise(tensor).detach().clone() for name, tensor in weights.items()}
+
+
+def _precise(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize < 4 else tensor
+
+
+def _move(average: dict[str, Tensor], weights: dict[str, Tensor], share: float) -> None:
+    """Move an average in place by a share of the way to the weights."""
+    from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+    means, currents = [], []
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() or tensor.is_complex():
+            means.append(average[name])
+            currents.append(_precise(tensor))
+        else:
+            average[name].copy_(tensor)
+    if means:
+        get_ema_multi_avg_fn(1 - share)(means, currents, None)  # type: ignore[no-untyped-call]

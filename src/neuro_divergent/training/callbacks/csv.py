@@ -1,0 +1,77 @@
+"""The history as a CSV file that grows while training runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from neuro_divergent.core.atomic import write_file
+from neuro_divergent.core.errors import StorageError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+    from neuro_divergent.training.history import History
+
+
+class CSVLog(Callback):
+    """Writes each row of the history to a file as soon as it is there.
+
+    The file always holds exactly the history: a new training begins a new file, and a resumed one goes on from the row
+    it resumes at. When a metric appears for the first time the file is written anew with a column more, at the end.
+
+    Args:
+        path: The file; it is replaced if it exists.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._columns: list[str] = []
+        self._file: TextIO | None = None
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Begin the file."""
+        if trainer.strategy.is_main:
+            self._begin(trainer.history)
+
+    def logged(self, trainer: Trainer) -> None:
+        """Add the row."""
+        if self._file is None:
+            return
+        if trainer.history.columns != self._columns:
+            self._begin(trainer.history)
+            return
+        try:
+            csv.DictWriter(self._file, self._columns, lineterminator="\n").writerow(trainer.history.rows[-1])
+            self._file.flush()
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}.") from error
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Close the file."""
+        del trainer
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Close the file."""
+        del error
+        self.fit_end(trainer)
+
+    def _begin(self, history: History) -> None:
+        """Write all rows so far, and stay ready for more."""
+        self._columns = history.columns
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(history.rows)
+        if self._file is not None:
+            self._file.close()
+        write_file(self.path, text.getvalue().encode("utf-8"))
+        try:
+            self._file = self.path.open("a", encoding="utf-8", newline="")
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}.") from error

@@ -1,0 +1,60 @@
+"""The learning rate of every parameter group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.training.engine import Trainer
+
+
+class LearningRateLog(Callback):
+    """Keeps the rates that steps were made with; the history has only that of the first group, and not of each step.
+
+    Args:
+        every: ``"step"``, or ``"epoch"`` for the first step of each epoch.
+
+    Attributes:
+        rows: One for each step and group: ``step`` (counted from 1), ``epoch``, ``group`` (from 0), ``learning_rate``.
+    """
+
+    def __init__(self, every: Literal["step", "epoch"] = "step") -> None:
+        if every not in ("step", "epoch"):
+            raise ConfigError(f"learning-rate log: every must be 'step' or 'epoch'; got {every!r}.")
+        self.every = every
+        self.rows: list[dict[str, Any]] = []
+        self._is_due = True
+
+    def epoch_start(self, trainer: Trainer) -> None:
+        """Expect the first step of an epoch."""
+        del trainer
+        self._is_due = True
+
+    def gradients_ready(self, trainer: Trainer) -> None:
+        """Note the rates, which the schedule will have changed when the step is over."""
+        if not self._is_due:
+            return
+        self._is_due = self.every == "step"
+        place = {"step": trainer.state.step + 1, "epoch": trainer.state.epoch}
+        for group, settings in enumerate(trainer.optimizer.param_groups):
+            self.rows.append({**place, "group": group, "learning_rate": float(settings["lr"])})
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rows as a table."""
+        import polars as pl
+
+        schema = {"step": pl.Int64, "epoch": pl.Int64, "group": pl.Int64, "learning_rate": pl.Float64}
+        return pl.DataFrame(self.rows, schema=schema)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the rows."""
+        return {"rows": [dict(row) for row in self.rows]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up rows again."""
+        self.rows = [dict(row) for row in state["rows"]]

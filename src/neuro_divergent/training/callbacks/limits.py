@@ -1,0 +1,36 @@
+"""Ending training when it has taken long enough."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class TimeLimit(Callback):
+    """Ends training after the first step that is over later than a number of seconds.
+
+    What follows the last step (a validation, going back to the best weights) comes on top. The time counts from the
+    beginning of this call of ``fit``: training that is resumed has all of it again.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        if not seconds > 0:
+            raise ConfigError(f"time limit: must be more than 0 seconds; got {seconds}.")
+        self.seconds = seconds
+        self._end = 0.0
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Start the clock."""
+        del trainer
+        self._end = time.monotonic() + self.seconds
+
+    def step_end(self, trainer: Trainer) -> None:
+        """Look at the clock."""
+        if time.monotonic() >= self._end:
+            trainer.stop(f"the time limit of {self.seconds:g} s is reached")

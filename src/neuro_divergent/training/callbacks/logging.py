@@ -1,0 +1,52 @@
+"""Training in the log of the program it runs in."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+LOGGER = logging.getLogger("neuro_divergent.training")
+_SKIPPED = ("step", "epoch", "seconds")
+
+
+class Log(Callback):
+    """Tells Python's logging of rows of the history, of the end and of errors.
+
+    The logger is ``neuro_divergent.training``; where its messages go, and from which level on, is up to the program.
+
+    Args:
+        every: Rows from one message to the next; rows with a validation are always told of.
+    """
+
+    def __init__(self, every: int = 1) -> None:
+        if every < 1:
+            raise ConfigError(f"log: every must be at least 1; got {every}.")
+        self.every = every
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Say what is to come."""
+        total, per_epoch = trainer.plan.total_steps, trainer.plan.steps_per_epoch
+        LOGGER.info("training for up to %d steps, %d per epoch, from step %d on", total, per_epoch, trainer.state.step)
+
+    def logged(self, trainer: Trainer) -> None:
+        """Tell of a row."""
+        row = trainer.history.rows[-1]
+        if len(trainer.history.rows) % self.every and "validation_loss" not in row:
+            return
+        numbers = " ".join(f"{name}={row[name]:.6g}" for name in row if name not in _SKIPPED and row[name] is not None)
+        LOGGER.info("step %d/%d epoch %d: %s", row["step"], trainer.plan.total_steps, row["epoch"], numbers)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Say how it ended."""
+        reason = trainer.state.stop_reason or "all steps are done"
+        LOGGER.info("training ended at step %d after %.1f s: %s", trainer.state.step, trainer.history.seconds, reason)
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Say what went wrong."""
+        LOGGER.error("training failed at step %d: %s: %s", trainer.state.step, type(error).__name__, error)

@@ -1,0 +1,149 @@
+"""The history in MLflow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import MissingDependencyError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+_SECONDS_BETWEEN_BATCHES = 1.0
+_LARGEST_BATCH = 500  # MLflow takes 1,000 metrics at a time
+_MOST_PARAMETERS = 100
+_LONGEST_PARAMETER = 6000
+
+
+class MLflow(Callback):
+    """Records settings as parameters and each row of the history as metrics of a run.
+
+    It talks to a client of its own, so a run that is active elsewhere in the program is left alone. Rows are sent at
+    most once a second. Resumed training goes on in the same run. MLflow itself reports its use to its makers unless the
+    environment says ``DO_NOT_TRACK=true``.
+
+    Args:
+        experiment: Name of the experiment; made if it does not exist.
+        run: Name of the run; MLflow invents one if there is none.
+        tracking_uri: Where to, such as ``sqlite:///mlflow.db`` or the address of a server; MLflow's own setting if
+            there is none.
+        parameters: More to record beside the settings of training, such as those of the architecture.
+        tags: Labels of the run.
+
+    Attributes:
+        run_id: The run, from the start of training on.
+
+    Raises:
+        MissingDependencyError: If MLflow is not installed.
+    """
+
+    def __init__(
+        self,
+        experiment: str = "neuro-divergent",
+        *,
+        run: str | None = None,
+        tracking_uri: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        try:
+            import mlflow  # noqa: F401
+        except ImportError:
+            raise MissingDependencyError('MLflow is not installed: pip install "neuro-divergent[mlflow]".') from None
+        self.experiment = experiment
+        self.run = run
+        self.tracking_uri = tracking_uri
+        self.parameters = dict(parameters or {})
+        self.tags = dict(tags or {})
+        self.run_id: str | None = None
+        self._client: Any = None
+        self._waiting: list[Any] = []
+        self._last_sent = 0.0
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Begin the run, or go on with it."""
+        if not trainer.strategy.is_main:
+            return
+        from mlflow import MlflowClient
+
+        self._client = MlflowClient(tracking_uri=self.tracking_uri)
+        if self.run_id is not None:
+            self._client.update_run(self.run_id, status="RUNNING")
+            return
+        known = self._client.get_experiment_by_name(self.experiment)
+        experiment = self._client.create_experiment(self.experiment) if known is None else known.experiment_id
+        self.run_id = self._client.create_run(experiment, run_name=self.run, tags=self.tags).info.run_id
+        self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.parameters)})
+
+    def logged(self, trainer: Trainer) -> None:
+        """Take up the row, and send what is waiting if it is time."""
+        if self._client is None:
+            return
+        from mlflow.entities import Metric
+
+        row = trainer.history.rows[-1]
+        now = int(time.time() * 1000)
+        self._waiting += [
+            Metric(name, float(value), now, row["step"])
+            for name, value in row.items()
+            if name != "step" and value is not None
+        ]
+        is_late = time.monotonic() - self._last_sent >= _SECONDS_BETWEEN_BATCHES
+        if is_late or len(self._waiting) >= _LARGEST_BATCH:
+            self._send()
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Send the rest and end the run."""
+        self._close("FINISHED", trainer.state.stop_reason)
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Send the rest and mark the run as failed, or as killed if somebody interrupted it."""
+        del trainer
+        self._close("FAILED" if isinstance(error, Exception) else "KILLED", f"{type(error).__name__}: {error}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return which run it is."""
+        return {"run_id": self.run_id}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a run again."""
+        self.run_id = state["run_id"]
+
+    def _record_parameters(self, values: Mapping[str, Any]) -> None:
+        from mlflow.entities import Param
+
+        assert self.run_id is not None
+        items = [Param(name, str(value)[:_LONGEST_PARAMETER]) for name, value in values.items()]
+        for begin in range(0, len(items), _MOST_PARAMETERS):
+            self._client.log_batch(self.run_id, params=items[begin : begin + _MOST_PARAMETERS])
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._last_sent = time.monotonic()
+        if waiting:
+            self._client.log_batch(self.run_id, metrics=waiting)
+
+    def _close(self, status: str, reason: str | None) -> None:
+        if self._client is None or self.run_id is None:
+            return
+        self._send()
+        if reason is not None:
+            self._client.set_tag(self.run_id, "stop_reason", reason)
+        self._client.set_terminated(self.run_id, status)
+        self._client = None
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings as one level: ``{"optimizer": {"lr": 1}}`` becomes ``{"optimizer.lr": 1}``."""
+
+    def walk() -> Iterator[tuple[str, Any]]:
+        for key, value in values.items():
+            if isinstance(value, Mapping):
+                yield from _flatten(value, f"{prefix}{key}.").items()
+            else:
+                yield f"{prefix}{key}", value
+
+    return dict(walk())

@@ -1,0 +1,68 @@
+"""The history in TensorBoard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import MissingDependencyError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class TensorBoard(Callback):
+    """Writes each row of the history as event files for TensorBoard, a chart per column, and the settings as text.
+
+    Resumed training goes on in the same charts; what an interrupted run wrote beyond the step it resumes at is hidden.
+
+    Args:
+        directory: Where to; ``tensorboard --logdir`` takes it or a directory above it.
+
+    Raises:
+        MissingDependencyError: If TensorBoard is not installed.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        try:
+            import tensorboard  # noqa: F401
+        except ImportError:
+            raise MissingDependencyError(
+                'TensorBoard is not installed: pip install "neuro-divergent[tensorboard]".'
+            ) from None
+        self.directory = Path(directory)
+        self._writer: Any = None
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Open an event file."""
+        if not trainer.strategy.is_main:
+            return
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        step = trainer.state.step
+        self._writer = SummaryWriter(str(self.directory), purge_step=step + 1 if step else None)
+        # Text is shown as Markdown: indented by four it is shown as it is.
+        settings = "".join(f"    {line}\n" for line in trainer.config.to_toml().splitlines())
+        self._writer.add_text("settings", settings, step)
+
+    def logged(self, trainer: Trainer) -> None:
+        """Write the row."""
+        if self._writer is None:
+            return
+        row = trainer.history.rows[-1]
+        for name, value in row.items():
+            if name != "step" and value is not None:
+                self._writer.add_scalar(name, value, row["step"])
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Close the file."""
+        del trainer
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Close the file."""
+        del error
+        self.fit_end(trainer)

@@ -1,0 +1,58 @@
+"""Freezing parts of a network, and unfreezing them when their epoch has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.freezing import Freeze, Frost
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from neuro_divergent.training.engine import Trainer
+
+
+class Unfreezer(Callback):
+    """Freezes parts of the network for some epochs, or for all of training, after which it is as before.
+
+    What is frozen follows from the epoch alone, so there is nothing to remember across a restart.
+
+    Args:
+        freezes: Which parts, and until when.
+    """
+
+    def __init__(self, freezes: Iterable[Freeze]) -> None:
+        self.freezes = tuple(freezes)
+        self._frost: Frost | None = None
+
+    def freeze(self, module: nn.Module) -> list[str]:
+        """Freeze now, instead of when training starts, and return the parameters that are trained at some time."""
+        self._frost = Frost(module, self.freezes)
+        return self._frost.trainable
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Freeze, if that was not done before."""
+        if self._frost is None:
+            self.freeze(trainer.module)
+
+    def epoch_start(self, trainer: Trainer) -> None:
+        """Unfreeze what is due, also what was due before a restart."""
+        if self._frost is not None:
+            self._frost.thaw(trainer.state.epoch)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Leave nothing frozen behind."""
+        del trainer
+        self._melt()
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Leave nothing frozen behind."""
+        del trainer, error
+        self._melt()
+
+    def _melt(self) -> None:
+        if self._frost is not None:
+            self._frost.thaw_all()
+            self._frost = None

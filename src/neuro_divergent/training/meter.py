@@ -1,0 +1,66 @@
+"""Adding numbers up until they are read."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+class Meter:
+    """Adds up losses and samples between two rows of the history, without reading a number back from the device."""
+
+    def __init__(self) -> None:
+        self._total: Tensor | None = None
+        self._steps = 0
+        self._samples = 0
+        self._since = time.perf_counter()
+
+    def add(self, loss: Tensor, samples: int) -> None:
+        """Take in a step."""
+        self._total = loss if self._total is None else self._total + loss
+        self._steps += 1
+        self._samples += samples
+
+    def read(self) -> tuple[float, float]:
+        """Return the mean loss and the samples per second since the last reading."""
+        loss = math.nan if self._total is None else float(self._total) / self._steps
+        speed = self._samples / max(time.perf_counter() - self._since, 1e-9)
+        self.__init__()  # type: ignore[misc]
+        return loss, speed
+
+
+class Tally:
+    """Weighted means of several results over many batches."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, list[float]] = {}
+        self._finish: dict[str, Callable[[Tensor], Tensor] | None] = {}
+
+    def add(
+        self, name: str, total: Tensor, weight: Tensor | float, finish: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
+        """Take in the sum of a result over a batch and the sum of its weights.
+
+        Args:
+            name: Which result.
+            total: Weighted sum.
+            weight: Sum of the weights.
+            finish: What makes the result out of the mean at the end.
+        """
+        known = self._totals.setdefault(name, [0.0, 0.0])
+        known[0] += float(total)
+        known[1] += float(weight)
+        self._finish[name] = finish
+
+    def means(self) -> dict[str, float]:
+        """Return the results; one without any weight is 0."""
+        return {name: self._mean(name, total, weight) for name, (total, weight) in self._totals.items()}
+
+    def _mean(self, name: str, total: float, weight: float) -> float:
+        mean = total / weight if weight else 0.0
+        finish = self._finish[name]
+        return mean if finish is None else float(finish(torch.tensor(mean, dtype=torch.float64)))

@@ -1,0 +1,118 @@
+"""What can be watched beside the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.losses.base import Loss
+from neuro_divergent.losses.shapes import beside
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuro_divergent.core.spec import Batch
+
+    Measure = Callable[[Tensor, Tensor, Batch | None], Tensor]
+
+_ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A result measured in validation.
+
+    Attributes:
+        name: What it is called in the history.
+        measure: Takes output, target and batch (``None`` where there is no forecasting task) and returns a value for
+            each target, in the shape of ``target``.
+        finish: Makes the result out of the mean of those values.
+        in_units: Whether output, target and history must be brought back to the units of the data first.
+        higher_is_better: Whether more of it is better; else less is.
+    """
+
+    name: str
+    measure: Measure
+    finish: Callable[[Tensor], Tensor]
+    in_units: bool = False
+    higher_is_better: bool = False
+
+
+def metric_for(metric: str | Loss, loss: object) -> Metric:
+    """Return how to measure a metric on the outputs of a network that was trained with a loss.
+
+    Args:
+        metric: ``"accuracy"``, the name of a loss with one output, or such a loss with settings of its own
+            (``MASE(season_length=12)``). Losses are measured on the point forecast.
+        loss: What the network is trained with, which says what its outputs mean. Outputs under a function that is not
+            one of our losses are taken as they are.
+
+    Raises:
+        ConfigError: If there is no such metric.
+    """
+    if isinstance(metric, str):
+        key = metric.lower().replace("-", "_")
+        if key == _ACCURACY:
+            scaled = loss.takes_scaled if isinstance(loss, Loss) else True
+            return Metric(_ACCURACY, _accuracy_under(loss), _mean, in_units=scaled, higher_is_better=True)
+        if key not in known_metrics():
+            hint = did_you_mean(key, known_metrics())
+            raise ConfigError(f"Unknown metric {metric!r}.{hint} Known: {', '.join(known_metrics())}.")
+        metric = Loss.from_dict(key)
+    elif not _measures_a_point(metric):
+        raise ConfigError(f"metric {metric.name!r}: only a loss with one output, the forecast itself, is a metric.")
+    return Metric(metric.name, _cost_under(metric, loss), metric.finish, in_units=metric.in_units)
+
+
+def known_metrics() -> tuple[str, ...]:
+    """Return the names of all metrics."""
+    losses = (Loss.from_dict(name) for name in Loss.registry.names())
+    return (_ACCURACY, *(loss.name for loss in losses if _measures_a_point(loss)))
+
+
+def accuracy(output: Tensor, target: Tensor) -> Tensor:
+    """Return 1 for each target that was answered rightly and 0 for the others, in the shape of ``target``.
+
+    Outputs with one axis more than the targets are scores of classes, of which the highest is the answer. Others are
+    the answer itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single class are
+    neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
+    """
+    if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
+        return _agreement(beside(output, target, output.shape[-1]).argmax(-1), target)
+    return _agreement(beside(output, target, 1).squeeze(-1), target)
+
+
+def _agreement(answer: Tensor, target: Tensor) -> Tensor:
+    return (answer.round() == target.round()).float()
+
+
+def _accuracy_under(loss: object) -> Measure:
+    def measure(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        del batch
+        return _agreement(_point(loss, output, target), target) if isinstance(loss, Loss) else accuracy(output, target)
+
+    return measure
+
+
+def _cost_under(metric: Loss, loss: object) -> Measure:
+    def measure(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        point = _point(loss, output, target) if isinstance(loss, Loss) else output
+        return metric.elementwise(point, target, batch)
+
+    return measure
+
+
+def _point(loss: Loss, output: Tensor, target: Tensor) -> Tensor:
+    """Return what the outputs forecast, in the shape of the targets."""
+    return loss.forecast(loss.arrange(output, target)).point
+
+
+def _measures_a_point(loss: Loss) -> bool:
+    """Whether a loss costs forecasts of the target itself, not logits or several levels."""
+    return loss.takes_scaled and loss.outputs == 1
+
+
+def _mean(mean: Tensor) -> Tensor:
+    return mean

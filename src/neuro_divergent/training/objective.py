@@ -1,0 +1,139 @@
+"""What training minimises: a loss over batches, with weights, a curriculum and a teacher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.losses.base import Loss
+from neuro_divergent.losses.reduce import weighted_sum
+from neuro_divergent.training.curriculum import Curriculum
+from neuro_divergent.training.metrics import Metric
+
+Restore = Callable[[Tensor, Batch], Tensor]
+LossFunction = Loss | Callable[[Tensor, Tensor], Tensor]
+
+
+class Example(NamedTuple):
+    """A batch taken apart.
+
+    Attributes:
+        inputs: What the module reads.
+        target: What it should answer.
+        weight: How much each target counts, or ``None`` when all count the same.
+        batch: The batch itself where it is one of windows.
+    """
+
+    inputs: Any
+    target: Tensor
+    weight: Tensor | None
+    batch: Batch | None
+
+    @classmethod
+    def of(cls, batch: Any) -> Example:
+        """Take apart a ``Batch``, a pair (inputs, targets) or a triple with weights."""
+        if isinstance(batch, Batch):
+            assert batch.future_y is not None, "a batch to train on has targets"
+            weight = batch.future_mask
+            if batch.weight is not None:
+                weight = batch.weight if weight is None else weight * batch.weight
+            return cls(batch, batch.future_y, weight, batch)
+        if isinstance(batch, (tuple, list)) and len(batch) in (2, 3):
+            inputs, target, *weight = batch
+            return cls(inputs, target, _broadcast(weight[0], target) if weight else None, None)
+        raise DataError(
+            "a batch is a pair (inputs, targets), a triple with weights, or a Batch; got "
+            f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list)) else ''}."
+        )
+
+
+class Objective:
+    """Turns outputs into costs.
+
+    Args:
+        loss: One of our losses, or any function of output and target that returns their mean cost.
+        restore: Brings values of a batch back to the units of the data, for losses that need them.
+        curriculum: Which targets count at which time of training.
+        distillation: Share of the cost that is measured against what a teacher forecasts, where batches tell that.
+    """
+
+    def __init__(
+        self,
+        loss: LossFunction,
+        *,
+        restore: Restore | None = None,
+        curriculum: Curriculum | None = None,
+        distillation: float = 0.0,
+    ) -> None:
+        self.loss = loss
+        self.restore = restore
+        self.curriculum = curriculum
+        self.distillation = distillation
+
+    def total(self, output: Tensor, example: Example, progress: float | None = None) -> tuple[Tensor, Tensor | float]:
+        """Return the weighted sum of the costs and the sum of the weights.
+
+        Args:
+            output: What the module answered.
+            example: What it was asked.
+            progress: Share of training done; unset in validation, where there is no curriculum and no teacher.
+        """
+        if not isinstance(self.loss, Loss):
+            if example.weight is not None:
+                raise DataError("weights need a loss that costs each target by itself: pass one of ours, such as MSE().")
+            return self.loss(output, example.target) * len(example.target), float(len(example.target))
+        cost = self._costs(output, example, teaching=progress is not None)
+        weight = example.weight
+        if progress is not None and self.curriculum is not None:
+            chosen = self.curriculum.weigh(cost.detach(), example.target, progress)
+            if chosen is not None:
+                weight = chosen if weight is None else weight * chosen
+        return weighted_sum(cost, weight)
+
+    def measure(self, metric: Metric, output: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
+        """Return the sum of a metric over what was observed, and the number of values."""
+        target, batch = example.target, example.batch
+        if metric.in_units:
+            output, target, batch = self._in_units(output, target, batch)
+        return self.count(metric.measure(output, target, batch), example)
+
+    def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
+        """Return the sum over what was observed, and the number of values."""
+        return weighted_sum(values, None if example.batch is None else example.batch.future_mask)
+
+    def finish(self, mean: Tensor) -> Tensor:
+        """Return the loss for a mean cost."""
+        return self.loss.finish(mean) if isinstance(self.loss, Loss) else mean
+
+    def _costs(self, output: Tensor, example: Example, *, teaching: bool) -> Tensor:
+        assert isinstance(self.loss, Loss)
+        target, batch = example.target, example.batch
+        soft = batch.soft_y if batch is not None and teaching else None
+        if self.loss.in_units:
+            soft = None if soft is None else self._in_units(soft, target, batch)[0]
+            output, target, batch = self._in_units(output, target, batch)
+        cost = self.loss.elementwise(output, target, batch)
+        if soft is None:
+            return cost
+        return cost.lerp(self.loss.elementwise(output, soft, batch), self.distillation)
+
+    def _in_units(self, output: Tensor, target: Tensor, batch: Batch | None) -> tuple[Tensor, Tensor, Batch | None]:
+        """Bring outputs, targets and history back to the units of the data."""
+        if batch is None or self.restore is None:
+            return output, target, batch
+        past = self.restore(batch.past_y, batch)
+        return self.restore(output, batch), self.restore(target, batch), batch._replace(past_y=past)
+
+
+def _broadcast(weight: Tensor, target: Tensor) -> Tensor:
+    """Give one weight per item the axes of the target."""
+    if weight.ndim > target.ndim or len(weight) != len(target):
+        raise DataError(
+            f"weights must be one for each item or one for each target; got {tuple(weight.shape)} for "
+            f"{tuple(target.shape)}."
+        )
+    return weight.reshape(weight.shape + (1,) * (target.ndim - weight.ndim))

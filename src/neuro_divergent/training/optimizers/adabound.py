@@ -1,0 +1,46 @@
+"""AdaBound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
+from neuro_divergent.training.optimizers.library import library
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("adabound")
+class AdaBound(GroupedOptimizer):
+    """Adam whose step sizes are bounded more and more tightly, so that it ends as SGD (Luo et al., 2019).
+
+    Weight decay is apart from the gradient. Needs the extra ``optimizers``.
+
+    Attributes:
+        final_lr: Rate of the SGD it ends as; the schedule multiplies it, too.
+        gamma: How fast the bounds close.
+        amsbound: Whether the largest mean of squares so far counts instead of the last.
+    """
+
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    final_lr: float = knob(0.1, low=1e-2, high=1.0, log=True, gt=0)
+    gamma: float = Field(1e-3, gt=0)
+    amsbound: bool = False
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        return library(self.name).AdaBound(  # type: ignore[no-any-return]
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            final_lr=self.final_lr,
+            gamma=self.gamma,
+            ams_bound=self.amsbound,
+            foreach=batches(groups),
+        )

@@ -1,0 +1,34 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.optimizers.base import GroupedOptimizer, batches
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("adadelta")
+class Adadelta(GroupedOptimizer):
+    """Takes the size of a step from the size of the steps before it (Zeiler, 2012).
+
+    The rate is a factor on that size and is usually left at 1. Weight decay is added to the gradient.
+
+    Attributes:
+        rho: How much of the running means is kept at each step.
+    """
+
+    lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
+    rho: float = Field(0.9, ge=0, lt=1)
+    eps: float = Field(1e-6, gt=0)
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        from torch.optim import Adadelta
+
+        return Adadelta(groups, lr=self.lr, rho=self.rho, eps=self.eps, foreach=batches(groups))

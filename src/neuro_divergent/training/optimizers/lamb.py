@@ -1,0 +1,34 @@
+"""LAMB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer
+from neuro_divergent.training.optimizers.library import library
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("lamb")
+class LAMB(GroupedOptimizer):
+    """Adam's direction with a step in proportion to the norm of each tensor (You et al., 2020), for large batches.
+
+    As in the third version of the paper there is no bias correction; weight decay is part of the direction. A tensor of
+    zeros, such as a fresh bias, takes the step of its direction. Needs the extra ``optimizers``.
+    """
+
+    lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    eps: float = Field(1e-6, gt=0)
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        # Updating all tensors at once is faster here at every size that was measured, 1.3 to 1.6 times.
+        return library(self.name).Lamb(  # type: ignore[no-any-return]
+            groups, lr=self.lr, betas=self.betas, eps=self.eps, weight_decouple=False, foreach=True
+        )

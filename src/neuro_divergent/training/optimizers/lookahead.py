@@ -1,0 +1,58 @@
+"""Lookahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field, model_validator
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.optimizers.adam import AdamW
+from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.optimizers.library import library
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+@register("lookahead")
+class Lookahead(Optimizer):
+    """Lets another optimizer run ahead, and every few steps goes part of the way after it (Zhang et al., 2019).
+
+    The result are the slow weights, so the optimizer has to be told when weights are used: see ``averages``. Needs the
+    extra ``optimizers``.
+
+    Attributes:
+        base: The optimizer that runs ahead.
+        lr: Learning rate, instead of the one of ``base``.
+        every: Steps of the base between two slow ones.
+        alpha: Which part of the way the slow weights go.
+    """
+
+    averages: ClassVar[bool] = True
+
+    base: Optimizer = AdamW()
+    lr: float | None = Field(None, gt=0)
+    every: int = Field(5, ge=1)
+    alpha: float = Field(0.5, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _averages_once(self) -> Lookahead:
+        if self.base.averages:
+            raise ValueError(f"lookahead: base: {self.base.name!r} averages weights itself")
+        return self
+
+    @property
+    def rate(self) -> float:
+        """The learning rate that a schedule multiplies."""
+        return self.base.rate if self.lr is None else self.lr
+
+    def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
+        """Return the base optimizer of a module, wrapped."""
+        library(self.name)
+        from neuro_divergent.training.optimizers.slow_weights import SlowWeights
+
+        base = self.base if self.lr is None else self.base.replace(lr=self.lr)
+        return SlowWeights(base.build(module, names), k=self.every, alpha=self.alpha)

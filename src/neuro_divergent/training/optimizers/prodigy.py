@@ -1,0 +1,54 @@
+"""Prodigy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
+from neuro_divergent.training.optimizers.library import library
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("prodigy")
+class Prodigy(GroupedOptimizer):
+    """Adam that estimates its own learning rate (Mishchenko & Defazio, 2024).
+
+    The estimate is one number for all parameters, so groups cannot have rates of their own. Leave ``lr`` at 1 and let
+    the schedule change it. Weight decay is apart from the gradient. Needs the extra ``optimizers``.
+
+    Attributes:
+        initial: First estimate of the rate; too small costs some steps, too large can diverge.
+        growth: Factor on the estimate.
+        safeguard: Whether a warm-up is kept from driving the estimate up.
+    """
+
+    lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
+    betas: tuple[Beta, Beta] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    initial: float = Field(1e-6, gt=0)
+    growth: float = knob(1.0, low=0.5, high=2.0, log=True, gt=0)
+    safeguard: bool = True
+
+    @model_validator(mode="after")
+    def _has_one_rate(self) -> Prodigy:
+        if any(group.rate(self.lr) != self.lr for group in self.groups):
+            raise ValueError("prodigy: groups cannot have rates of their own: it estimates one for all parameters")
+        return self
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        return library(self.name).Prodigy(  # type: ignore[no-any-return]
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            d0=self.initial,
+            d_coef=self.growth,
+            safeguard_warmup=self.safeguard,
+            foreach=batches(groups),
+        )

@@ -1,0 +1,71 @@
+"""Optimizers that need no schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
+from neuro_divergent.training.optimizers.library import library
+
+if TYPE_CHECKING:
+    import torch
+
+
+@register("schedule_free_adamw")
+class ScheduleFreeAdamW(GroupedOptimizer):
+    """AdamW that averages its weights instead of lowering its rate (Defazio et al., 2024); needs no known end.
+
+    Use it with ``schedule="constant"``. Gradients are taken between the average and the last weights, and the average
+    is the result, so the optimizer has to be told when weights are used: see ``averages``. Needs the extra
+    ``optimizers``.
+
+    Attributes:
+        betas: The first says how close to the average gradients are taken, the second is Adam's.
+        warmup_steps: Steps to rise over in a straight line.
+    """
+
+    averages: ClassVar[bool] = True
+
+    lr: float = knob(2.5e-3, low=2.5e-4, high=2.5e-2, log=True, gt=0)
+    betas: tuple[Annotated[float, Field(gt=0, lt=1)], Beta] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    warmup_steps: int = Field(0, ge=0)
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        return library(self.name).ScheduleFreeAdamW(  # type: ignore[no-any-return]
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            warmup_steps=self.warmup_steps,
+            foreach=batches(groups),
+        )
+
+
+@register("schedule_free_sgd")
+class ScheduleFreeSGD(GroupedOptimizer):
+    """Gradient descent that averages its weights instead of lowering its rate (Defazio et al., 2024).
+
+    Use it with ``schedule="constant"``, and a rate 10 to 50 times that of SGD with momentum. Needs the extra
+    ``optimizers``.
+
+    Attributes:
+        momentum: How close to the average gradients are taken.
+        warmup_steps: Steps to rise over in a straight line.
+    """
+
+    averages: ClassVar[bool] = True
+
+    lr: float = knob(0.05, low=5e-3, high=1.0, log=True, gt=0)
+    momentum: float = Field(0.9, gt=0, lt=1)
+    warmup_steps: int = Field(0, ge=0)
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """Make the optimizer over parameter groups."""
+        return library(self.name).ScheduleFreeSGD(  # type: ignore[no-any-return]
+            groups, lr=self.lr, momentum=self.momentum, warmup_steps=self.warmup_steps, foreach=batches(groups)
+        )

@@ -1,0 +1,80 @@
+"""In which numbers a step is computed."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.training.config import PrecisionName
+
+_MIXED = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Precision:
+    """Casts, scales and steps for one way of computing.
+
+    ``float32`` leaves the module and the batches in the type they have. ``float64`` casts both. ``bf16`` and ``fp16``
+    keep the weights and multiply matrices in the short type (autocast); since small gradients vanish in fp16, the loss
+    is multiplied by a large factor before the backward pass, and a step whose gradients overflowed is skipped and the
+    factor halved.
+
+    Args:
+        name: Which way.
+        device: Where training happens.
+    """
+
+    def __init__(self, name: PrecisionName, device: torch.device) -> None:
+        self.name = name
+        self._device = device.type
+        self._scaler = torch.amp.GradScaler(self._device) if name == "fp16" else None
+
+    def cast_module(self, module: nn.Module) -> None:
+        """Bring the weights into the type they are trained in."""
+        if self.name == "float64":
+            module.double()
+
+    def cast_batch(self, batch: Any) -> Any:
+        """Bring what a batch holds into the type of the weights; whole numbers stay what they are."""
+        if self.name != "float64":
+            return batch
+        parts = [item.double() if isinstance(item, Tensor) and item.is_floating_point() else item for item in batch]
+        return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+
+    def forward(self) -> AbstractContextManager[Any]:
+        """Compute in the short type inside the block, where there is one."""
+        if self.name not in _MIXED:
+            return nullcontext()
+        return torch.autocast(self._device, _MIXED[self.name])
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradients of a loss, scaled as long as ``unscale`` has not been called."""
+        loss = loss if self._scaler is None else self._scaler.scale(loss)
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def unscale(self, optimizer: torch.optim.Optimizer) -> None:
+        """Take the factor out of the gradients."""
+        if self._scaler is not None:
+            self._scaler.unscale_(optimizer)
+
+    def step(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Change the weights and return whether that was done; not when gradients overflowed."""
+        if self._scaler is None:
+            optimizer.step()
+            return True
+        before = self._scaler.get_scale()
+        self._scaler.step(optimizer)
+        self._scaler.update()
+        return self._scaler.get_scale() >= before
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what must survive a restart."""
+        return {} if self._scaler is None else dict(self._scaler.state_dict())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""
+        if self._scaler is not None:
+            self._scaler.load_state_dict(state)

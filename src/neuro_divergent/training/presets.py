@@ -1,0 +1,48 @@
+"""Named ways to train, each a change of the defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuro_divergent.core.errors import ConfigError, did_you_mean
+
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "quick": (
+        "A first look: a fifth of the steps at twice the rate, and little patience.",
+        {
+            "max_steps": 200,
+            "optimizer": {"name": "adamw", "lr": 2e-3},
+            "early_stopping": {"patience": 4},
+            "validate_every": 25,
+        },
+    ),
+    "best": (
+        "Accuracy before time: five times the steps, the family's schedule, averaged weights, more patience.",
+        {
+            "max_steps": 5000,
+            "schedule": "auto",
+            "average": "ema",
+            "early_stopping": {"patience": 25},
+        },
+    ),
+    "low_memory": (
+        "Little memory: steps of eight small batches, and intermediate results computed again instead of kept.",
+        {
+            "batch_size": 16,
+            "accumulate": 8,
+            "recompute": "auto",
+        },
+    ),
+}
+
+
+def find_preset(name: str) -> dict[str, Any]:
+    """Return the settings of a preset as plain values.
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    key = name.lower().replace("-", "_")
+    if key not in PRESETS:
+        raise ConfigError(f"Unknown preset {name!r}.{did_you_mean(key, PRESETS)} Known: {', '.join(PRESETS)}.")
+    return dict(PRESETS[key][1])

@@ -1,0 +1,26 @@
+"""A learning rate that falls with the square root of the time."""
+
+from __future__ import annotations
+
+import math
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.schedules.base import CurveSchedule, Length, span
+
+
+@register("inverse_sqrt")
+class InverseSqrt(CurveSchedule):
+    """Rises in a straight line, then falls as one over the square root of the step (Vaswani et al., 2017).
+
+    The full rate is reached at the end of the rise; the rest of the curve does not depend on how long training is.
+
+    Attributes:
+        warmup: Share of training to rise over, or number of steps.
+    """
+
+    warmup: Length = knob(0.1, low=0.01, high=0.3)
+
+    def curve(self, time: int, total: int) -> float:
+        """Return the lower of the line and the root."""
+        rise = max(round(span(self.warmup, total)), 1)
+        return min((time + 1) / rise, math.sqrt(rise / (time + 1)))

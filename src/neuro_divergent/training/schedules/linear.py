@@ -1,0 +1,49 @@
+"""Learning rates along straight lines."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.schedules.base import CurveSchedule
+from neuro_divergent.training.schedules.warmup import WarmupSchedule
+
+
+@register("linear")
+class Linear(CurveSchedule):
+    """Goes from ``initial`` to ``final`` times the rate in a straight line.
+
+    It falls unless told otherwise; one that rises is a warm-up for a chain.
+
+    Attributes:
+        initial: Factor at the first step.
+        final: Factor at the end.
+    """
+
+    initial: float = Field(1.0, ge=0)
+    final: float = Field(0.0, ge=0)
+
+    def curve(self, time: int, total: int) -> float:
+        """Return the height of the line."""
+        return straight(self.initial, self.final, min(time / total, 1.0))
+
+
+@register("warmup_linear")
+class WarmupLinear(WarmupSchedule):
+    """Rises in a straight line over the first share of training, then falls in another.
+
+    Attributes:
+        warmup: Share of training to rise over, or number of steps.
+        final: Factor at the end.
+    """
+
+    final: float = Field(0.0, ge=0, le=1)
+
+    def fall(self, progress: float) -> float:
+        """Return the height of the falling line."""
+        return straight(1.0, self.final, progress)
+
+
+def straight(start: float, end: float, progress: float) -> float:
+    """Return the height of a straight line on its way from one height to another."""
+    return end + (start - end) * (1 - progress)

@@ -1,0 +1,25 @@
+"""A learning rate that falls along a power of the time that is left."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.training.schedules.base import CurveSchedule
+
+
+@register("polynomial")
+class Polynomial(CurveSchedule):
+    """Falls from the full rate to ``final`` times it along a power of the share of training that is left.
+
+    Attributes:
+        power: 1 falls in a straight line, more falls early, less falls late.
+        final: Factor at the end.
+    """
+
+    power: float = knob(2.0, low=0.5, high=4.0, gt=0)
+    final: float = Field(0.0, ge=0, le=1)
+
+    def curve(self, time: int, total: int) -> float:
+        """Return the height of the curve."""
+        return float(self.final + (1 - self.final) * (1 - min(time / total, 1.0)) ** self.power)

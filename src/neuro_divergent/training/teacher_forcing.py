@@ -1,0 +1,113 @@
+"""How often a network that forecasts step by step is shown the true step before."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import exp
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from neuro_divergent.core.config import Component, knob, register
+from neuro_divergent.core.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class TeacherForcing(Component):
+    """Share of steps that are decoded from the true value before them instead of the forecast one.
+
+    Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", NeurIPS 2015. The curves
+    are theirs, written in the share of training done and scaled to run exactly from ``start`` to ``end``.
+    """
+
+    registry: ClassVar[Registry] = Registry("teacher forcing", "neuro_divergent.training.teacher_forcing")
+
+    @abstractmethod
+    def ratio(self, progress: float) -> float:
+        """Return the share for a share of training done, both 0 to 1."""
+
+
+class _Decay(TeacherForcing):
+    """Runs from one share to another.
+
+    Attributes:
+        start: Share at the beginning of training.
+        end: Share at the end.
+    """
+
+    start: float = knob(1.0, low=0.5, high=1.0, ge=0.0, le=1.0)
+    end: float = knob(0.0, low=0.0, high=0.5, ge=0.0, le=1.0)
+
+    def ratio(self, progress: float) -> float:
+        """Return the share for a share of training done."""
+        return self.end + (self.start - self.end) * self._left(min(max(progress, 0.0), 1.0))
+
+    @abstractmethod
+    def _left(self, progress: float) -> float:
+        """Return how much of the way is left: 1 at the beginning and 0 at the end."""
+
+
+@register("constant")
+class ConstantForcing(TeacherForcing):
+    """The same share all along.
+
+    Attributes:
+        share: That share.
+    """
+
+    share: float = knob(1.0, low=0.0, high=1.0, ge=0.0, le=1.0)
+
+    def ratio(self, progress: float) -> float:
+        """Return the share."""
+        del progress
+        return self.share
+
+
+@register("linear")
+class LinearForcing(_Decay):
+    """A share that changes evenly."""
+
+    def _left(self, progress: float) -> float:
+        return 1 - progress
+
+
+@register("exponential")
+class ExponentialForcing(_Decay):
+    """A share that changes fast at first and ever more slowly.
+
+    Attributes:
+        rate: How fast: the distance to where the curve tends is divided by ``exp(rate)`` over training.
+    """
+
+    rate: float = Field(5.0, gt=0.0, le=100.0)
+
+    def _left(self, progress: float) -> float:
+        floor = exp(-self.rate)
+        return (exp(-self.rate * progress) - floor) / (1 - floor)
+
+
+@register("inverse_sigmoid")
+class InverseSigmoidForcing(_Decay):
+    """A share that stays for a while, changes around the middle of training, and stays again.
+
+    Attributes:
+        steepness: How sudden the change is.
+    """
+
+    steepness: float = Field(10.0, gt=0.0, le=100.0)
+
+    def _left(self, progress: float) -> float:
+        def curve(at: float) -> float:
+            return 1 / (1 + exp(self.steepness * (at - 0.5)))
+
+        return (curve(progress) - curve(1)) / (curve(0) - curve(1))
+
+
+def set_ratio(module: nn.Module, ratio: float) -> int:
+    """Set ``teacher_forcing_ratio`` on every part of a module that has it, and return how many do."""
+    parts = [part for part in module.modules() if hasattr(part, "teacher_forcing_ratio")]
+    for part in parts:
+        part.teacher_forcing_ratio = ratio  # type: ignore[assignment]
+    return len(parts)

@@ -1,0 +1,170 @@
+"""Which checkpoints are written, kept and marked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import neuro_divergent as nd
+from neuro_divergent.training.callbacks.average import EMA
+from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
+from neuro_divergent.training.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
+from tests.unit.training.callbacks.example import config, line, network, trainer
+
+
+def steps(directory: Path) -> list[int]:
+    return [int(path.name[5:]) for path in list_checkpoints(directory)]
+
+
+def checkpointer(directory: Path, **changes: Any) -> Checkpointer:
+    return Checkpointing(directory=directory, **changes).build()
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"every_epochs": 2, "keep": 9}, [8, 16, 24, 30]),  # four steps an epoch, and the end
+        ({"every_epochs": 3, "keep": 1}, [30]),
+        ({"every_epochs": None, "every_steps": 7, "keep": 9}, [8, 14, 22, 28, 30]),  # at the next row
+        ({"every_epochs": None, "every_steps": 7, "keep": 2}, [28, 30]),
+        ({"every_epochs": 1, "at_most_every": 600}, [30]),
+        ({"every_epochs": None}, [30]),
+    ],
+)
+def test_checkpoints_come_in_time_and_the_last_are_kept(
+    tmp_path: Path, settings: dict[str, Any], expected: list[int]
+) -> None:
+    trainer(checkpointer(tmp_path / "made", **settings), log_every=2).fit(line())
+    assert steps(tmp_path / "made") == expected
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == [f"step-{step:09d}" for step in expected]
+
+
+def test_the_best_is_kept_and_marked(tmp_path: Path) -> None:
+    """With a rate that is far too high, validation is best in the beginning."""
+    writer = checkpointer(tmp_path, every_epochs=None, on_improvement=True, keep=1)
+    settings = config(
+        max_steps=30, optimizer=nd.SGD(lr=1.2), clip=None, validate_every=1, early_stopping=None, schedule="constant"
+    )
+    training = nd.Trainer(network(), nd.MSE(), settings, callbacks=[writer])
+    history = training.fit(line(), line()).frame()
+    best = history.row(int(history["validation_loss"].arg_min()), named=True)
+    assert 1 <= best["step"] < 30
+    assert steps(tmp_path) == [best["step"], 30]
+    assert json.loads((tmp_path / "best.json").read_text()) == {
+        "checkpoint": f"step-{best['step']:09d}",
+        "step": best["step"],
+        "metric": "validation_loss",
+        "value": best["validation_loss"],
+    }
+    place = best_checkpoint(tmp_path)
+    assert place is not None
+    module = network()
+    module.load_state_dict(read_checkpoint(place)["module"])
+    inputs, targets = line()
+    assert float((module(inputs) - targets).square().mean().detach()) == pytest.approx(best["validation_loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "choose"), [("min", min), ("max", max)])
+def test_without_more_writing_the_best_is_the_best_of_those_written(tmp_path: Path, mode: str, choose: Any) -> None:
+    writer = checkpointer(tmp_path, every_epochs=2, keep=1, mode=mode)
+    training = trainer(writer, validate_every=4, early_stopping=None, max_steps=24)
+    history = training.fit(line(), line()).frame()
+    written = history.filter(history["step"] % 8 == 0)
+    value = choose(written["validation_loss"].to_list())
+    assert writer.best is not None
+    assert writer.best["value"] == value
+    assert steps(tmp_path) == sorted({int(written.filter(written["validation_loss"] == value)["step"][0]), 24})
+
+
+def test_a_checkpoint_has_everything_the_trainer_gave(tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = []
+
+    class Keep(nd.Callback):
+        def logged(self, trainer: nd.Trainer) -> None:
+            given.append(trainer.state_dict())
+
+    training = trainer(Keep(), checkpointer(tmp_path), EMA().build(), max_steps=10)
+    training.fit(line(), line())
+    loaded = read_checkpoint(list_checkpoints(tmp_path)[-1])
+    assert set(loaded) == set(given[-1])
+    assert loaded["state"] == given[-1]["state"]
+    for name, tensor in given[-1]["module"].items():
+        assert loaded["module"][name].dtype == tensor.dtype
+    again = trainer(max_steps=10)
+    again.module.load_state_dict(loaded["module"])
+
+
+def test_a_request_to_stop_leaves_a_checkpoint(tmp_path: Path) -> None:
+    class Stop(nd.Callback):
+        def step_end(self, trainer: nd.Trainer) -> None:
+            if trainer.state.step == 7:
+                trainer.stop("enough")
+
+    trainer(Stop(), checkpointer(tmp_path)).fit(line())
+    assert steps(tmp_path) == [7]
+
+
+def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
+    trainer(checkpointer(tmp_path)).fit(line())
+    with pytest.raises(nd.ConfigError, match="holds checkpoints of an earlier run"):
+        trainer(checkpointer(tmp_path)).fit(line())
+    assert steps(tmp_path) == [30]
+
+
+def test_a_resumed_run_goes_on_with_what_it_kept(tmp_path: Path) -> None:
+    whole = checkpointer(tmp_path, every_epochs=2, keep=2)
+    trainer(whole, max_steps=24).fit(line())
+    assert steps(tmp_path) == [16, 24]
+    (tmp_path / ".step-000000028-half").mkdir()  # what a killed process leaves behind
+
+    resumed = checkpointer(tmp_path, every_epochs=2, keep=2)
+    resumed.load_state_dict(whole.state_dict())
+    training = trainer(resumed, max_steps=40)
+    training.state.step, training.state.epoch = 24, 6
+    training.fit(line())
+    assert steps(tmp_path) == [32, 40]
+    assert not list(tmp_path.glob(".step-*"))
+
+
+def test_a_state_taken_in_the_midst_of_writing_knows_the_checkpoint_it_is_in(tmp_path: Path) -> None:
+    """Killed right after writing, the run goes on and removes what it would have removed."""
+    writer = checkpointer(tmp_path, every_epochs=2, keep=2)
+    trainer(writer, max_steps=24).fit(line())
+    saved = read_checkpoint(list_checkpoints(tmp_path)[-1])["callbacks"]
+    assert [item["state"]["written"] for item in saved if item["kind"] == "Checkpointer"] == [[8, 16, 24]]
+
+
+def test_a_metric_that_is_not_measured_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(nd.ConfigError, match="Did you mean 'validation_loss'"):
+        trainer(checkpointer(tmp_path, metric="validation_los")).fit(line(), line())
+
+
+def test_a_full_disk_ends_training_and_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(nd.StorageError):
+        trainer(checkpointer(tmp_path / "file" / "made")).fit(line())
+
+
+def test_settings_round_trip() -> None:
+    made = Checkpointing(directory="runs/a", every_epochs=None, every_steps=5)
+    assert made.directory == Path("runs/a")
+    assert Checkpointing.from_toml(made.to_toml()) == made
+
+
+def test_the_average_does_not_end_up_in_the_weights(tmp_path: Path) -> None:
+    """The weights in a checkpoint are those that training goes on with, also right after a validation."""
+    seen: dict[int, torch.Tensor] = {}
+
+    class Look(nd.Callback):
+        def step_end(self, trainer: nd.Trainer) -> None:
+            seen[trainer.state.step] = trainer.module.weight.detach().clone()
+
+    writer = checkpointer(tmp_path, every_epochs=None, every_steps=5, on_improvement=True, keep=9)
+    trainer(EMA().build(), Look(), writer, validate_every=5, early_stopping=None).fit(line(), line())
+    assert len(steps(tmp_path)) == 6
+    for path in list_checkpoints(tmp_path):
+        assert torch.equal(read_checkpoint(path)["module"]["weight"], seen[int(path.name[5:])])

@@ -1,0 +1,225 @@
+"""Settings of the loop: penalties, noise, methods, metrics, compiling, stopping, resuming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import neuro_divergent as nd
+from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
+from neuro_divergent.training.gradients import GradientNoise, add_penalty
+
+
+def line(count: int = 64) -> tuple[Tensor, Tensor]:
+    inputs = torch.randn(count, 3, generator=torch.Generator().manual_seed(0))
+    return inputs, inputs @ torch.tensor([[1.0], [-2.0], [0.5]]) + 0.3
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 1))
+
+
+def config(**changes: Any) -> nd.TrainingConfig:
+    settings = {"max_steps": 30, "batch_size": 16, "threads": 1, "optimizer": nd.Adam(lr=0.05), **changes}
+    return nd.TrainingConfig(**settings)
+
+
+def flat(module: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+
+
+def test_penalties_add_the_gradient_of_their_formula_to_matrices_alone() -> None:
+    module = nn.Linear(3, 2).double()
+    parameters = list(module.parameters())
+    penalty = 0.3 * module.weight.abs().sum() + 0.7 / 2 * module.weight.square().sum()
+    expected = torch.autograd.grad(penalty, module.weight)[0]
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+    add_penalty(parameters, l1=0.3, l2=0.7)
+    torch.testing.assert_close(module.weight.grad, 1 + expected)
+    assert torch.equal(module.bias.grad, torch.ones_like(module.bias))
+
+
+def test_l2_of_sgd_is_its_weight_decay() -> None:
+    modules = [nn.Linear(3, 1), nn.Linear(3, 1)]
+    modules[1].load_state_dict(modules[0].state_dict())
+    nd.Trainer(modules[0], nd.MSE(), config(l2=0.1, clip=None, optimizer=nd.SGD(lr=0.1))).fit(line())
+    nd.Trainer(modules[1], nd.MSE(), config(clip=None, optimizer=nd.SGD(lr=0.1, weight_decay=0.1))).fit(line())
+    torch.testing.assert_close(flat(modules[0]), flat(modules[1]))
+
+
+def test_l1_drives_useless_weights_towards_zero() -> None:
+    inputs, target = line()
+    wide = torch.cat([inputs, torch.randn(64, 20, generator=torch.Generator().manual_seed(2))], 1)
+    sizes = []
+    for strength in (0.0, 0.05):
+        torch.manual_seed(0)
+        module = nn.Linear(23, 1)
+        settings = config(max_steps=600, l1=strength, optimizer=nd.Adam(lr=0.01))
+        nd.Trainer(module, nd.MSE(), settings).fit((wide, target))
+        sizes.append(float(module.weight[:, 3:].detach().abs().mean()))
+    assert sizes[1] < 0.5 * sizes[0] or sizes[1] < 2e-3
+
+
+def test_noise_has_the_variance_of_the_paper() -> None:
+    torch.manual_seed(0)
+    parameter = nn.Parameter(torch.zeros(200_000))
+    for step in (0, 9):
+        parameter.grad = torch.zeros_like(parameter)
+        GradientNoise(eta=0.3, gamma=0.55).apply([parameter], step)
+        assert float(parameter.grad.var()) == pytest.approx(0.3 / (1 + step) ** 0.55, rel=0.02)
+        assert abs(float(parameter.grad.mean())) < 0.01
+
+
+def test_noise_is_the_same_for_the_same_seed() -> None:
+    runs = []
+    for noise in (None, nd.GradientNoise(), nd.GradientNoise()):
+        module = network()
+        nd.Trainer(module, nd.MSE(), config(gradient_noise=noise)).fit(line())
+        runs.append(flat(module))
+    assert torch.equal(runs[1], runs[2])
+    assert not torch.equal(runs[0], runs[1])
+
+
+@pytest.mark.parametrize(("method", "passes", "closeness"), [("central", 2, 1e-6), ("forward", 1, 1e-3)])
+def test_finite_differences_train_to_nearly_the_same_weights(method: Any, passes: int, closeness: float) -> None:
+    exact, numerical = (network().double() for _ in range(2))
+    data = tuple(item.double() for item in line())
+    settings = {"max_steps": 5, "optimizer": nd.SGD(lr=0.05)}
+    nd.Trainer(exact, nd.MSE(), config(**settings)).fit(data)
+    with pytest.warns(UserWarning, match=f"{passes * 41 + 1} times"):
+        nd.Trainer(numerical, nd.MSE(), config(gradient_method=method, **settings)).fit(data)
+    torch.testing.assert_close(flat(numerical), flat(exact), rtol=closeness, atol=closeness)
+
+
+def test_named_metrics_are_measured_beside_the_loss() -> None:
+    trainer = nd.Trainer(network(), nd.MSE(), config(metrics=("mae", "rmse", "mse")))
+    trainer.fit(line(), line())
+    metrics = trainer.state.metrics
+    assert metrics["validation_mse"] == pytest.approx(metrics["validation_loss"])
+    assert metrics["validation_rmse"] == pytest.approx(metrics["validation_loss"] ** 0.5)
+    inputs, target = line()
+    assert metrics["validation_mae"] > 0
+    assert {"validation_mae", "validation_rmse"} <= set(trainer.history.frame().columns)
+
+
+def test_accuracy_can_decide_about_stopping() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2))
+    inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    target = torch.tensor([0, 1, 1, 0])
+    stopping = nd.EarlyStopping(metric="validation_accuracy", mode="max", patience=5)
+    settings = config(max_steps=500, metrics="accuracy", early_stopping=stopping, validate_every=20)
+    trainer = nd.Trainer(module, nd.CrossEntropy(), settings)
+    trainer.fit((inputs, target), (inputs, target))
+    assert trainer.state.metrics["validation_accuracy"] == 1.0
+    assert "validation_accuracy has not improved" in str(trainer.state.stop_reason)
+
+
+def test_weights_of_items_make_some_count_more() -> None:
+    inputs = torch.ones(4, 1)
+    target = torch.tensor([[0.0], [0.0], [0.0], [8.0]])
+    module = nn.Linear(1, 1, bias=False)
+    data = (inputs, target, torch.tensor([1.0, 0.0, 0.0, 3.0]))
+    nd.Trainer(module, nd.MSE(), config(max_steps=400, early_stopping=None)).fit(data)
+    assert float(module.weight.detach()) == pytest.approx(6.0, abs=0.05)
+
+
+def test_weights_of_a_wrong_shape_are_refused() -> None:
+    inputs, target = line(8)
+    with pytest.raises(nd.DataError, match="one for each item or one for each target"):
+        nd.Trainer(network(), nd.MSE(), config()).fit([(inputs, target, torch.ones(7))])
+
+
+@pytest.mark.parametrize("average", ["ema", "swa"])
+def test_averaged_weights_are_validated_and_left_in_the_end(average: str) -> None:
+    class Watch(nd.Callback):
+        def validation_end(self, trainer: nd.Trainer) -> None:
+            self.validated = flat(trainer.module)
+
+        def step_end(self, trainer: nd.Trainer) -> None:
+            self.trained = flat(trainer.module)
+
+    watch = Watch()
+    module = network()
+    settings = config(average=average, early_stopping=None)
+    nd.Trainer(module, nd.MSE(), settings, callbacks=[watch]).fit(line(), line())
+    assert torch.equal(flat(module), watch.validated)
+    assert not torch.equal(flat(module), watch.trained)
+
+
+def test_the_best_averaged_weights_come_back() -> None:
+    module = network()
+    trainer = nd.Trainer(module, nd.MSE(), config(average="ema", max_steps=100, validate_every=5))
+    trainer.fit(line(), line())
+    stopper = next(item for item in trainer._active if isinstance(item, EarlyStopper))
+    inputs, target = line()
+    assert float((module(inputs) - target).square().mean().detach()) == pytest.approx(stopper.best, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch's compiler uses what torch deprecates
+def test_compiled_steps_give_the_same_weights() -> None:
+    plain, other = (network().eval() for _ in range(2))
+    for module in (plain, other):
+        module[2].p = 0.0
+    nd.Trainer(plain, nd.MSE(), config(max_steps=8)).fit(line())
+    nd.Trainer(other, nd.MSE(), config(max_steps=8, compile=True)).fit(line())
+    torch.testing.assert_close(flat(plain), flat(other), rtol=1e-4, atol=1e-5)
+
+
+def test_compiling_without_a_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(nd.ConfigError, match="C\\+\\+ compiler"):
+        nd.Trainer(network(), nd.MSE(), config(compile=True)).fit(line())
+
+
+def test_recomputing_changes_no_bit() -> None:
+    runs = []
+    for recompute in (0, 1, "auto"):
+        module = network()
+        nd.Trainer(module, nd.MSE(), config(recompute=recompute)).fit(line())
+        runs.append(flat(module))
+    assert torch.equal(runs[0], runs[1])
+    assert torch.equal(runs[0], runs[2])
+
+
+def test_time_is_a_limit() -> None:
+    trainer = nd.Trainer(network(), nd.MSE(), config(max_steps=1_000_000, max_seconds=0.3))
+    trainer.fit(line())
+    assert 0.2 < trainer.history.rows[-1]["seconds"] < 5
+    assert trainer.state.step < 1_000_000
+
+
+@pytest.mark.parametrize("settings", [{}, {"average": "ema", "precision": "fp16"}, {"accumulate": 2}])
+def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, Any]) -> None:
+    class Keep(nd.Callback):
+        state: dict[str, Any]
+
+        def step_end(self, trainer: nd.Trainer) -> None:
+            if trainer.state.step == 11:
+                import copy
+
+                self.state = copy.deepcopy(trainer.state_dict())
+
+    whole, keep = network(), Keep()
+    nd.Trainer(whole, nd.MSE(), config(**settings), callbacks=[keep]).fit(line(), line())
+    again = network()
+    nd.Trainer(again, nd.MSE(), config(**settings), callbacks=[Keep()]).fit(line(), line(), resume=keep.state)
+    assert torch.equal(flat(whole), flat(again))
+    with pytest.raises(nd.ConfigError, match="other callbacks"):
+        nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)
+
+
+def test_presets_are_configs_that_can_be_changed() -> None:
+    best = nd.TrainingConfig.preset("best", max_steps=70)
+    assert best.max_steps == 70
+    assert best.average == nd.EMA()
+    assert nd.TrainingConfig.from_dict({"preset": "best", "max_steps": 70}) == best
+    assert nd.TrainingConfig.from_toml(best.to_toml()) == best
+    with pytest.raises(nd.ConfigError, match="Did you mean 'quick'"):
+        nd.TrainingConfig.preset("quik")
