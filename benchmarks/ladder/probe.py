@@ -36,8 +36,8 @@ def _time(training: Training, epochs: int, file: str) -> dict[str, object]:
     before, began = _status("VmRSS"), time.perf_counter()
     seconds = training.run(epochs)
     whole, peak = time.perf_counter() - began, _status("VmHWM") - before
-    arrays = {f"{kind}{place}": value for place, pair in enumerate(training.layers) for kind, value in enumerate(pair)}
-    np.savez(file, **{f"layer{name}": value for name, value in arrays.items()})
+    weights = {f"weights{place}": pair[0] for place, pair in enumerate(training.layers)}
+    np.savez(file, **weights, **{f"biases{place}": pair[1] for place, pair in enumerate(training.layers)})
     return {
         "epochs": seconds,
         "whole": whole,

@@ -26,11 +26,11 @@ class Rung:
 
     Attributes:
         title: What it adds to the rung before.
-        numbers: Type of the numbers.
-        compiled: Whether the network is compiled.
-        many: Whether it uses all cores.
         loop: ``sample`` changes the weights after each sample, ``batch`` adds up the gradients of a batch of samples,
             ``trainer`` lets this package train on matrices, ``numpy`` is ``sample`` without torch.
+        numbers: Type of the numbers.
+        many: Whether it uses all cores.
+        compiled: Whether the network is compiled.
     """
 
     title: str
@@ -64,7 +64,6 @@ class Training:
             kind = getattr(torch, rung.numbers)
             self._data = (torch.from_numpy(inputs).to(kind), torch.from_numpy(targets).to(kind))
             self._module = build(self._layers, kind)
-            self._compiled = torch.compile(self._module) if rung.compiled and not _HAS_COMPILE else self._module
         else:
             self._arrays = (inputs, targets)
 
@@ -99,8 +98,6 @@ class Training:
         return sum(array.nbytes for array in (self._arrays if self.rung.loop == "numpy" else self._data))
 
     def _train(self, epochs: int, tick: Tick) -> None:
-        settings = {"precision": self.rung.numbers} if _HAS_PRECISION else {}
-        settings |= {"compile": self.rung.compiled} if _HAS_COMPILE else {}
         config = nd.TrainingConfig(
             max_epochs=epochs,
             max_steps=None,
@@ -111,14 +108,11 @@ class Training:
             early_stopping=None,
             shuffle=False,
             threads=self.threads,
+            precision=self.rung.numbers,
+            compile=self.rung.compiled,
             device="cpu",
-            **settings,
         )
-        nd.Trainer(self._compiled, nn.functional.mse_loss, config, callbacks=[_Clock(tick)]).fit(self._data)
-
-
-_HAS_PRECISION = "precision" in nd.TrainingConfig.model_fields
-_HAS_COMPILE = "compile" in nd.TrainingConfig.model_fields
+        nd.Trainer(self._module, nn.functional.mse_loss, config, callbacks=[_Clock(tick)]).fit(self._data)
 
 
 class _Clock(nd.Callback):

@@ -27,10 +27,14 @@ def row_weights(panel: Panel, weighting: Weighting | None, train: Windows) -> Ar
     weight = panel.weight
     if weighting is not None:
         age = np.concatenate([np.arange(length)[::-1] for length in panel.lengths])
+        times = panel.times().to_numpy()
         values = panel.y.astype(np.float64)
         if panel.mask is not None:
             values[~panel.mask] = np.nan
-        made = weighting.weights(age, panel.times().to_numpy(), values).astype(np.float32)
+        # Weights may depend on all values at once: those of the training part must not know what comes after it.
+        training = np.arange(len(values)) < np.repeat(train.ends, panel.lengths)
+        made = weighting.weights(age, times, values).astype(np.float32)
+        made[training] = weighting.weights(age[training], times[training], values[training])
         weight = made if weight is None else weight * made
     if weight is not None:
         parts = zip(panel.offsets[:-1] + train.input_size, train.ends, strict=True)

@@ -113,7 +113,7 @@ class TestFrost:
 
 @pytest.mark.parametrize("values", [{}, {"pattern": ""}, {"pattern": "a", "until": 0}, {"pattern": "a", "til": 1}])
 def test_wrong_settings_are_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(nd.ConfigError, match="pattern|until"):
+    with pytest.raises(nd.ConfigError, match=r"pattern|until"):
         Freeze(**values)
 
 

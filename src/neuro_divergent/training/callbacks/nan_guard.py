@@ -9,6 +9,8 @@ from neuro_divergent.core.errors import ConfigError, DivergedError, did_you_mean
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from neuro_divergent.training.engine import Trainer
 
 _POLICIES = ("stop", "skip")
@@ -49,15 +51,11 @@ class NanGuard(Callback):
         if trainer.config.precision == "fp16":
             return
         gradients = [item.grad for item in trainer.module.parameters() if item.grad is not None]
-        # The largest absolute value is infinite or NaN exactly if an entry is; a sum of squares could overflow.
-        if math.isfinite(get_total_norm(gradients, math.inf)):
+        # One number tells that all is well. If it is not finite, large gradients may just have overflowed in its sum.
+        bad = [] if math.isfinite(get_total_norm(gradients)) else _find_bad(trainer.module)
+        if not bad:
             self._in_a_row = 0
             return
-        bad = [
-            name
-            for name, item in trainer.module.named_parameters()
-            if item.grad is not None and not item.grad.isfinite().all()
-        ]
         message = _describe(bad, len(gradients), trainer.state.step + 1)
         if self.policy == "stop":
             raise DivergedError(f"{message} Lower the learning rate, clip gradients or scale the data.")
@@ -77,9 +75,16 @@ class NanGuard(Callback):
         self.skipped, self._in_a_row = state["skipped"], state["in_a_row"]
 
 
+def _find_bad(module: nn.Module) -> list[str]:
+    """Return the parameters whose gradients are not finite."""
+    gradients = ((name, parameter.grad) for name, parameter in module.named_parameters())
+    return [name for name, gradient in gradients if gradient is not None and not gradient.isfinite().all()]
+
+
 def _describe(bad: list[str], count: int, step: int) -> str:
     """Say which gradients are not finite."""
     if len(bad) == count:
-        return f"no parameter has a finite gradient at step {step}: the loss was probably not finite itself."
+        # Clipping by norm multiplies all gradients by one factor, which is NaN if one of them is.
+        return f"no parameter has a finite gradient at step {step}: the loss was not finite, or clipping spread it."
     shown = ", ".join(repr(name) for name in bad[:_NAMED]) + (f" and {len(bad) - _NAMED} more" * (len(bad) > _NAMED))
     return f"the gradient of {shown} is not finite at step {step} ({len(bad)} of {count} parameters)."

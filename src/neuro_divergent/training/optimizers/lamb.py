@@ -28,7 +28,15 @@ class LAMB(GroupedOptimizer):
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
-        # Updating all tensors at once is faster here at every size that was measured, 1.3 to 1.6 times.
+        # Left alone, the library corrects the bias of the mean by a larger rate, but the trust ratio has already undone
+        # that bias: the first step would be ten times too long. "adam_debias" leaves it out. Updating all tensors at
+        # once is faster here at every size that was measured, 1.3 to 1.6 times.
         return library(self.name).Lamb(  # type: ignore[no-any-return]
-            groups, lr=self.lr, betas=self.betas, eps=self.eps, weight_decouple=False, foreach=True
+            groups,
+            lr=self.lr,
+            betas=self.betas,
+            eps=self.eps,
+            weight_decouple=False,
+            adam_debias=True,
+            foreach=True,
         )

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
+from torch import nn
 
 import neuro_divergent as nd
-from neuro_divergent.training.callbacks.average import EMA
+from neuro_divergent.training.callbacks.average import EMA, SWA, Average
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
+from neuro_divergent.training.callbacks.csv import CSVLog
 from neuro_divergent.training.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
 from tests.unit.training.callbacks.example import config, line, network, trainer
 
@@ -65,7 +68,9 @@ def test_the_best_is_kept_and_marked(tmp_path: Path) -> None:
     module = network()
     module.load_state_dict(read_checkpoint(place)["module"])
     inputs, targets = line()
-    assert float((module(inputs) - targets).square().mean().detach()) == pytest.approx(best["validation_loss"], rel=1e-5)
+    assert float((module(inputs) - targets).square().mean().detach()) == pytest.approx(
+        best["validation_loss"], rel=1e-5
+    )
 
 
 @pytest.mark.parametrize(("mode", "choose"), [("min", min), ("max", max)])
@@ -99,12 +104,7 @@ def test_a_checkpoint_has_everything_the_trainer_gave(tmp_path: Path) -> None:
 
 
 def test_a_request_to_stop_leaves_a_checkpoint(tmp_path: Path) -> None:
-    class Stop(nd.Callback):
-        def step_end(self, trainer: nd.Trainer) -> None:
-            if trainer.state.step == 7:
-                trainer.stop("enough")
-
-    trainer(Stop(), checkpointer(tmp_path)).fit(line())
+    trainer(StopAt(7), checkpointer(tmp_path)).fit(line())
     assert steps(tmp_path) == [7]
 
 
@@ -128,6 +128,46 @@ def test_a_resumed_run_goes_on_with_what_it_kept(tmp_path: Path) -> None:
     training.fit(line())
     assert steps(tmp_path) == [32, 40]
     assert not list(tmp_path.glob(".step-*"))
+
+
+class StopAt(nd.Callback):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def step_end(self, trainer: nd.Trainer) -> None:
+        if trainer.state.step == self.step:
+            trainer.stop("enough")
+
+
+@pytest.mark.parametrize("average", [EMA(decay=0.9), SWA(start=0.2, every=3)])
+@pytest.mark.parametrize("cut", [7, 12, 20])
+def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(
+    tmp_path: Path, average: Average, cut: int
+) -> None:
+    """Weights, the average, early stopping, the learning rate, random numbers and the log: all of it."""
+
+    def run(place: Path, stop: int, resume: Path | None = None) -> nd.Trainer:
+        torch.manual_seed(0)
+        module = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+        settings = config(average=average, validate_every=4, log_every=2, early_stopping=nd.EarlyStopping(patience=50))
+        callbacks = [StopAt(stop), CSVLog(place / "history.csv"), checkpointer(place / "checkpoints", every_epochs=2)]
+        training = nd.Trainer(module, nd.MSE(), settings, callbacks=callbacks)
+        training.fit(line(), line(), resume=resume)
+        return training
+
+    whole = run(tmp_path / "whole", 0)
+    half = run(tmp_path / "parts", cut)
+    assert half.state.step == cut
+    resumed = run(tmp_path / "parts", 0, list_checkpoints(tmp_path / "parts" / "checkpoints")[-1])
+    for one, two in zip(whole.module.state_dict().values(), resumed.module.state_dict().values(), strict=True):
+        assert torch.equal(one, two)
+    columns = ["step", "epoch", "learning_rate"]
+    rows = resumed.history.frame()[columns]
+    extra = set(rows["step"]) - set(whole.history.frame()["step"])
+    assert extra <= {cut}  # the row that was written because training was stopped
+    assert rows.filter(~rows["step"].is_in(list(extra))).equals(whole.history.frame()[columns])
+    assert pl.read_csv(tmp_path / "parts" / "history.csv")["step"].to_list() == rows["step"].to_list()
+    assert steps(tmp_path / "parts" / "checkpoints")[-1] == 30
 
 
 def test_a_state_taken_in_the_midst_of_writing_knows_the_checkpoint_it_is_in(tmp_path: Path) -> None:
