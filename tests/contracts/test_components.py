@@ -6,14 +6,34 @@ import pytest
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.data.augment import Augmentation
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.callbacks.average import Average
+from neuro_divergent.training.callbacks.settings import CallbackSettings
+from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.gradients import Clip
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
+from neuro_divergent.training.teacher_forcing import TeacherForcing
 
-FAMILIES: list[type[Component]] = [Architecture, Loss, Optimizer, Schedule, Clip, WindowScaler, SeriesScaler]
+FAMILIES: list[type[Component]] = [
+    Architecture,
+    Augmentation,
+    Average,
+    CallbackSettings,
+    Clip,
+    Curriculum,
+    Loss,
+    Optimizer,
+    Schedule,
+    SeriesScaler,
+    TeacherForcing,
+    Weighting,
+    WindowScaler,
+]
 MEMBERS = [(family, name) for family in FAMILIES for name in family.registry.names()]
 
 

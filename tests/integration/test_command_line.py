@@ -73,7 +73,7 @@ def test_train_then_predict_then_evaluate(sales: Path) -> None:
     files = {path.name for path in (sales / "runs/a").iterdir()}
     assert files == {
         "config.toml", "environment.json", "history.parquet", "scores.json", "forecasts.csv", "backtest.parquet",
-        "report.html", "model",
+        "report.html", "model", "checkpoints",
     }  # fmt: skip
     written = pl.read_csv(sales / "runs/a/forecasts.csv")
     assert written.columns[:3] == ["store", "date", "forecast"]

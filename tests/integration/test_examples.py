@@ -10,7 +10,13 @@ import pytest
 import neuro_divergent
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
-EXPECTED = {"quickstart": "hi-80", "covariates": "seasonal naive", "any_module": "[0.0, 1.0, 1.0, 0.0]"}
+EXPECTED = {
+    "quickstart": "hi-80",
+    "covariates": "seasonal naive",
+    "any_module": "[0.0, 1.0, 1.0, 0.0]",
+    "own_callback": "the validation loss is below 0.01",
+    "gradient_tape": "gradient",
+}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -343,6 +343,16 @@ def test_lamb_moves_zeros_by_the_plain_direction() -> None:
     np.testing.assert_allclose(results[0], -0.1 * np.sign(gradients[0]) * 0.1 / math.sqrt(0.001), rtol=1e-3)
 
 
+def test_lamb_moves_biases_by_the_plain_direction() -> None:
+    start, gradients = draw(3, 2), [draw(30 + step, 2) for step in range(STEPS)]
+    module = Holder(start)
+    results = drive(module, module.weight, Optimizer.from_dict({"name": "lamb", "lr": 0.1}), gradients)
+    expected = start
+    for ours, (_, _, m, v) in zip(results, moments(gradients, 0.9, 0.999), strict=True):
+        expected = expected - 0.1 * m / (np.sqrt(v) + 1e-6)
+        np.testing.assert_allclose(ours, expected, rtol=1e-10)
+
+
 def test_a_rate_that_a_schedule_lowers_lowers_the_bounds_of_adabound() -> None:
     module = Holder(START)
     optimizer = Optimizer.from_dict({"name": "adabound", "lr": 1e-2, "final_lr": 1e-2}).build(module)

@@ -119,7 +119,8 @@ class Component(Config):
         if isinstance(value, str):
             value = {"name": value}
         if not isinstance(value, Mapping) or "name" not in value:
-            raise ValueError(f"expected a {cls.registry.kind}: a name, an object or a table with a name; got {value!r}")
+            article = "an" if cls.registry.kind[0] in "aeio" else "a"
+            raise ValueError(f"expected {article} {cls.registry.kind}: a name, an object or a table with a name; got {value!r}")
         member = cls.registry.get(str(value["name"]))
         return member(**{key: item for key, item in value.items() if key != "name"})  # type: ignore[no-any-return]
 

@@ -100,7 +100,9 @@ class Forecaster:
         job = self._prepare(data, schema)
         trainer = self._trainer(job, ())
         loader, _ = self._loaders(job.split, job.gather(trainer.device))
-        return find_learning_rate(trainer.module, job.task.loss, loader, self.training, steps=steps)
+        return find_learning_rate(
+            trainer.module, job.task.loss, loader, self.training, steps=steps, restore=trainer.objective.restore
+        )
 
     def predict(
         self,

@@ -108,7 +108,7 @@ def _run(
     with seeded(config.seed):
         network = architecture.build(spec)
     trainer = Trainer(network, MAE(), config, callbacks=[clock])
-    trainer.fit([Batch(*(None if item is None else item.to(trainer.device) for item in batch)) for batch in batches])
+    trainer.fit(batches)
     return clock.seconds, trainer
 
 

@@ -120,10 +120,9 @@ class TrainingConfig(Config):
         """Take what is not given from the preset that is named."""
         if not isinstance(values, dict) or "preset" not in values:
             return values
-        from neuro_divergent.training.presets import find_preset
+        from neuro_divergent.training.presets import apply_preset
 
-        given = {key: value for key, value in values.items() if key != "preset"}
-        return {**find_preset(str(values["preset"])), **given}
+        return apply_preset(str(values["preset"]), {key: value for key, value in values.items() if key != "preset"})
 
     @field_validator("augment", "freeze", "metrics", "callbacks", mode="before")
     @classmethod

@@ -226,9 +226,9 @@ class Trainer:
             warn_about(config.gradient_method, self.module)
 
         self._switch(module, training=True)
-        self._emit("fit_start")
         if resume is not None:
             self.load_state_dict(resume)
+        self._emit("fit_start")
         self.history.start()
         while self.state.step < self.plan.total_steps and self.state.stop_reason is None:
             self._emit("epoch_start")

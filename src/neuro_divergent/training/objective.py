@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.reduce import weighted_sum
@@ -43,8 +43,8 @@ class Example(NamedTuple):
                 weight = batch.weight if weight is None else weight * batch.weight
             return cls(batch, batch.future_y, weight, batch)
         if isinstance(batch, (tuple, list)) and len(batch) in (2, 3):
-            inputs, target, *weight = batch
-            return cls(inputs, target, _broadcast(weight[0], target) if weight else None, None)
+            inputs, target, *rest = batch
+            return cls(inputs, target, _broadcast(rest[0], target) if rest else None, None)
         raise DataError(
             "a batch is a pair (inputs, targets), a triple with weights, or a Batch; got "
             f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list)) else ''}."
@@ -85,11 +85,13 @@ class Objective:
         if not isinstance(self.loss, Loss):
             if example.weight is not None:
                 raise DataError("weights need a loss that costs each target by itself: pass one of ours, such as MSE().")
+            if self.curriculum is not None:
+                raise ConfigError("a curriculum needs a loss that costs each target by itself: pass one of ours.")
             return self.loss(output, example.target) * len(example.target), float(len(example.target))
         cost = self._costs(output, example, teaching=progress is not None)
         weight = example.weight
         if progress is not None and self.curriculum is not None:
-            chosen = self.curriculum.weigh(cost.detach(), example.target, progress)
+            chosen = self.curriculum.weigh(cost.detach(), example.target, progress, weight)
             if chosen is not None:
                 weight = chosen if weight is None else weight * chosen
         return weighted_sum(cost, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
@@ -46,3 +47,17 @@ def find_preset(name: str) -> dict[str, Any]:
     if key not in PRESETS:
         raise ConfigError(f"Unknown preset {name!r}.{did_you_mean(key, PRESETS)} Known: {', '.join(PRESETS)}.")
     return dict(PRESETS[key][1])
+
+
+def apply_preset(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a preset with changes, which may be of single settings of a component it names."""
+    settings = find_preset(name)
+    for key, value in changes.items():
+        known = settings.get(key)
+        if isinstance(known, str):
+            known = {"name": known}
+        is_part = isinstance(known, Mapping) and isinstance(value, Mapping)
+        if is_part and value.get("name", known.get("name")) == known.get("name"):
+            value = {**known, **value}
+        settings[key] = value
+    return settings

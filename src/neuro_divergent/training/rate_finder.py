@@ -16,7 +16,7 @@ from neuro_divergent.core.seeding import seeded
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.objective import LossFunction
+from neuro_divergent.training.objective import LossFunction, Restore
 from neuro_divergent.training.schedules.base import Pace, Plan, Schedule
 from neuro_divergent.training.schedules.function import FunctionSchedule
 
@@ -30,7 +30,20 @@ Floats = npt.NDArray[np.float64]
 _FEWEST = 10  # steps that a curve is made of at least
 _WINDOW = 0.1  # share of the steps that smoothing looks at
 _EDGE = 0.05  # share of the steps at the beginning that is not trusted
-_CERTAINTY = 3.0  # standard errors by which the loss must fall
+_CERTAINTY = 4.0  # standard errors by which the loss must fall; noise alone passes in one curve of a hundred
+
+
+# What would end the test early, write files or take time without changing the losses of the steps.
+_LEFT_OUT: dict[str, Any] = {
+    "max_epochs": None,
+    "max_seconds": None,
+    "early_stopping": None,
+    "average": None,
+    "callbacks": (),
+    "metrics": (),
+    "compile": False,
+    "stop_file": None,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +100,7 @@ def find_learning_rate(
     high: float = 1.0,
     steps: int = 100,
     diverged: float = 4.0,
+    restore: Restore | None = None,
 ) -> RateCurve:
     """Train a copy of a network while the learning rate grows from ``low`` to ``high``.
 
@@ -102,6 +116,7 @@ def find_learning_rate(
         high: Last rate; reached unless the loss grows too much before.
         steps: Steps between both, each at a rate that is the same factor higher.
         diverged: The test ends when the loss is this many times the lowest so far.
+        restore: As for a ``Trainer``.
 
     Raises:
         InputError: If the range makes no sense, or training fails before a curve can be seen.
@@ -112,10 +127,10 @@ def find_learning_rate(
         raise InputError(f"steps={steps!r} must be at least {_FEWEST} and diverged={diverged!r} more than 1.")
     config = config or TrainingConfig()
     growing = _Growing(low=low, high=high)
-    test = config.replace(max_steps=steps, max_epochs=None, schedule=growing, early_stopping=None, log_every=1)
+    test = config.replace(max_steps=steps, schedule=growing, log_every=1, **_LEFT_OUT)
     # A random order of batches may be drawn before training has seeded anything.
     with seeded(config.seed):
-        trainer = Trainer(copy.deepcopy(module), loss, test, callbacks=[_StopWhenDiverged(diverged)])
+        trainer = Trainer(copy.deepcopy(module), loss, test, callbacks=[_StopWhenDiverged(diverged)], restore=restore)
         with suppress(DivergedError):  # the end of the test, and the rows before it are the curve
             trainer.fit(train)
     rows = trainer.history.rows

@@ -221,5 +221,8 @@ def test_presets_are_configs_that_can_be_changed() -> None:
     assert best.average == nd.EMA()
     assert nd.TrainingConfig.from_dict({"preset": "best", "max_steps": 70}) == best
     assert nd.TrainingConfig.from_toml(best.to_toml()) == best
+    quick = nd.TrainingConfig.from_dict({"preset": "quick", "optimizer": {"weight_decay": 0.0}})
+    assert quick.optimizer == nd.AdamW(lr=2e-3, weight_decay=0.0)
+    assert nd.TrainingConfig.preset("quick", optimizer={"name": "sgd"}).optimizer == nd.SGD()
     with pytest.raises(nd.ConfigError, match="Did you mean 'quick'"):
         nd.TrainingConfig.preset("quik")

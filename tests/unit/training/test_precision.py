@@ -23,7 +23,9 @@ def train(precision: str, module: nn.Module | None = None, loss: Any = None, **s
     torch.manual_seed(0)
     module = module or nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
     config = nd.TrainingConfig(
-        precision=precision, threads=1, **{"max_steps": 150, "batch_size": 16, "optimizer": nd.Adam(lr=0.02), **settings}
+        precision=precision,
+        threads=1,
+        **{"max_steps": 150, "batch_size": 16, "optimizer": nd.Adam(lr=0.02), **settings},
     )
     trainer = nd.Trainer(module, loss or nd.MSE(), config)
     trainer.fit(line(), line())

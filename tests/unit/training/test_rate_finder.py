@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.losses.percentage import MAPE
 from neuro_divergent.losses.point import MAE
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
@@ -85,6 +89,33 @@ def test_nothing_that_was_passed_is_changed() -> None:
     assert config == TrainingConfig()
     second = find_learning_rate(module, MSE, loader, config)
     assert np.array_equal(first.losses, second.losses)
+
+
+def test_what_training_would_write_is_not_written(tmp_path: Path) -> None:
+    config = TrainingConfig(
+        max_epochs=1,
+        max_seconds=1e-9,
+        stop_file=str(tmp_path / "stop"),
+        callbacks=[{"name": "csv", "path": str(tmp_path / "log.csv")}],
+    )
+    (tmp_path / "stop").touch()
+    assert len(find_learning_rate(network(), MSE, data(), config, high=1e-3).rates) == 100
+    assert [path.name for path in tmp_path.iterdir()] == ["stop"]
+
+
+def test_a_loss_in_the_units_of_the_data_is_measured_there() -> None:
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = nn.Parameter(torch.ones(()))
+
+        def forward(self, batch: Batch) -> Tensor:
+            return (self.factor * batch.past_y[:, -2:]).unsqueeze(-1)
+
+    past = torch.ones(8, 4, 1)
+    batch = Batch(past_y=past, past_mask=torch.ones_like(past), future_y=torch.full((8, 2, 1), 2.0))
+    curve = find_learning_rate(Last(), MAPE(), [batch], steps=20, high=1e-6, restore=lambda values, _: values + 3)
+    assert curve.losses[0] == pytest.approx(0.2)  # 4 instead of 5
 
 
 def test_it_ends_when_the_loss_grows_without_end() -> None:

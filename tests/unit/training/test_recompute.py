@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch, TaskSpec
@@ -23,6 +24,9 @@ from neuro_divergent.models.recurrent import LSTM
 from neuro_divergent.training.recompute import keep_activations, recompute_activations, recomputing
 
 
+def storages(values: Any) -> list[torch.UntypedStorage]:
+    return [item.untyped_storage() for item in tree_leaves(values) if isinstance(item, Tensor)]
+
 
 class PeakBytes(TorchDispatchMode):
     """Follows the memory of every tensor that is made inside the block, in both directions."""
@@ -33,10 +37,10 @@ class PeakBytes(TorchDispatchMode):
         self._known: set[int] = set()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = {storage._cdata for storage in storages((args, kwargs))}
         result = function(*args, **(kwargs or {}))
-        for tensor in torch.utils._pytree.tree_leaves(result):
-            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in self._known:
-                storage = tensor.untyped_storage()
+        for storage in storages(result):
+            if storage._cdata not in given | self._known:
                 self._known.add(storage._cdata)
                 weakref.finalize(storage, self._forget, storage._cdata, storage.nbytes())
                 self.now += storage.nbytes()
@@ -113,7 +117,7 @@ def test_the_peak_of_memory_is_lower_and_back_to_what_it_was_afterwards(name: st
 
     def peak() -> int:
         for parameter in network.parameters():
-            parameter.grad = torch.zeros_like(parameter)  # so that gradients are not counted
+            parameter.grad = torch.zeros_like(parameter)  # made before, so that they are not counted
         with PeakBytes() as memory:
             network(batch).square().sum().backward()
         return memory.peak

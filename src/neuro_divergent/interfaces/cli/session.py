@@ -7,6 +7,7 @@ that takes longer than all the rest of saying what is wrong.
 from __future__ import annotations
 
 import shlex
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from neuro_divergent.interfaces.cli.run_directory import CONFIG, RunDirectory, m
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.words import count
 
-_ENOUGH = ("SIGUSR1",)  # ends training early with what has been learned so far
+_ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
@@ -33,6 +34,8 @@ def run(
     find_rate: bool = False,
 ) -> None:
     """Check a run given as plain values, train it, and show and write what came out."""
+    if hasattr(signal, _ENOUGH):
+        signal.signal(getattr(signal, _ENOUGH), signal.SIG_IGN)  # before training there is nothing to end yet
     config = check(values, levels)
     if config.teacher is not None:
         model_directory(Path(config.teacher))
@@ -95,7 +98,7 @@ def execute(
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
     callbacks = [
         *progress_for(screen.messages),
-        StopRequest(signals=_ENOUGH),
+        *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
         Checkpointing(directory=str(directory.path / "checkpoints"), at_most_every=60).build(),
     ]
     outcome = train(config, panel, levels=levels, callbacks=callbacks, teacher=teacher)

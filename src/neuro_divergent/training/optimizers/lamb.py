@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class LAMB(GroupedOptimizer):
     """Adam's direction with a step in proportion to the norm of each tensor (You et al., 2020), for large batches.
 
-    As in the third version of the paper there is no bias correction; weight decay is part of the direction. A tensor of
-    zeros, such as a fresh bias, takes the step of its direction. Needs the extra ``optimizers``.
+    As in the third version of the paper there is no bias correction; weight decay is part of the direction. As in the
+    authors' own runs, biases and the like, with fewer than two axes, take Adam's step instead: in proportion to their
+    size they could never change their sign. Needs the extra ``optimizers``.
     """
 
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
@@ -28,11 +29,17 @@ class LAMB(GroupedOptimizer):
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
+        parts = [
+            {**group, "params": share, "adam": plain}
+            for group in groups
+            for plain in (False, True)
+            if (share := [parameter for parameter in group["params"] if (parameter.ndim < 2) == plain])
+        ]
         # Left alone, the library corrects the bias of the mean by a larger rate, but the trust ratio has already undone
         # that bias: the first step would be ten times too long. "adam_debias" leaves it out. Updating all tensors at
         # once is faster here at every size that was measured, 1.3 to 1.6 times.
         return library(self.name).Lamb(  # type: ignore[no-any-return]
-            groups,
+            parts,
             lr=self.lr,
             betas=self.betas,
             eps=self.eps,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import neuro_divergent as nd
 from neuro_divergent.training.callbacks.mlflow import MLflow
 from tests.unit.training.callbacks.example import line, trainer
 
-pytest.importorskip("mlflow")
+# Not importorskip: MLflow decides when it is imported whether to report its use over the network.
+pytestmark = pytest.mark.skipif(find_spec("mlflow") is None, reason="MLflow is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DO_NOT_TRACK", "true")
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        from mlflow.telemetry.client import get_telemetry_client
+
+        assert get_telemetry_client() is None
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         yield f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
 

@@ -1,0 +1,101 @@
+"""What recomputing activations saves and costs, for deep networks.
+
+Each network runs training passes (forward and backward) with all activations kept and with segments of 1, 2, 3, 4 and 6
+blocks, in turns, on one thread. Memory is the largest sum of all tensors alive during a pass, without weights and their
+gradients, followed operation by operation; time is the median over the rounds. Prints both as ratios to the pass that
+keeps everything.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import neuro_divergent as nd
+from neuro_divergent.training.recompute import recomputing
+from timing import call_seconds, in_turns
+
+ROUNDS, CALLS = 5, 3
+EVERY = (1, 2, 3, 4, 6)
+NETWORKS = {
+    "ITransformer, 8 layers": (nd.ITransformer(hidden_size=128, feedforward_size=512, num_layers=8), 32, 32),
+    "NBEATS, 12 blocks": (nd.NBEATS(stacks=("generic",) * 12, hidden_size=256), 1024, 1),
+    "MLP, 12 layers": (nd.MLP(num_layers=12, hidden_size=512), 1024, 1),
+}
+
+
+def storages(values: Any) -> list[torch.UntypedStorage]:
+    """Return the memory behind all tensors in nested values."""
+    return [item.untyped_storage() for item in tree_leaves(values) if isinstance(item, Tensor)]
+
+
+class PeakBytes(TorchDispatchMode):
+    """Follows the memory of every tensor that is made inside the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.peak = 0
+        self._known: set[int] = set()
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation and count what it made."""
+        given = {storage._cdata for storage in storages((args, kwargs))}
+        result = function(*args, **(kwargs or {}))
+        for storage in storages(result):
+            if storage._cdata not in given | self._known:
+                self._known.add(storage._cdata)
+                weakref.finalize(storage, self._forget, storage._cdata, storage.nbytes())
+                self.now += storage.nbytes()
+                self.peak = max(self.peak, self.now)
+        return result
+
+    def _forget(self, key: int, size: int) -> None:
+        self._known.discard(key)
+        self.now -= size
+
+
+def train_once(network: nn.Module, batch: nd.Batch, every: int) -> None:
+    """Do one training pass."""
+    with recomputing(network, every):
+        network(batch).square().mean().backward()
+
+
+def pass_seconds(network: nn.Module, batch: nd.Batch, every: int) -> float:
+    """Return the time of a pass."""
+    return call_seconds(lambda: train_once(network, batch, every), CALLS)
+
+
+def peak_bytes(network: nn.Module, batch: nd.Batch, every: int) -> int:
+    """Return the memory that a pass needs beside weights and their gradients, which exist from the pass before."""
+    with PeakBytes() as memory:
+        train_once(network, batch, every)
+    return memory.peak
+
+
+def main() -> None:
+    """Print the table."""
+    torch.set_num_threads(1)
+    print(f"{'network':>24} {'every':>6} {'memory':>10} {'ratio':>6} {'time':>10} {'ratio':>6}")
+    for name, (architecture, rows, channels) in NETWORKS.items():
+        torch.manual_seed(0)
+        network = architecture.build(nd.TaskSpec(horizon=24, input_size=96, channels=channels))
+        values = torch.randn(rows, 96, channels)
+        batch = nd.Batch(values, torch.ones(1, 1, 1).expand_as(values))
+        choices = (0, *EVERY)
+        seconds = in_turns(ROUNDS, *(partial(pass_seconds, network, batch, every) for every in choices))
+        memory = [peak_bytes(network, batch, every) for every in choices]
+        for every, size, spent in zip(choices, memory, seconds, strict=True):
+            print(
+                f"{name:>24} {every or 'kept':>6} {size / 1e6:>7.1f} MB {size / memory[0]:>6.2f} "
+                f"{spent * 1e3:>7.1f} ms {spent / seconds[0]:>6.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
