@@ -3,8 +3,8 @@
 The bare loop is written by hand and does nothing else: it keeps no history, shows nothing, checks nothing. Ours has the
 default settings and all that ``nd train`` adds: early stopping, progress, checkpoints, an ear for signals. Validation
 comes after the clock has stopped. Each side runs in a process of its own, and they are measured in turns. That both end
-with the same weights is checked. The trainer also keeps freed memory between steps; the third side is the bare loop with
-that one help. Results go to benchmarks/results/overhead.json.
+with the same weights is checked. The trainer also keeps freed memory between steps; the third side is the bare loop
+with that one help. Results go to benchmarks/results/overhead.json.
 
     python benchmarks/overhead.py
     python benchmarks/overhead.py --quick              # few steps and rounds: shows that it runs, measures little

@@ -1,8 +1,8 @@
 """Climb the classic ladder of training: from one sample at a time in float64 to compiled float32 on all cores.
 
 A perceptron 64-256-256-1 learns 1,000 samples. Every rung has the same samples, first weights, epochs and rule (plain
-gradient descent), runs in a process of its own, and they are measured in turns. That they learn the same is checked. The
-second part is the time and memory of a single prediction. Results go to benchmarks/results/training_ladder.json.
+gradient descent), runs in a process of its own, and they are measured in turns. That they learn the same is checked.
+The second part is the time and memory of a single prediction. Results go to benchmarks/results/training_ladder.json.
 
     python benchmarks/training_ladder.py
     python benchmarks/training_ladder.py --quick       # few epochs and rounds: shows that it runs, measures little
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 from timing import run
@@ -105,13 +105,23 @@ def check(training: dict[str, Measured], directory: Path) -> list[str]:
 
     def apart(one: str, other: str) -> float:
         """Return the largest difference of two networks' weights, beside the largest weight."""
-        pairs = [(a, b) for first, second in zip(layers[one], layers[other], strict=True) for a, b in zip(first, second)]
-        return max(float(np.abs(a - b).max()) for a, b in pairs) / max(float(np.abs(a).max()) for a, _ in pairs)
+        first, second = (
+            np.concatenate([part.ravel() for pair in layers[name] for part in pair]) for name in (one, other)
+        )
+        return float(np.abs(first - second).max() / np.abs(first).max())
 
     losses = {name: found["loss"] for name, found in training.items()}
     claims = [
-        ("the loss of every rung falls to less than 0.9 of its first", max(losses.values()), 0.9 * training["naive"]["first_loss"]),
-        ("naive and mini-batch: relative difference of the losses", abs(losses["mini-batch"] / losses["naive"] - 1), 0.02),
+        (
+            "the loss of every rung falls to less than 0.9 of its first",
+            max(losses.values()),
+            0.9 * training["naive"]["first_loss"],
+        ),
+        (
+            "naive and mini-batch: relative difference of the losses",
+            abs(losses["mini-batch"] / losses["naive"] - 1),
+            0.02,
+        ),
         ("naive in torch and by hand: difference of the weights", apart("naive", "naive, NumPy by hand"), 1e-9),
         ("mini-batch and vectorised: difference of the weights", apart("mini-batch", "vectorised"), 1e-9),
         ("vectorised and threads: difference of the weights", apart("vectorised", "threads"), 1e-9),
@@ -208,7 +218,9 @@ def _show_training(found: dict[str, Measured], notes: list[str]) -> None:
         print(f"{first['seconds'] / rung['seconds']:8.1f}x{rung['tensors'] / 1e6:7.2f} MB", end="")
         print(f"{first['tensors'] / rung['tensors']:6.2f}x{rung['resident'] / 1e6:7.0f} MB", end="")
         print(f"{rung['first_epoch']:11.2f} s{rung['threads']:9}{rung['loss']:8.4f}  {rung['title']}")
-    print("tensors: samples, weights, gradients and activations at their peak; resident: growth of the process, torch's")
+    print(
+        "tensors: samples, weights, gradients and activations at their peak; resident: growth of the process, torch's"
+    )
     print("own machinery and its compiler included", *notes, sep="\n  ")
 
 
@@ -218,7 +230,10 @@ def _show_prediction(found: dict[str, Measured]) -> None:
     print(f"{'scratch':>11}{'worst error':>13}{'loss':>9}")
     for name, way in found.items():
         print(f"{name:22}{1e6 * way['seconds']:6.1f} us{1e6 * way['range'][1]:7.1f} us", end="")
-        print(f"{first['seconds'] / way['seconds']:8.1f}x{way['model']:10,} B{first['model'] / way['model']:8.3f}x", end="")
+        print(
+            f"{first['seconds'] / way['seconds']:8.1f}x{way['model']:10,} B{first['model'] / way['model']:8.3f}x",
+            end="",
+        )
         print(f"{way['scratch']:9,} B{way['error']:13.2g}{way['loss']:9.5f}  {way['title']}")
 
 

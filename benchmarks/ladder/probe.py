@@ -1,7 +1,7 @@
 """Train on one rung in a process of its own and print, as JSON, how long it took and how much memory it needed.
 
-    python probe.py RUNG time EPOCHS THREADS FILE      seconds of each epoch; the trained weights go to FILE
-    python probe.py RUNG memory EPOCHS THREADS FILE    bytes of all tensors at their peak, counted by torch's profiler
+python probe.py RUNG time EPOCHS THREADS FILE      seconds of each epoch; the trained weights go to FILE
+python probe.py RUNG memory EPOCHS THREADS FILE    bytes of all tensors at their peak, counted by torch's profiler
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import numpy as np  # noqa: E402
-from torch import profiler  # noqa: E402
+import numpy as np
+from torch import profiler
 
-from ladder.problem import mean_squared_error  # noqa: E402
-from ladder.rungs import BY_HAND, RUNGS, Training  # noqa: E402
+from ladder.problem import mean_squared_error
+from ladder.rungs import BY_HAND, RUNGS, Training
 
 
 def main(name: str, what: str, epochs: str, threads: str, file: str) -> None:

@@ -6,6 +6,7 @@ with the rate divided by the samples of a batch, so that after a batch all rungs
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def first_weights() -> Layers:
     random = np.random.default_rng(1)
     return [
         (random.standard_normal((outputs, inputs)) * np.sqrt(2 / inputs), np.zeros(outputs))
-        for inputs, outputs in zip(SIZES, SIZES[1:], strict=False)
+        for inputs, outputs in pairwise(SIZES)
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -131,7 +132,7 @@ class _Clock(nd.Callback):
 def build(layers: Layers, kind: torch.dtype) -> nn.Sequential:
     """Return a perceptron with given weights."""
     parts: list[nn.Module] = []
-    for inputs, outputs in zip(SIZES, SIZES[1:], strict=False):
+    for inputs, outputs in pairwise(SIZES):
         parts += [nn.Linear(inputs, outputs, dtype=kind), nn.ReLU()]
     module = nn.Sequential(*parts[:-1])
     with torch.no_grad():

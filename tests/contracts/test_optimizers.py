@@ -192,8 +192,21 @@ def test_changes_between_the_weights_to_train_and_to_use(name: str) -> None:
     assert all(torch.equal(used[key], tensor) for key, tensor in module.state_dict().items())
     optimizer.train()
     optimizer.train()
-    for key, tensor in module.state_dict().items():
-        torch.testing.assert_close(tensor, trained[key])
+    assert all(torch.equal(trained[key], tensor) for key, tensor in module.state_dict().items())
+
+
+@pytest.mark.parametrize("name", AVERAGING)
+def test_using_weights_does_not_change_how_training_goes_on(name: str) -> None:
+    one, other = network(), network()
+    for module, pauses in ((one, False), (other, True)):
+        optimizer: Any = make(name).build(module)
+        for step in range(8):
+            run(module, optimizer, range(step, step + 1))
+            if pauses:
+                with torch.inference_mode():  # as in a validation
+                    optimizer.eval()
+                    optimizer.train()
+    assert_same(one, other)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -33,7 +33,11 @@ def weights_after(loss: Any, data: tuple[Tensor, ...], **settings: Any) -> Tenso
     return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
-@pytest.mark.parametrize("loss", [nd.MSE(), nd.RMSE(), nd.MAE(), nd.SMAPE(), nn.functional.mse_loss], ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    [nd.MSE(), nd.RMSE(), nd.MAE(), nd.SMAPE(), nn.functional.mse_loss],
+    ids=["mse", "rmse", "mae", "smape", "function"],
+)
 @pytest.mark.parametrize("count", [48, 45, 41])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_training_with_four_small_batches_is_training_with_a_large_one(loss: Any, count: int, weighted: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint, noop_context_fn
+from torch.utils.checkpoint import checkpoint
 
 from neuro_divergent.core.errors import InputError
 
@@ -24,7 +24,8 @@ def run_in_segments(owner: nn.Module, blocks: Sequence[Block], every: int, state
 
     The last segment keeps its activations, since the backward pass begins with them. The second run draws the same
     random numbers as the first and counts nothing twice, so results and gradients are those of an ordinary run, to the
-    bit. Without gradients, and with ``every = 0``, it is an ordinary run.
+    bit. Without gradients, and with ``every = 0``, it is an ordinary run; so is compiled code with running statistics,
+    which would be counted twice there.
 
     Args:
         owner: The module whose parts the blocks are.
@@ -32,28 +33,31 @@ def run_in_segments(owner: nn.Module, blocks: Sequence[Block], every: int, state
         every: Blocks per segment.
         state: A tensor or a tuple of tensors.
     """
-    if not every or not torch.is_grad_enabled():
+    counting = [part for part in owner.modules() if getattr(part, "running_mean", None) is not None] if every else []
+    if not every or not torch.is_grad_enabled() or (counting and torch.compiler.is_compiling()):
         return _run(blocks, state)
-    counting = [part for part in owner.modules() if getattr(part, "running_mean", None) is not None]
+    for start in range(0, len(blocks), every):
+        segment = blocks[start : start + every]
+        state = _run(segment, state) if start + every >= len(blocks) else _run_forgetting(segment, state, counting)
+    return state
+
+
+def _run_forgetting(segment: Sequence[Block], state: Any, counting: Sequence[nn.Module]) -> Any:
+    """Run a segment that will be run again; ``counting`` are the modules that must not count its rows twice."""
+    if torch.compiler.is_compiling():  # which takes in neither contexts nor versions
+        return checkpoint(_run, segment, state, use_reentrant=False)
 
     def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         return nullcontext(), _not_counting(counting)
 
-    for start in range(0, len(blocks), every):
-        segment = blocks[start : start + every]
-        if start + every >= len(blocks):
-            return _run(segment, state)
-        before = _versions(state)
-        following = checkpoint(
-            _run, segment, state, use_reentrant=False, context_fn=contexts if counting else noop_context_fn
+    before = _versions(state)
+    following = checkpoint(_run, segment, state, use_reentrant=False, context_fn=contexts)
+    if _versions(state) != before:
+        raise InputError(
+            "activations cannot be recomputed, because a segment overwrites what it is given. Is an activation with "
+            "inplace=True at its start? Make it inplace=False."
         )
-        if _versions(state) != before:
-            raise InputError(
-                f"the activations of {type(owner).__name__} cannot be recomputed, because a segment overwrites what it "
-                "is given. Is an activation with inplace=True at its start? Make it inplace=False."
-            )
-        state = following
-    return state
+    return following
 
 
 def _run(blocks: Sequence[Block], state: Any) -> Any:

@@ -142,6 +142,8 @@ class TrainingConfig(Config):
                 f"gradient_method: {self.gradient_method!r} needs float32 or float64; differences drown in the rounding "
                 f"of {self.precision}"
             )
+        if self.average is not None and self.optimizer.averages:
+            raise ValueError(f"average: {self.optimizer.name} averages weights itself; leave average out")
         return self
 
     @classmethod

@@ -144,18 +144,15 @@ class Trainer:
         if isinstance(resume, (str, Path)):
             resume = read_checkpoint(Path(resume))
         self.module.to(self.device)
-        types = {name: value.dtype for name, value in self.module.state_dict(keep_vars=True).items()}
         self.threads = self._choose_threads(loader) if config.threads == "auto" else config.threads
         with seeded(config.seed), using_threads(self.threads), keeping_memory(), ExitStack() as stack:
             stack.enter_context(recomputing(self.module, self._recompute_every()))
+            stack.enter_context(self.precision.casting(self.module))
             try:
                 self._run(loader, checker, resume)
             except BaseException as error:
                 self._emit("failed", error)
                 raise
-        if self.precision.name == "float64":
-            for name, value in self.module.state_dict(keep_vars=True).items():
-                value.data = value.data.to(types[name])
         return self.history
 
     def stop(self, reason: str) -> None:
@@ -204,18 +201,14 @@ class Trainer:
         config = self.config
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
-        unfreezer = Unfreezer(config.freeze)
-        built_in = [unfreezer] if config.freeze else []
-        self._active = [
-            *built_in,
-            *config.build_callbacks(with_validation=checker is not None),
-            *self.callbacks,
-        ]
+        unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
+        from_config = config.build_callbacks(with_validation=checker is not None)
+        self._active = [*unfreezers, *from_config, *self.callbacks]
         self._listeners = {event: self._hearing(event) for event in _EVENTS}
-        self.precision.cast_module(self.module)
+        ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module
-        self.optimizer = config.optimizer.build(self.module, unfreezer.freeze(self.module) if config.freeze else None)
+        self.optimizer = config.optimizer.build(self.module, ever_trained)
         self.pace = config.schedule.start(self.optimizer, self.plan)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         gradient_sum = GradientSum(parameters, in_double=config.gradient_sum == "float64")
@@ -225,9 +218,9 @@ class Trainer:
         if config.gradient_method != "autodiff":
             warn_about(config.gradient_method, self.module)
 
-        self._switch(module, training=True)
         if resume is not None:
             self.load_state_dict(resume)
+        self._switch(module, training=True)
         self._emit("fit_start")
         self.history.start()
         while self.state.step < self.plan.total_steps and self.state.stop_reason is None:
@@ -282,7 +275,7 @@ class Trainer:
         if config.gradient_method != "autodiff":
             return numerical_gradients(mean, parameters, config.gradient_method, buffers=self.module.buffers())
         if len(batches) == 1:
-            loss = mean()
+            loss = finish(mean_of(*costs(batches[0])))
             self.precision.backward(loss)
             return loss.detach()
         return gradient_sum.run(
@@ -314,11 +307,21 @@ class Trainer:
             output: Tensor = module(example.inputs)
         return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output
 
-    @torch.inference_mode()
     def _validate(self, module: nn.Module, checker: Loader) -> float:
-        """Measure the validation loss and the metrics, each target counted by its weight."""
+        """Measure the network as it would be if training ended now, and return the validation loss."""
         self._emit("validation_start")
         self._switch(module, training=False)
+        self.state.metrics = self._measure(module, checker)
+        loss = self.state.metrics["validation_loss"]
+        if not math.isfinite(loss):
+            raise DivergedError(_diverged("validation loss", loss, self.state.step))
+        self._emit("validation_end")
+        self._switch(module, training=True)
+        return loss
+
+    @torch.inference_mode()
+    def _measure(self, module: nn.Module, checker: Loader) -> dict[str, float]:
+        """Return the loss, each target counted by its weight, and the metrics."""
         tally = Tally()
         for batch in checker.epoch(0):
             example = Example.of(self.precision.cast_batch(batch))
@@ -328,13 +331,7 @@ class Trainer:
                 tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
             for name, measure in self.metrics.items():
                 tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
-        self._switch(module, training=True)
-        self.state.metrics = tally.means()
-        loss = self.state.metrics["validation_loss"]
-        if not math.isfinite(loss):
-            raise DivergedError(_diverged("validation loss", loss, self.state.step))
-        self._emit("validation_end")
-        return loss
+        return tally.means()
 
     def _log(self, meter: Meter, rate: float, norm: Tensor | None, *, validated: bool) -> None:
         """Add a row to the history."""

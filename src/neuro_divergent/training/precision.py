@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,10 +34,27 @@ class Precision:
         self._device = device.type
         self._scaler = torch.amp.GradScaler(self._device) if name == "fp16" else None
 
-    def cast_module(self, module: nn.Module) -> None:
-        """Bring the weights into the type they are trained in."""
+    @contextmanager
+    def casting(self, module: nn.Module) -> Iterator[None]:
+        """Bring weights and buffers into the type they are trained in, and back after the block.
+
+        Recurrent layers on a CPU stay in float32 under the short types: many processors have no such kernel of them.
+        """
+        kinds = {name: tensor.dtype for name, tensor in _tensors(module)}
+        apart = [part for part in module.modules() if isinstance(part, nn.RNNBase)]
+        apart = apart if self.name in _MIXED and self._device == "cpu" else []
         if self.name == "float64":
             module.double()
+        for part in apart:
+            vars(part)["forward"] = partial(_uncast, part.forward)
+        try:
+            yield
+        finally:
+            for part in apart:
+                del vars(part)["forward"]
+            if self.name == "float64":
+                for name, tensor in _tensors(module):
+                    tensor.data = tensor.data.to(kinds[name])
 
     def cast_batch(self, batch: Any) -> Any:
         """Bring what a batch holds into the type of the weights; whole numbers stay what they are."""
@@ -78,3 +97,15 @@ class Precision:
         """Take up a state again."""
         if self._scaler is not None:
             self._scaler.load_state_dict(state)
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield weights and buffers, also those that are not saved."""
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def _uncast(forward: Callable[..., Any], inputs: Tensor, *state: Any) -> Any:
+    """Run a layer in float32, whatever is around it."""
+    with torch.autocast("cpu", enabled=False):
+        return forward(inputs.float(), *state)

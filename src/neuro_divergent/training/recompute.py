@@ -7,6 +7,7 @@ from outside, nor can the layers of ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN``, whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -28,7 +29,7 @@ def recompute_activations(module: nn.Module, every: int) -> int:
 
     Args:
         module: Any module; ``keep_activations`` undoes it.
-        every: Blocks per segment; near the square root of the number of blocks, memory is least.
+        every: Blocks per segment; ``choose_every`` finds the one that needs least memory.
 
     Returns:
         The number of segments.
@@ -53,6 +54,23 @@ def recompute_activations(module: nn.Module, every: int) -> int:
 def can_recompute(module: nn.Module) -> bool:
     """Whether a module has a chain of at least two blocks."""
     return max(_chains(module).values(), default=0) > 1
+
+
+def choose_every(module: nn.Module) -> int:
+    """Return the number of blocks per segment that needs about the least memory, or 0 where nothing can be saved.
+
+    A block of several layers keeps much more than goes into it, so each is a segment. A block of one layer keeps little
+    else than that, and segments as long as the square root of the number of blocks balance what is kept with what is
+    recomputed at once.
+    """
+    chains = _chains(module)
+    if not chains:
+        return 0
+    longest = max(chains, key=lambda chain: chains[chain])
+    layers = [sum(item.ndim > 1 for part in block for item in part.parameters()) for block in _blocks(longest)[1]]
+    is_plain = _is_sequential(longest) and max(layers, default=0) <= 1
+    every = max(2, round(math.sqrt(chains[longest]))) if is_plain else 1
+    return every if chains[longest] > every else 0
 
 
 def keep_activations(module: nn.Module) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 from torch import Tensor, nn
@@ -152,9 +153,19 @@ def test_averaged_weights_are_validated_and_left_in_the_end(average: str) -> Non
     assert not torch.equal(flat(module), watch.trained)
 
 
-def test_the_best_averaged_weights_come_back() -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"average": "ema"},
+        {"average": "swa"},
+        {"optimizer": nd.ScheduleFreeAdamW(lr=0.05), "schedule": "constant"},
+        {"optimizer": nd.Lookahead(lr=0.05)},
+    ],
+    ids=["ema", "swa", "schedule_free", "lookahead"],
+)
+def test_the_best_averaged_weights_come_back(settings: dict[str, Any]) -> None:
     module = network()
-    trainer = nd.Trainer(module, nd.MSE(), config(average="ema", max_steps=100, validate_every=5))
+    trainer = nd.Trainer(module, nd.MSE(), config(**{"max_steps": 100, "validate_every": 5, **settings}))
     trainer.fit(line(), line())
     stopper = next(item for item in trainer._active if isinstance(item, EarlyStopper))
     inputs, target = line()
@@ -169,6 +180,23 @@ def test_compiled_steps_give_the_same_weights() -> None:
     nd.Trainer(plain, nd.MSE(), config(max_steps=8)).fit(line())
     nd.Trainer(other, nd.MSE(), config(max_steps=8, compile=True)).fit(line())
     torch.testing.assert_close(flat(plain), flat(other), rtol=1e-4, atol=1e-5)
+
+
+def test_averaging_twice_is_refused() -> None:
+    with pytest.raises(nd.ConfigError, match="schedule_free_adamw averages weights itself"):
+        config(average="ema", optimizer=nd.ScheduleFreeAdamW())
+
+
+def test_averages_reach_layers_that_keep_products_of_weights() -> None:
+    """Networks of NBEATS's kind keep the product of two layers while nothing is trained."""
+    frame = pl.DataFrame({"ds": range(90), "y": torch.arange(90.0).mul(0.5).sin().tolist()})
+    training = nd.TrainingConfig(max_steps=40, threads=1, average="ema", early_stopping=None, optimizer=nd.Adam(lr=0.01))
+    forecaster = nd.Forecaster(nd.NHITS(hidden_size=16), horizon=4, input_size=8, training=training).fit(frame)
+    assert forecaster.split is not None
+    found = forecaster.forecast_windows(forecaster.split.validation)
+    assert forecaster.history["validation_mae"].drop_nulls()[-1] == pytest.approx(
+        float(abs(found.point - found.actual).mean()), rel=1e-4
+    )
 
 
 def test_compiling_without_a_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

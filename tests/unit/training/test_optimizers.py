@@ -16,6 +16,7 @@ from neuro_divergent.training.optimizers.groups import Group
 from neuro_divergent.training.optimizers.joint import JointOptimizer
 from neuro_divergent.training.optimizers.lookahead import Lookahead
 from neuro_divergent.training.optimizers.muon import Muon
+from neuro_divergent.training.optimizers.orthogonal import FullPrecisionMuon
 from neuro_divergent.training.optimizers.prodigy import Prodigy
 from neuro_divergent.training.optimizers.radam import RAdam
 from neuro_divergent.training.optimizers.rmsprop import RMSprop
@@ -157,7 +158,7 @@ class TestMuon:
         muon, adamw = joint.members
         assert set(settings(muon, module)) == {"encoder.0.weight", "encoder.2.weight"}
         assert set(settings(muon, module)) | set(settings(adamw, module)) == dict(module.named_parameters()).keys()
-        assert [type(member) for member in joint.members] == [torch.optim.Muon, torch.optim.AdamW]
+        assert [type(member) for member in joint.members] == [FullPrecisionMuon, torch.optim.AdamW]
 
     def test_more_matrices_can_be_left_to_adamw(self) -> None:
         module = Network()

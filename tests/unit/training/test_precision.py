@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 from torch import Tensor, nn
@@ -37,6 +38,30 @@ def test_every_precision_learns_and_leaves_float32_weights(precision: str) -> No
     trainer = train(precision)
     assert trainer.history.rows[-1]["validation_loss"] < 0.05
     assert {parameter.dtype for parameter in trainer.module.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("precision", ["float64", "bf16", "fp16"])
+@pytest.mark.parametrize("model", ["nhits", "nbeats", "lstm", "dlinear", "itransformer"])
+def test_every_network_can_be_trained_and_used_afterwards(model: str, precision: str) -> None:
+    frame = pl.DataFrame({"ds": range(90), "y": torch.arange(90.0).mul(0.5).sin().tolist()})
+    small = {"hidden_size": 16} if model != "dlinear" else {}
+    training = nd.TrainingConfig(precision=precision, max_steps=3, threads=1)
+    forecaster = nd.Forecaster(nd.Architecture.from_dict({"name": model, **small}), horizon=4, training=training)
+    assert forecaster.fit(frame).predict()["forecast"].is_finite().all()
+    network = forecaster.fitted.predictor.network
+    tensors = (*network.parameters(), *network.buffers())
+    assert {tensor.dtype for tensor in tensors if tensor.is_floating_point()} == {torch.float32}
+
+
+def test_types_come_back_after_a_failure() -> None:
+    module = nn.Linear(3, 1)
+
+    def broken(output: Tensor, target: Tensor) -> Tensor:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        train("float64", module, broken)
+    assert module.weight.dtype is torch.float32
 
 
 class TypeWatch(nn.Module):

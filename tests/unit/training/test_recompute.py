@@ -21,7 +21,7 @@ from neuro_divergent.models.nbeats import NBEATS
 from neuro_divergent.models.nhits import NHITS
 from neuro_divergent.models.nlinear import NLinear
 from neuro_divergent.models.recurrent import LSTM
-from neuro_divergent.training.recompute import keep_activations, recompute_activations, recomputing
+from neuro_divergent.training.recompute import choose_every, keep_activations, recompute_activations, recomputing
 
 
 def storages(values: Any) -> list[torch.UntypedStorage]:
@@ -62,6 +62,15 @@ def gradients(module: nn.Module, batch: Any) -> list[Tensor]:
     torch.manual_seed(5)
     output = module(batch)
     return [output.detach(), *torch.autograd.grad(output.square().sum(), list(module.parameters()), allow_unused=True)]
+
+
+def peak(module: nn.Module, batch: Any, every: int) -> int:
+    """Return the most bytes that are alive in a training pass, beside weights and their gradients."""
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    with recomputing(module, every), PeakBytes() as memory:
+        module(batch).square().sum().backward()
+    return memory.peak
 
 
 DEEP: dict[str, tuple[Architecture, Batch, int, int]] = {
@@ -114,18 +123,23 @@ def test_outputs_gradients_and_statistics_are_the_same_to_the_bit(name: str) -> 
 def test_the_peak_of_memory_is_lower_and_back_to_what_it_was_afterwards(name: str, share: float) -> None:
     _, batch, every, _ = DEEP[name]
     network = network_of(name)
+    kept = peak(network, batch, 0)
+    assert peak(network, batch, every) < share * kept
+    assert peak(network, batch, 0) == kept
 
-    def peak() -> int:
-        for parameter in network.parameters():
-            parameter.grad = torch.zeros_like(parameter)  # made before, so that they are not counted
-        with PeakBytes() as memory:
-            network(batch).square().sum().backward()
-        return memory.peak
 
-    kept = peak()
-    with recomputing(network, every):
-        assert peak() < share * kept
-    assert peak() == kept
+def test_the_number_of_blocks_is_chosen_by_what_a_block_keeps() -> None:
+    assert [choose_every(network_of(name)) for name in ("itransformer", "nbeats", "nhits", "mlp")] == [1, 1, 1, 4]
+    assert choose_every(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))) == 0
+    assert choose_every(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))) == 2
+    assert choose_every(nn.Linear(2, 2)) == 0
+
+
+@pytest.mark.parametrize("name", ["itransformer", "nbeats", "mlp"])
+def test_no_other_number_needs_much_less_memory_than_the_chosen_one(name: str) -> None:
+    batch, network = DEEP[name][1], network_of(name)
+    peaks = {every: peak(network, batch, every) for every in (0, 1, 2, 3, 4, 6)}
+    assert peaks[choose_every(network)] <= 1.3 * min(peaks.values())
 
 
 @pytest.mark.parametrize("name", ["itransformer", "nbeats", "mlp"])
@@ -203,6 +217,17 @@ def test_a_block_that_overwrites_its_input_is_refused_instead_of_giving_wrong_gr
     recompute_activations(network, 1)
     with pytest.raises(InputError, match="a segment overwrites what it is given"):
         network(torch.randn(2, 3))
+
+
+def test_it_goes_together_with_compiling() -> None:
+    _, batch, every, _ = DEEP["mlp"]
+    network = network_of("mlp")
+    plain = gradients(network, batch)
+    with recomputing(network, every):
+        torch._dynamo.reset()
+        compiled = gradients(torch.compile(network, backend="aot_eager", fullgraph=True), batch)
+    torch._dynamo.reset()
+    torch.testing.assert_close(compiled, plain)
 
 
 def test_copies_recompute_with_their_own_weights() -> None:

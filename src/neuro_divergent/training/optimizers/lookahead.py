@@ -52,7 +52,7 @@ class Lookahead(Optimizer):
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
         """Return the base optimizer of a module, wrapped."""
         library(self.name)
-        from neuro_divergent.training.optimizers.slow_weights import SlowWeights
+        from neuro_divergent.training.optimizers.averaging import SlowWeights
 
         base = self.base if self.lr is None else self.base.replace(lr=self.lr)
         return SlowWeights(base.build(module, names), k=self.every, alpha=self.alpha)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -24,8 +24,7 @@ class Muon(AdamW):
 
     As its authors advise, the rest is everything that is not a matrix, embeddings, and the output layer, taken to be
     the last matrix of the network. Updates have the size of AdamW's (Liu et al., 2025), so that one learning rate and
-    one weight decay suit both. ``betas``, ``eps`` and ``amsgrad`` are AdamW's. The orthogonalisation is in bfloat16,
-    whatever the precision of the weights.
+    one weight decay suit both. ``betas``, ``eps`` and ``amsgrad`` are AdamW's.
 
     Attributes:
         momentum: Momentum of the matrices.
@@ -52,30 +51,32 @@ class Muon(AdamW):
         shares = [[name for name in chosen if name in hidden], [name for name in chosen if name not in hidden]]
         members: list[optim.Optimizer] = []
         if shares[0]:
-            members.append(
-                optim.Muon(
-                    self.arrange(module, shares[0]),
-                    lr=self.lr,
-                    momentum=self.momentum,
-                    nesterov=self.nesterov,
-                    ns_steps=self.iterations,
-                    adjust_lr_fn="match_rms_adamw",
-                )
-            )
+            members.append(self._orthogonal(self.arrange(module, shares[0])))
         if shares[1]:
             members.append(self.create(self.arrange(module, shares[1])))
         return JointOptimizer(members)
+
+    def _orthogonal(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        from torch.optim import Muon
+
+        from neuro_divergent.training.optimizers.orthogonal import FullPrecisionMuon
+
+        on_processor = all(parameter.device.type == "cpu" for group in groups for parameter in group["params"])
+        return (FullPrecisionMuon if on_processor else Muon)(
+            groups,
+            lr=self.lr,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            ns_steps=self.iterations,
+            adjust_lr_fn="match_rms_adamw",
+        )
 
     def hidden_matrices(self, module: nn.Module) -> set[str]:
         """Return the names of the parameters that Muon is for."""
         from torch import nn
 
-        names = [name for name, parameter in module.named_parameters() if parameter.ndim == 2]
-        embeddings = {
-            f"{name}.weight" if name else "weight"
-            for name, part in module.named_modules()
-            if isinstance(part, (nn.Embedding, nn.EmbeddingBag))
-        }
-        everything = [name for name, _ in module.named_parameters()]
-        excluded = {name for pattern in self.exclude for name in matching(pattern, everything, "muon: exclude")}
-        return set(names[:-1]) - embeddings - excluded
+        embeddings = {id(part.weight) for part in module.modules() if isinstance(part, (nn.Embedding, nn.EmbeddingBag))}
+        parameters = dict(module.named_parameters())
+        matrices = [name for name, item in parameters.items() if item.ndim == 2 and id(item) not in embeddings]
+        excluded = {name for pattern in self.exclude for name in matching(pattern, parameters, "muon: exclude")}
+        return set(matrices[:-1]) - excluded

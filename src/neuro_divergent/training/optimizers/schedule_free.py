@@ -36,7 +36,10 @@ class ScheduleFreeAdamW(GroupedOptimizer):
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
-        return library(self.name).ScheduleFreeAdamW(  # type: ignore[no-any-return]
+        library(self.name)
+        from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeAdamW
+
+        return ExactScheduleFreeAdamW(
             groups,
             lr=self.lr,
             betas=self.betas,
@@ -66,6 +69,9 @@ class ScheduleFreeSGD(GroupedOptimizer):
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
-        return library(self.name).ScheduleFreeSGD(  # type: ignore[no-any-return]
+        library(self.name)
+        from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeSGD
+
+        return ExactScheduleFreeSGD(
             groups, lr=self.lr, momentum=self.momentum, warmup_steps=self.warmup_steps, foreach=batches(groups)
         )

@@ -1,0 +1,1 @@
+"""The parts of the comparison of optimizers and schedules."""
