@@ -7,7 +7,7 @@ comparison goes on where it was.
 
     python benchmarks/optimizers.py --data ../shared/data
     python benchmarks/optimizers.py --tasks lstm --only adamw,lion
-    python benchmarks/optimizers.py --quick      # a handful of steps and no page: shows that it runs
+    python benchmarks/optimizers.py --quick      # the first task for a handful of steps and no page: shows that it runs
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--only", type=_among(known), dest="optimizers", default=known, help="optimizers to compare")
     parser.add_argument("--steps", type=int, help="steps of every run, instead of those of the task; leaves the page")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time, one thread each; 1 to trust times")
-    parser.add_argument("--quick", action="store_true", help="a handful of steps; leaves the page alone")
+    parser.add_argument("--quick", action="store_true", help="a handful of steps of the first task; leaves the page")
     options = parser.parse_args()
     options.data = options.data.resolve()
     options.schedules = Schedule.registry.names()
@@ -135,7 +135,7 @@ def _parse() -> argparse.Namespace:
         not options.quick and not options.steps and options.tasks == list(TASKS) and options.optimizers == known
     )
     if options.quick:
-        options.steps, options.seeds = options.steps or 4, SEEDS[:1]
+        options.steps, options.seeds, options.tasks = options.steps or 4, SEEDS[:1], options.tasks[:1]
     return options
 
 

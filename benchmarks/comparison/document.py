@@ -22,13 +22,13 @@ _PROTOCOL = """\
 Every optimizer and every schedule trains the same networks on public data for a fixed number of steps, from the same
 first weights, with the same windows, 32 a step, gradients clipped at norm 1 and one thread. Loss is the MAE on
 windows held out at the end of each series, on the scale of the network, after the last step; nothing is stopped
-early. An optimizer gets the default schedule (those that average their weights instead get a constant rate) and a
-third of its default rate, that rate and three times it, and further ones as long as the best is the lowest or highest
-tried; the best by that same loss is shown, so all are a little flattered. A schedule gets AdamW at the rate that was
-best for AdamW with the default schedule; those that count epochs are fitted to the steps (step: a tenth after 34 %
-and 68 %; exponential: down to 1 %). A loss with ± is the mean of three seeds with half their range, given for the
-best and the defaults; others are one seed and differ by chance as well. State is what the optimizer keeps for itself,
-peak the growth of the process.
+early. An optimizer gets the default schedule (the schedule-free ones a constant rate) and a third of its default
+rate, that rate and three times it, and further ones as long as the best is the lowest or highest tried; the best by
+that same loss is shown, so all are a little flattered. A schedule gets AdamW at the rate that was best for AdamW with
+the default schedule; those that count epochs are fitted to the steps (step: a tenth after 34 % and 68 %; exponential:
+down to 1 %). A loss with ± is the mean of three seeds with half their range, given for the best and the defaults;
+others are one seed and differ by chance as well. State is what the optimizer keeps for itself, peak all tensors of a
+step at their highest.
 """
 
 

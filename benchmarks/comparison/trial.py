@@ -12,12 +12,15 @@ from typing import Any
 import torch
 
 import neuro_divergent as nd
+from allocation import Allocation
 from comparison.tasks import TASKS, Task
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
 
 RUNS = Path(__file__).resolve().parents[1] / "results" / "optimizers"
 USUAL = "warmup_cosine"  # the default schedule
+TOO_SLOW = 2.0  # seconds a step
+LATER = 10  # step after which an optimizer has made all of its state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ class Result:
         seconds: Time of the whole run.
         parameters: Numbers that were trained.
         state_bytes: Bytes that the optimizer keeps, weights and gradients not counted.
-        peak_bytes: Growth of the process during training at its highest.
+        peak_bytes: Bytes of all tensors at their highest, in the second step: weights, state, gradients, activations.
     """
 
     loss: float
@@ -96,8 +99,7 @@ def run(name: Name, directory: Path) -> Result:
 
 def _train(forecaster: nd.Forecaster, panel: nd.Panel) -> Result:
     probe = _Probe()
-    Path("/proc/self/clear_refs").write_text("5")  # the highest mark so far is forgotten
-    before, began = _status("VmRSS"), time.perf_counter()
+    began = time.perf_counter()
     try:
         forecaster.fit(panel, callbacks=[probe])
         losses = [row["validation_loss"] for row in probe.rows if row.get("validation_loss") is not None]
@@ -110,25 +112,39 @@ def _train(forecaster: nd.Forecaster, panel: nd.Panel) -> Result:
         seconds=time.perf_counter() - began,
         parameters=probe.parameters,
         state_bytes=probe.state_bytes,
-        peak_bytes=_status("VmHWM") - before,
+        peak_bytes=probe.peak_bytes,
     )
 
 
 class _Probe(nd.Callback):
-    """Notes when steps end, and what the optimizer keeps after the first and the tenth: some keep more only then."""
+    """Notes when steps end, and the memory of the second; some optimizers keep more only from a later step on.
+
+    Raises:
+        Skipped: If a step takes so long that the comparison would never end.
+    """
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.rows: list[dict[str, Any]] = []
-        self.state_bytes = self.parameters = 0
+        self.state_bytes = self.parameters = self.peak_bytes = 0
+        self._allocation = Allocation()
 
     def step_end(self, trainer: nd.Trainer) -> None:
-        """Note the time."""
-        if trainer.state.step in (1, 10):
-            self.rows = trainer.history.rows
-            self.parameters = sum(weights.numel() for weights in trainer.module.parameters())
-            self.state_bytes = max(self.state_bytes, state_bytes(trainer.optimizer, trainer.module))
+        """Note the time, and what there is to be noted at this step."""
         self.times.append(time.perf_counter())
+        step, module = trainer.state.step, trainer.module
+        if step == 1:
+            self.rows = trainer.history.rows
+            self.parameters = sum(weights.numel() for weights in module.parameters())
+            self._allocation.start()
+        elif step == 2:
+            spent = self.times[1] - self.times[0]
+            weights = sum(weights.nbytes for weights in module.parameters())
+            self.peak_bytes = self._allocation.stop() + weights + state_bytes(trainer.optimizer, module)
+            if spent > TOO_SLOW:
+                raise Skipped(f"a step takes {spent:.0f} s")
+        if step in (2, LATER):
+            self.state_bytes = max(self.state_bytes, state_bytes(trainer.optimizer, module))
 
 
 def state_bytes(optimizer: torch.optim.Optimizer, module: torch.nn.Module) -> int:
@@ -166,8 +182,8 @@ def usual_rate(optimizer: str) -> float:
 
 
 def usual_schedule(optimizer: str) -> str:
-    """Return the default schedule, or none at all for an optimizer that averages its weights instead."""
-    return "constant" if Optimizer.registry.get(optimizer).averages else USUAL
+    """Return the default schedule, or none at all for an optimizer that is meant to have none."""
+    return "constant" if optimizer.startswith("schedule_free") else USUAL
 
 
 def tune(name: Name, directory: Path, most: int = 6) -> dict[Name, Result]:
@@ -199,10 +215,3 @@ def _warm_up(task: Task, panel: nd.Panel) -> None:
     if task.title not in _warm:
         _warm.add(task.title)
         task.forecaster(task.training(3)).fit(panel)
-
-
-def _status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}")

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 import tracemalloc
-from itertools import accumulate
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from torch import profiler
 
 from ladder.problem import mean_squared_error
 from ladder.rungs import BY_HAND, RUNGS, Training
@@ -58,20 +55,11 @@ def _memory(training: Training) -> dict[str, int]:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     else:
-        with profiler.profile(activities=[profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-            training.run(1)
-        peak = _peak(profile)
+        allocation = Allocation()
+        allocation.start()
+        training.run(1)
+        peak = allocation.stop()
     return {"tensors": model + training.data_bytes + peak, "model": model}
-
-
-def _peak(profile: profiler.profile) -> int:
-    """Return the highest sum of what was allocated and not yet freed."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        profile.export_chrome_trace(file.name)
-        events = json.loads(Path(file.name).read_text())["traceEvents"]
-    changes = [(event["ts"], event["args"]["Bytes"]) for event in events if event.get("name") == "[memory]"]
-    assert changes, "the profiler saw no allocation"
-    return max(accumulate(size for _, size in sorted(changes, key=lambda change: change[0])))
 
 
 def _status(field: str) -> int:

@@ -90,7 +90,16 @@ def test_a_rate_can_be_found_first(sales: Path) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has no such signal")
 @pytest.mark.parametrize("way", ["signal", "file"])
 def test_training_can_be_ended_early_with_all_that_belongs_to_a_run(sales: Path, way: str) -> None:
-    endless = ("--max-steps", "1000000", "--model", "nlinear", "--threads", "1", "--set", "training.early_stopping=none")
+    endless = (
+        "--max-steps",
+        "1000000",
+        "--model",
+        "nlinear",
+        "--threads",
+        "1",
+        "--set",
+        "training.early_stopping=none",
+    )
     process = start(*TRAIN, *endless, "--stop-file", "enough", "--output", "run", cwd=sales)
     assert process.stderr is not None
     first = process.stderr.readline()  # training has begun when the first line of progress is there

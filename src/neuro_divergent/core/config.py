@@ -120,7 +120,9 @@ class Component(Config):
             value = {"name": value}
         if not isinstance(value, Mapping) or "name" not in value:
             article = "an" if cls.registry.kind[0] in "aeio" else "a"
-            raise ValueError(f"expected {article} {cls.registry.kind}: a name, an object or a table with a name; got {value!r}")
+            raise ValueError(
+                f"expected {article} {cls.registry.kind}: a name, an object or a table with a name; got {value!r}"
+            )
         member = cls.registry.get(str(value["name"]))
         return member(**{key: item for key, item in value.items() if key != "name"})  # type: ignore[no-any-return]
 

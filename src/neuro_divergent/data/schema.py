@@ -21,7 +21,7 @@ class Schema(Config):
         past: Covariates known only in the past.
         future: Covariates known ahead; they must be given again for the horizon when forecasting.
         static: Covariates that are constant within a series.
-        weight: Column that says how much each target counts in the loss, zero or more; rows that gaps add count nothing.
+        weight: Column that says how much each target counts in the loss, zero or more; rows that fill gaps count 0.
         categorical: Numeric columns to treat as categories. Text, categorical and enum columns are categories anyway;
             booleans are the numbers 0 and 1.
         calendar: Features computed from the time column and treated as known ahead, for example ``("hour",
@@ -63,7 +63,8 @@ class Schema(Config):
         twice = sorted({name for name in roles if roles.count(name) > 1})
         if twice:
             raise ValueError(
-                f"column {twice[0]!r} has more than one role; give it one of target, time, id, weight, past, future or static"
+                f"column {twice[0]!r} has more than one role; give it one of target, time, id, weight, past, future or "
+                "static"
             )
         stray = [name for name in self.categorical if name not in (*self.past, *self.future, *self.static)]
         if stray:

@@ -51,7 +51,9 @@ class TaughtLoader(WindowLoader):
 def _check(student: Gather, teacher: Fitted) -> None:
     task = teacher.task
     if task.horizon != student.horizon:
-        raise ConfigError(f"the teacher forecasts {task.horizon} steps, the student {student.horizon}; they must agree.")
+        raise ConfigError(
+            f"the teacher forecasts {task.horizon} steps, the student {student.horizon}; they must agree."
+        )
     if task.history > student.input_size:
         raise ConfigError(
             f"the teacher reads {task.history} steps of history, the student's windows have {student.input_size}. Give "
@@ -59,9 +61,13 @@ def _check(student: Gather, teacher: Fitted) -> None:
         )
     if bool(task.joint) != student.joint:
         raise ConfigError("one of teacher and student takes all series at once (joint), the other one by one.")
-    names = [[feature.name for feature in getattr(side, role)] for role in _ROLES for side in (teacher.spec, student.panel)]
+    names = [
+        [feature.name for feature in getattr(side, role)] for role in _ROLES for side in (teacher.spec, student.panel)
+    ]
     if names[::2] != names[1::2]:
-        raise ConfigError("the teacher was trained with other covariates than the student; they must be the same columns.")
+        raise ConfigError(
+            "the teacher was trained with other covariates than the student; they must be the same columns."
+        )
 
 
 _ROLES = ("past", "future", "static")

@@ -10,10 +10,10 @@ from typing import Any, Self
 import polars as pl
 from torch import Tensor
 
+from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.frame import check_lengths
 from neuro_divergent.data.gather import Gather

@@ -23,20 +23,21 @@ class ReversibleNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the output ``(batch, horizon, channel, outputs)`` in the units of ``batch.past_y``."""
-        assert batch.loc is not None
-        assert batch.scale is not None
-        inside = batch._replace(
-            past_y=self._normalised(batch.past_y, batch) * batch.past_mask,
-            # Read by autoregressive networks in training, beside their own forecasts.
-            future_y=None if batch.future_y is None else self._normalised(batch.future_y, batch),
+        loc, scale = batch.loc, batch.scale
+        assert loc is not None
+        assert scale is not None
+
+        def inside(values: Tensor) -> Tensor:
+            return (values - loc) / scale * self.gain + self.shift
+
+        normalised = batch._replace(
+            past_y=inside(batch.past_y) * batch.past_mask,
+            # Autoregressive networks read it in training.
+            future_y=None if batch.future_y is None else inside(batch.future_y),
         )
-        raw = self.network(inside)
+        raw = self.network(normalised)
         # A gain that training brought near zero must not blow the output up.
         gain = self.gain + self.gain.sign() * 1e-5
         raw = (raw - self.shift[:, None]) / gain[:, None]
-        output: Tensor = raw * batch.scale.unsqueeze(-1) + batch.loc.unsqueeze(-1)
+        output: Tensor = raw * scale.unsqueeze(-1) + loc.unsqueeze(-1)
         return output
-
-    def _normalised(self, values: Tensor, batch: Batch) -> Tensor:
-        """Bring values in the units that came in to the scale the network sees."""
-        return (values - batch.loc) / batch.scale * self.gain + self.shift

@@ -83,4 +83,3 @@ class GradientSum:
             parameter = self._parameters[place]
             parameter.grad = total.mul_(factor).to(parameter.dtype)
         self._sums = {}
-

@@ -139,8 +139,8 @@ class TrainingConfig(Config):
     def _fits_together(self) -> TrainingConfig:
         if self.gradient_method != "autodiff" and self.precision in ("bf16", "fp16"):
             raise ValueError(
-                f"gradient_method: {self.gradient_method!r} needs float32 or float64; differences drown in the rounding "
-                f"of {self.precision}"
+                f"gradient_method: {self.gradient_method!r} needs float32 or float64; differences drown in the "
+                f"rounding of {self.precision}"
             )
         if self.average is not None and self.optimizer.averages:
             raise ValueError(f"average: {self.optimizer.name} averages weights itself; leave average out")

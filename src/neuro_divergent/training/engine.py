@@ -112,7 +112,9 @@ class Trainer:
         self._active: list[Callback] = []
         self._listeners: dict[str, list[Callable[..., None]]] = {}
 
-    def fit(self, train: Any, validation: Any = None, *, resume: Mapping[str, Any] | Path | str | None = None) -> History:
+    def fit(
+        self, train: Any, validation: Any = None, *, resume: Mapping[str, Any] | Path | str | None = None
+    ) -> History:
         """Train until the end of the plan or until something asks to stop.
 
         Args:
@@ -278,9 +280,7 @@ class Trainer:
             loss = finish(mean_of(*costs(batches[0])))
             self.precision.backward(loss)
             return loss.detach()
-        return gradient_sum.run(
-            batches, costs, finish, self.precision.backward, lambda: self.strategy.no_sync(module)
-        )
+        return gradient_sum.run(batches, costs, finish, self.precision.backward, lambda: self.strategy.no_sync(module))
 
     def _force(self, forcing: TeacherForcing) -> None:
         """Tell autoregressive parts how often to read the true value before."""

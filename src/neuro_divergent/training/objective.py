@@ -84,7 +84,9 @@ class Objective:
         """
         if not isinstance(self.loss, Loss):
             if example.weight is not None:
-                raise DataError("weights need a loss that costs each target by itself: pass one of ours, such as MSE().")
+                raise DataError(
+                    "weights need a loss that costs each target by itself: pass one of ours, such as MSE()."
+                )
             if self.curriculum is not None:
                 raise ConfigError("a curriculum needs a loss that costs each target by itself: pass one of ours.")
             return self.loss(output, example.target) * len(example.target), float(len(example.target))

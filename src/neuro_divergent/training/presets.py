@@ -54,10 +54,8 @@ def apply_preset(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     settings = find_preset(name)
     for key, value in changes.items():
         known = settings.get(key)
-        if isinstance(known, str):
-            known = {"name": known}
-        is_part = isinstance(known, Mapping) and isinstance(value, Mapping)
-        if is_part and value.get("name", known.get("name")) == known.get("name"):
-            value = {**known, **value}
+        named = {"name": known} if isinstance(known, str) else known
+        if isinstance(named, dict) and isinstance(value, Mapping) and value.get("name") in (None, named.get("name")):
+            value = {**named, **value}
         settings[key] = value
     return settings

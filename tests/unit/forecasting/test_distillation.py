@@ -49,9 +49,7 @@ def test_batches_hold_what_the_teacher_forecasts(teacher: nd.Forecaster, scalers
     assert student.panel is not None
     split = split_by_time(student.panel, input_size=24, horizon=6)
     gather = student.fitted.gather(student.panel)
-    loader = TaughtLoader(
-        WindowLoader(split.train, gather, Order(batch_size=7, shuffle=True)), teacher.fitted
-    )
+    loader = TaughtLoader(WindowLoader(split.train, gather, Order(batch_size=7, shuffle=True)), teacher.fitted)
     batch = next(iter(loader.epoch(0)))
     assert batch.soft_y is not None
     soft = gather.restore(batch.soft_y, batch)[:, :, 0]
@@ -92,9 +90,7 @@ def test_a_share_of_nothing_is_training_without_a_teacher(teacher: nd.Forecaster
         ({"joint": True}, "takes all series at once"),
     ],
 )
-def test_a_teacher_that_does_not_fit_is_refused(
-    teacher: nd.Forecaster, student: dict[str, Any], message: str
-) -> None:
+def test_a_teacher_that_does_not_fit_is_refused(teacher: nd.Forecaster, student: dict[str, Any], message: str) -> None:
     with pytest.raises(nd.ConfigError, match=message):
         forecaster("nlinear", **student).fit(waves(), teacher=teacher)
 

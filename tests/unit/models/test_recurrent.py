@@ -11,6 +11,7 @@ from neuro_divergent.core.spec import Batch, Feature, TaskSpec
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.itransformer import ITransformer
 from neuro_divergent.models.recurrent import GRU, LSTM, RNN, Recurrent
+from neuro_divergent.models.reversible import ReversibleNetwork
 
 
 @pytest.mark.parametrize(
@@ -222,3 +223,18 @@ def test_a_config_tells_whether_it_decodes_step_by_step() -> None:
     assert LSTM.traits.autoregressive == LSTM().is_autoregressive, "traits tell of the default settings"
     with pytest.raises(ConfigError, match="lstm: decoding"):
         LSTM(decoding="backwards")
+
+
+def test_the_true_values_before_are_on_the_scale_of_the_network_under_revin() -> None:
+    """Shifting and stretching the data moves forecasts made with teacher forcing in the same way."""
+    spec = TaskSpec(horizon=4, input_size=8)
+    torch.manual_seed(0)
+    network = ReversibleNetwork(LSTM(decoding="autoregressive", hidden_size=8).build(spec), 1).double().train()
+    values = torch.randn(3, 12, 1, dtype=torch.float64)
+
+    def forecast(moved: torch.Tensor) -> torch.Tensor:
+        past, future = moved[:, :8], moved[:, 8:]
+        loc, scale = past.mean(1, keepdim=True), past.std(1, keepdim=True)
+        return network(Batch(past, torch.ones_like(past), future_y=future, loc=loc, scale=scale))
+
+    torch.testing.assert_close(forecast(values * 3 + 1000), forecast(values) * 3 + 1000)

@@ -139,9 +139,7 @@ def train(
             override(values, key, value)
     for setting in settings or []:
         override(values, *parse_setting(setting))
-    session.run(
-        values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json, find_rate=find_lr
-    )
+    session.run(values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json, find_rate=find_lr)
 
 
 def _read(file: str) -> dict[str, Any]:

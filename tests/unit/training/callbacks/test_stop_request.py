@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,14 @@ def test_a_file_from_before_is_refused_and_stays(tmp_path: Path) -> None:
         training.fit(line())
     assert training.state.step == 0
     assert (tmp_path / "stop").exists()
+
+
+@pytest.fixture(autouse=True)
+def usual_interrupt() -> Iterator[None]:
+    """Hear Ctrl-C as Python usually does; processes in the background may be set to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Send(nd.Callback):
