@@ -198,11 +198,15 @@ def judge(training: dict[str, Measured], prediction: dict[str, Measured]) -> lis
             f"naive loop written by hand in NumPy {by_hand:.0f}x)",
             faster >= FASTER,
         ),
-        # 8 bits for each number and 4 bytes for each scale: 8 to within the scales, which is what can be had.
-        (f"prediction, int8 model {smaller:.4f}x smaller, {SMALLER:.0f}x but for the scales", round(smaller, 2) >= 8),
+        # 8 bits for each number and 4 bytes for the scale of each layer: strictly, 8 cannot be reached.
+        (f"prediction, int8 model {smaller:.4f}x smaller, at least {SMALLER:.0f}x", smaller >= SMALLER),
         (
-            f"prediction, {quickest} {gains[quickest]:.1f}x quicker than naive, at least {QUICKER:.0f}x "
-            f"(int8 {gains['int8']:.1f}x)",
+            f"prediction, int8 {gains['int8']:.1f}x quicker than naive, at least {QUICKER:.0f}x",
+            gains["int8"] >= QUICKER,
+        ),
+        (
+            f"prediction, quickest way ({quickest}) {gains[quickest]:.1f}x quicker than naive, at least {QUICKER:.0f}x "
+            f"(beside NumPy by hand {gains[quickest] / gains['naive, NumPy by hand']:.1f}x)",
             gains[quickest] >= QUICKER,
         ),
     ]

@@ -114,7 +114,7 @@ def _optimizer_words(found: Comparison) -> list[str]:
     ]
     if "adamw" in losses:
         behind = losses["adamw"] / losses[ranked[0]] - 1
-        words.insert(1, f"AdamW is {ranked.index('adamw') + 1} of {len(ranked)}, {behind:.1%} above the best.")
+        words.append(f"AdamW is {ranked.index('adamw') + 1} of {len(ranked)}, {behind:.1%} above the best.")
     return words
 
 

@@ -91,7 +91,7 @@ TASKS = {
         input_size=240,
         validation=48,
         stride=24,
-        steps=250,
+        steps=200,
     ),
     "lstm": Task(
         title="LSTM on ETTh1, 7 series, 96 -> 24",
@@ -101,7 +101,7 @@ TASKS = {
         input_size=96,
         validation=720,
         stride=24,
-        steps=150,
+        steps=120,
     ),
     # PatchTST/42 with its usual width of 128 has 0.92 million weights for this task.
     "transformer": Task(
@@ -112,6 +112,6 @@ TASKS = {
         input_size=336,
         validation=DATA_SETS["etth1"].validation,
         stride=8,
-        steps=150,
+        steps=120,
     ),
 }

@@ -186,7 +186,7 @@ def usual_schedule(optimizer: str) -> str:
     return "constant" if optimizer.startswith("schedule_free") else USUAL
 
 
-def tune(name: Name, directory: Path, most: int = 6) -> dict[Name, Result]:
+def tune(name: Name, directory: Path, most: int = 5) -> dict[Name, Result]:
     """Try a third of a rate, the rate and three times it, then go on in the direction in which it gets better."""
     found: dict[Name, Result] = {}
     waiting = [1 / 3, 1.0, 3.0]

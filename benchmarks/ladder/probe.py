@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from allocation import Allocation
 from ladder.problem import mean_squared_error
 from ladder.rungs import BY_HAND, RUNGS, Training
 

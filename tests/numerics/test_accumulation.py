@@ -43,7 +43,7 @@ def weights_after(loss: Any, data: tuple[Tensor, ...], **settings: Any) -> Tenso
 def test_training_with_four_small_batches_is_training_with_a_large_one(loss: Any, count: int, weighted: bool) -> None:
     data = points(count)[: 3 if weighted else 2]
     if weighted and not isinstance(loss, nd.Loss):
-        with pytest.raises(nd.DataError, match="a loss that costs each target by itself"):
+        with pytest.raises(nd.ConfigError, match="a loss that costs each target by itself"):
             weights_after(loss, data)
         return
     large = weights_after(loss, data, batch_size=16)

@@ -15,6 +15,7 @@ from neuro_divergent.training.callbacks.limits import TimeLimit
 from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 from neuro_divergent.training.curriculum import Curriculum
+from neuro_divergent.training.differentiation import GradientMethod
 from neuro_divergent.training.freezing import Freeze
 from neuro_divergent.training.gradients import Clip, ClipNorm, GradientNoise
 from neuro_divergent.training.optimizers.adam import AdamW
@@ -28,7 +29,6 @@ _MANY_ITEMS = 4096
 Count = Annotated[int, Field(ge=1)]
 Strength = Annotated[float, Field(ge=0)]
 PrecisionName = Literal["float32", "float64", "bf16", "fp16"]
-GradientMethod = Literal["autodiff", "central", "forward"]
 
 
 class TrainingConfig(Config):
@@ -56,7 +56,7 @@ class TrainingConfig(Config):
         precision: ``float32`` trains in the type the network has; ``float64``; ``bf16`` and ``fp16`` keep the weights
             and multiply in the short type. 'nd bench precision' measures which is fastest.
         recompute: Every how many blocks intermediate results are kept for the backward pass; those between are computed
-            again, which saves memory and costs time. 0 keeps all; ``"auto"`` is 1 where a network has blocks.
+            again, which saves memory and costs time. 0 keeps all; ``"auto"`` chooses by the number of blocks.
         compile: Whether torch compiles the training step, which pays for long runs only.
         early_stopping: When to stop before the end, and whether to return to the best weights; ``None`` for never.
         average: Average of the weights over steps, used for validation and in the end; ``None`` for the last weights.

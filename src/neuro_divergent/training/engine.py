@@ -34,7 +34,7 @@ from neuro_divergent.training.meter import Meter, Tally
 from neuro_divergent.training.metrics import metric_for
 from neuro_divergent.training.objective import Example, LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
-from neuro_divergent.training.recompute import can_recompute, recomputing
+from neuro_divergent.training.recompute import choose_every, recomputing
 from neuro_divergent.training.schedules.base import Pace, Plan
 from neuro_divergent.training.strategy import SingleDevice, Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
@@ -232,7 +232,8 @@ class Trainer:
                 norm = self._transform(parameters)
                 self._emit("gradients_ready")
                 self.state.skipped += not self.precision.step(self.optimizer)
-                self.optimizer.zero_grad()
+                for parameter in parameters:  # what zero_grad does, without its bookkeeping
+                    parameter.grad = None
                 rate = self.optimizer.param_groups[0]["lr"]
                 self.pace.step()
                 self.state.step += 1
@@ -277,7 +278,8 @@ class Trainer:
         if config.gradient_method != "autodiff":
             return numerical_gradients(mean, parameters, config.gradient_method, buffers=self.module.buffers())
         if len(batches) == 1:
-            loss = finish(mean_of(*costs(batches[0])))
+            example = Example.of(self.precision.cast_batch(batches[0]))
+            loss = self.objective.mean(self._forward(module, example), example, self.progress)
             self.precision.backward(loss)
             return loss.detach()
         return gradient_sum.run(batches, costs, finish, self.precision.backward, lambda: self.strategy.no_sync(module))
@@ -358,9 +360,9 @@ class Trainer:
             switch()
 
     def _recompute_every(self) -> int:
-        """Return the blocks per segment; by itself, recomputing is only chosen where there are blocks."""
+        """Return the blocks per segment."""
         every = self.config.recompute
-        return every if every != "auto" else int(can_recompute(self.module))
+        return choose_every(self.module) if every == "auto" else every
 
     def _choose_threads(self, loader: Loader) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""

@@ -83,7 +83,7 @@ class GradientCheck:
         return pl.DataFrame([asdict(row) for row in self.parameters])
 
     def __str__(self) -> str:
-        width = max(len(row.name) for row in self.parameters)
+        width = max(len("parameter"), *(len(row.name) for row in self.parameters))
         lines = [
             f"gradients {'agree' if self.passed else 'DISAGREE'}: worst relative error {self.worst.error:.1e} at "
             f"{self.worst.name} ({self.method} differences, tolerance {self.tolerance:.0e})",

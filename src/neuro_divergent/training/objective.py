@@ -10,7 +10,7 @@ from torch import Tensor
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.reduce import weighted_sum
+from neuro_divergent.losses.reduce import weighted_mean, weighted_sum
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.metrics import Metric
 
@@ -83,20 +83,14 @@ class Objective:
             progress: Share of training done; unset in validation, where there is no curriculum and no teacher.
         """
         if not isinstance(self.loss, Loss):
-            if example.weight is not None:
-                raise DataError(
-                    "weights need a loss that costs each target by itself: pass one of ours, such as MSE()."
-                )
-            if self.curriculum is not None:
-                raise ConfigError("a curriculum needs a loss that costs each target by itself: pass one of ours.")
-            return self.loss(output, example.target) * len(example.target), float(len(example.target))
-        cost = self._costs(output, example, teaching=progress is not None)
-        weight = example.weight
-        if progress is not None and self.curriculum is not None:
-            chosen = self.curriculum.weigh(cost.detach(), example.target, progress, weight)
-            if chosen is not None:
-                weight = chosen if weight is None else weight * chosen
-        return weighted_sum(cost, weight)
+            return self._function(output, example) * len(example.target), float(len(example.target))
+        return weighted_sum(*self._weighed(output, example, progress))
+
+    def mean(self, output: Tensor, example: Example, progress: float | None = None) -> Tensor:
+        """Return the loss of one batch: ``finish`` of the mean that ``total`` stands for, in fewer operations."""
+        if not isinstance(self.loss, Loss):
+            return self._function(output, example)
+        return self.loss.finish(weighted_mean(*self._weighed(output, example, progress)))
 
     def measure(self, metric: Metric, output: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum of a metric over what was observed, and the number of values."""
@@ -112,6 +106,24 @@ class Objective:
     def finish(self, mean: Tensor) -> Tensor:
         """Return the loss for a mean cost."""
         return self.loss.finish(mean) if isinstance(self.loss, Loss) else mean
+
+    def _function(self, output: Tensor, example: Example) -> Tensor:
+        """Return the mean cost that a plain function gives, which knows nothing of single targets."""
+        assert not isinstance(self.loss, Loss)
+        wish = "weights need" if example.weight is not None else "a curriculum needs" if self.curriculum else None
+        if wish:
+            raise ConfigError(f"{wish} a loss that costs each target by itself: pass one of ours, such as MSE().")
+        return self.loss(output, example.target)
+
+    def _weighed(self, output: Tensor, example: Example, progress: float | None) -> tuple[Tensor, Tensor | None]:
+        """Return the cost of each target and how much it counts."""
+        cost = self._costs(output, example, teaching=progress is not None)
+        weight = example.weight
+        if progress is not None and self.curriculum is not None:
+            chosen = self.curriculum.weigh(cost.detach(), example.target, progress, weight)
+            if chosen is not None:
+                weight = chosen if weight is None else weight * chosen
+        return cost, weight
 
     def _costs(self, output: Tensor, example: Example, *, teaching: bool) -> Tensor:
         assert isinstance(self.loss, Loss)

@@ -51,11 +51,6 @@ def recompute_activations(module: nn.Module, every: int) -> int:
     return sum(-(-blocks // every) for blocks in chosen.values())
 
 
-def can_recompute(module: nn.Module) -> bool:
-    """Whether a module has a chain of at least two blocks."""
-    return max(_chains(module).values(), default=0) > 1
-
-
 def choose_every(module: nn.Module) -> int:
     """Return the number of blocks per segment that needs about the least memory, or 0 where nothing can be saved.
 

@@ -84,7 +84,6 @@ def _find_bad(module: nn.Module) -> list[str]:
 def _describe(bad: list[str], count: int, step: int) -> str:
     """Say which gradients are not finite."""
     if len(bad) == count:
-        # Clipping by norm multiplies all gradients by one factor, which is NaN if one of them is.
-        return f"no parameter has a finite gradient at step {step}: the loss was not finite, or clipping spread it."
+        return f"no parameter has a finite gradient at step {step}: the loss was probably not finite itself."
     shown = ", ".join(repr(name) for name in bad[:_NAMED]) + (f" and {len(bad) - _NAMED} more" * (len(bad) > _NAMED))
     return f"the gradient of {shown} is not finite at step {step} ({len(bad)} of {count} parameters)."
