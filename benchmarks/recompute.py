@@ -2,23 +2,20 @@
 
 Each network runs training passes (forward and backward) with all activations kept and with segments of 1, 2, 3, 4 and 6
 blocks, in turns, on one thread. Memory is the largest sum of all tensors alive during a pass, without weights and their
-gradients, followed operation by operation; time is processor time, the median over the rounds. Prints both, and their
+gradients, counted by torch's profiler; time is processor time, the median over the rounds. Prints both, and their
 ratios to the pass that keeps everything.
 """
 
 from __future__ import annotations
 
 import time
-import weakref
 from functools import partial
-from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch import nn
 
 import neuro_divergent as nd
+from allocation import Allocation
 from neuro_divergent.training.recompute import recomputing
 from timing import in_turns
 
@@ -29,36 +26,6 @@ NETWORKS = {
     "NBEATS, 12 blocks": (nd.NBEATS(stacks=("generic",) * 12, hidden_size=256), 1024, 1),
     "MLP, 12 layers": (nd.MLP(num_layers=12, hidden_size=512), 1024, 1),
 }
-
-
-def storages(values: Any) -> list[torch.UntypedStorage]:
-    """Return the memory behind all tensors in nested values."""
-    return [item.untyped_storage() for item in tree_leaves(values) if isinstance(item, Tensor)]
-
-
-class PeakBytes(TorchDispatchMode):
-    """Follows the memory of every tensor that is made inside the block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = self.peak = 0
-        self._known: set[int] = set()
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run an operation and count what it made."""
-        given = {storage._cdata for storage in storages((args, kwargs))}
-        result = function(*args, **(kwargs or {}))
-        for storage in storages(result):
-            if storage._cdata not in given | self._known:
-                self._known.add(storage._cdata)
-                weakref.finalize(storage, self._forget, storage._cdata, storage.nbytes())
-                self.now += storage.nbytes()
-                self.peak = max(self.peak, self.now)
-        return result
-
-    def _forget(self, key: int, size: int) -> None:
-        self._known.discard(key)
-        self.now -= size
 
 
 def train_once(network: nn.Module, batch: nd.Batch, every: int) -> None:
@@ -78,9 +45,10 @@ def pass_seconds(network: nn.Module, batch: nd.Batch, every: int) -> float:
 
 def peak_bytes(network: nn.Module, batch: nd.Batch, every: int) -> int:
     """Return the memory that a pass needs beside weights and their gradients, which exist from the pass before."""
-    with PeakBytes() as memory:
-        train_once(network, batch, every)
-    return memory.peak
+    allocation = Allocation()
+    allocation.start()
+    train_once(network, batch, every)
+    return allocation.stop()
 
 
 def main() -> None:

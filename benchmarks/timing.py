@@ -56,6 +56,14 @@ def run_python(code: str, threads: int) -> float:
     return process_seconds([sys.executable, "-c", code], threads)
 
 
+def process_bytes(field: str) -> int:
+    """Return a size of this process from the kernel: ``VmRSS`` for its memory now, ``VmHWM`` for the most it had."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")
+
+
 def run(command: Sequence[str], threads: int) -> str:
     """Run a command with the package of this checkout importable, and return what it printed.
 

@@ -19,6 +19,7 @@ import numpy as np
 from allocation import Allocation
 from ladder.problem import mean_squared_error
 from ladder.rungs import BY_HAND, RUNGS, Training
+from timing import process_bytes
 
 
 def main(name: str, what: str, epochs: str, threads: str, file: str) -> None:
@@ -31,9 +32,9 @@ def main(name: str, what: str, epochs: str, threads: str, file: str) -> None:
 def _time(training: Training, epochs: int, file: str) -> dict[str, object]:
     first = mean_squared_error(training.layers)
     Path("/proc/self/clear_refs").write_text("5")  # the highest mark so far is forgotten
-    before, began = _status("VmRSS"), time.perf_counter()
+    before, began = process_bytes("VmRSS"), time.perf_counter()
     seconds = training.run(epochs)
-    whole, peak = time.perf_counter() - began, _status("VmHWM") - before
+    whole, peak = time.perf_counter() - began, process_bytes("VmHWM") - before
     weights = {f"weights{place}": pair[0] for place, pair in enumerate(training.layers)}
     np.savez(file, **weights, **{f"biases{place}": pair[1] for place, pair in enumerate(training.layers)})
     return {
@@ -61,13 +62,6 @@ def _memory(training: Training) -> dict[str, int]:
         training.run(1)
         peak = allocation.stop()
     return {"tensors": model + training.data_bytes + peak, "model": model}
-
-
-def _status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}")
 
 
 if __name__ == "__main__":

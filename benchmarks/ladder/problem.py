@@ -4,10 +4,11 @@ The rule is plain gradient descent on the mean squared error. A rung that change
 with the rate divided by the samples of a batch, so that after a batch all rungs have moved equally far, to first order.
 
 What the ladder shows depends on choices made here after trials. Networks from 16-64-64-1 to 96-256-256-1 and batches of
-32, 100 and 250 were tried, and the ratio of the last rung to the first is largely the size of the batch: for 64-256-256-1
-about 20 with 32 samples, 40 to 50 with 100 and 50 to 90 with 250, one thread and two. The rate is small because larger
-ones (from 0.01 on) part the naive rung from the others: it still learns where steps on whole batches overshoot. So the
-ladder compares the time of the same work, not the time to a loss, where the naive rung would do better.
+32, 100 and 250 were tried, and the ratio of the last rung to the first is largely the size of the batch: for
+64-256-256-1 about 20 with 32 samples, 40 to 50 with 100 and 50 to 90 with 250, one thread and two. The rate is small
+because larger ones (from 0.01 on) part the naive rung from the others: it still learns where steps on whole batches
+overshoot. So the ladder compares the time of the same work, not the time to a loss, where the naive rung would do
+better.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Layers = list[tuple[Array, Array]]  # weights (outputs, inputs) and biases
 
-SIZES = (64, 256, 256, 1)
+SIZES = (64, 128, 128, 1)
 SAMPLES, BATCH = 1000, 250
 RATE = 0.003
 NOISE = 0.1

@@ -15,6 +15,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from timing import process_bytes
+
 STEPS = 25
 
 
@@ -35,9 +37,9 @@ def main(side: str, kind: str, path: str) -> None:
             return theirs.fit("NLinear", read(path), STEPS)
 
     Path("/proc/self/clear_refs").write_text("5")  # the highest mark so far is forgotten
-    imported = _status("VmRSS")
+    imported = process_bytes("VmRSS")
     fit()
-    print(json.dumps({"imported": imported, "peak": _status("VmHWM")}))
+    print(json.dumps({"imported": imported, "peak": process_bytes("VmHWM")}))
 
 
 def _reader(kind: str) -> Callable[[str], Any]:
@@ -55,13 +57,6 @@ def _reader(kind: str) -> Callable[[str], Any]:
     import polars as pl
 
     return pl.read_parquet
-
-
-def _status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}")
 
 
 if __name__ == "__main__":

@@ -11,21 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import neuro_divergent as nd
-
-
-def line(count: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
-    inputs = torch.randn(count, 3, generator=torch.Generator().manual_seed(0))
-    return inputs, inputs @ torch.tensor([[1.0], [-2.0], [0.5]]) + 0.3
-
-
-def network(seed: int = 0) -> nn.Module:
-    torch.manual_seed(seed)
-    return nn.Linear(3, 1)
-
-
-def config(**changes: Any) -> nd.TrainingConfig:
-    settings = {"max_steps": 30, "batch_size": 16, "threads": 1, "optimizer": nd.Adam(lr=0.05), **changes}
-    return nd.TrainingConfig(**settings)
+from tests.unit.training.callbacks.example import config, line, network
 
 
 class Recorder(nd.Callback):

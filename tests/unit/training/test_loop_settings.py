@@ -12,21 +12,12 @@ from torch import Tensor, nn
 import neuro_divergent as nd
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
 from neuro_divergent.training.gradients import GradientNoise, add_penalty
-
-
-def line(count: int = 64) -> tuple[Tensor, Tensor]:
-    inputs = torch.randn(count, 3, generator=torch.Generator().manual_seed(0))
-    return inputs, inputs @ torch.tensor([[1.0], [-2.0], [0.5]]) + 0.3
+from tests.unit.training.callbacks.example import config, line
 
 
 def network() -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Dropout(0.2), nn.Linear(8, 1))
-
-
-def config(**changes: Any) -> nd.TrainingConfig:
-    settings = {"max_steps": 30, "batch_size": 16, "threads": 1, "optimizer": nd.Adam(lr=0.05), **changes}
-    return nd.TrainingConfig(**settings)
 
 
 def flat(module: nn.Module) -> Tensor:

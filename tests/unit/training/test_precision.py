@@ -11,13 +11,9 @@ from torch import Tensor, nn
 
 import neuro_divergent as nd
 from neuro_divergent.training.precision import Precision
+from tests.unit.training.callbacks.example import line
 
 CPU = torch.device("cpu")
-
-
-def line(count: int = 64) -> tuple[Tensor, Tensor]:
-    inputs = torch.randn(count, 3, generator=torch.Generator().manual_seed(0))
-    return inputs, inputs @ torch.tensor([[1.0], [-2.0], [0.5]]) + 0.3
 
 
 def train(precision: str, module: nn.Module | None = None, loss: Any = None, **settings: Any) -> nd.Trainer:
