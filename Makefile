@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench parity reproduce soak clean
+.PHONY: help setup demo test check format bench bench-training parity reproduce soak clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(VENV)/.ready ## Create the environment
 
@@ -42,6 +42,13 @@ format: setup ## Format and fix what can be fixed
 
 bench: $(BENCH)/.ready ## Measure against NeuralForecast, in an environment of its own
 	$(BENCH)/bin/python benchmarks/versus_neuralforecast.py --data $(DATA)
+
+bench-training: setup ## Measure the trainer: overhead, ladder, recomputing, batch sizes, optimizers and schedules
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/training_ladder.py
+	$(BIN)/python benchmarks/recompute.py
+	$(BIN)/python benchmarks/batch_size.py --data $(DATA)
+	$(BIN)/python benchmarks/optimizers.py --data $(DATA)
 
 parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForecast's networks
 	$(BENCH)/bin/python -m pytest tests/parity

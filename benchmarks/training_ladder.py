@@ -1,6 +1,6 @@
 """Climb the classic ladder of training: from one sample at a time in float64 to compiled float32 on all cores.
 
-A perceptron 64-256-256-1 learns 1,000 samples. Every rung has the same samples, first weights, epochs and rule (plain
+A perceptron 64-128-128-1 learns 1,000 samples. Every rung has the same samples, first weights, epochs and rule (plain
 gradient descent), runs in a process of its own, and they are measured in turns. That they learn the same is checked.
 The second part is the time and memory of a single prediction. Results go to benchmarks/results/training_ladder.json.
 

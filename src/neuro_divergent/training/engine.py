@@ -108,6 +108,7 @@ class Trainer:
         self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
+        self._meter = Meter()
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
         self._active: list[Callback] = []
         self._listeners: dict[str, list[Callable[..., None]]] = {}
@@ -176,6 +177,7 @@ class Trainer:
             "precision": self.precision.state_dict(),
             "callbacks": [{"kind": type(item).__name__, "state": item.state_dict()} for item in self._active],
             "history": self.history.state_dict(),
+            "meter": self._meter.state_dict(),
             "random": _random_state(self.device),
         }
 
@@ -196,6 +198,7 @@ class Trainer:
         for item, saved in zip(self._active, state["callbacks"], strict=True):
             item.load_state_dict(saved["state"])
         self.history.load_state_dict(state["history"])
+        self._meter.load_state_dict(state["meter"])
         _set_random_state(state["random"], self.device)
 
     def _run(self, loader: Loader, checker: Loader | None, resume: Mapping[str, Any] | None) -> None:
@@ -215,7 +218,7 @@ class Trainer:
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         gradient_sum = GradientSum(parameters, in_double=config.gradient_sum == "float64")
         validate_every = config.validation_interval(steps_per_epoch)
-        meter = Meter()
+        self._meter = Meter()
         contention = Contention(self.threads)
         if config.gradient_method != "autodiff":
             warn_about(config.gradient_method, self.module)
@@ -238,7 +241,7 @@ class Trainer:
                 self.pace.step()
                 self.state.step += 1
                 self.state.batch += len(batches)
-                meter.add(loss, sum(len(batch[0]) for batch in batches))
+                self._meter.add(loss, sum(len(batch[0]) for batch in batches))
                 self._emit("step_end")
 
                 at_end = self.state.step == self.plan.total_steps or self.state.stop_reason is not None
@@ -246,7 +249,7 @@ class Trainer:
                 if validate and checker is not None:
                     self.pace.validated(self._validate(module, checker))
                 if validate or at_end or self.state.step % config.log_every == 0:
-                    self._log(meter, rate, norm, validated=validate)
+                    self._log(rate, norm, validated=validate)
                     contention.check()
                 if at_end or self.state.stop_reason is not None:
                     break
@@ -335,9 +338,9 @@ class Trainer:
                 tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
         return tally.means()
 
-    def _log(self, meter: Meter, rate: float, norm: Tensor | None, *, validated: bool) -> None:
+    def _log(self, rate: float, norm: Tensor | None, *, validated: bool) -> None:
         """Add a row to the history."""
-        loss, speed = meter.read()
+        loss, speed = self._meter.read()
         if not math.isfinite(loss):
             raise DivergedError(_diverged("training loss", loss, self.state.step))
         self.history.add(

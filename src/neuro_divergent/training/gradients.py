@@ -44,7 +44,7 @@ class ClipNorm(Clip):
             return torch.nn.utils.clip_grad_norm_(parameters, self.limit)
         # The same as torch's function without sorting gradients by device and type, which costs small networks more
         # than all the arithmetic. A factor of NaN would also hide which of the gradients is to blame.
-        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
         factor = (self.limit / (norm + 1e-6)).clamp_max(1.0).where(norm.isfinite(), 1.0)
         torch._foreach_mul_(gradients, factor)
         return norm

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,8 +30,19 @@ class Meter:
         """Return the mean loss and the samples per second since the last reading."""
         loss = math.nan if self._total is None else float(self._total) / self._steps
         speed = self._samples / max(time.perf_counter() - self._since, 1e-9)
-        self.__init__()  # type: ignore[misc]
+        self._total, self._steps, self._samples = None, 0, 0
+        self._since = time.perf_counter()
         return loss, speed
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what was added up since the last reading."""
+        spent = time.perf_counter() - self._since
+        return {"total": self._total, "steps": self._steps, "samples": self._samples, "seconds": spent}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up a state again."""
+        self._total, self._steps, self._samples = state["total"], state["steps"], state["samples"]
+        self._since = time.perf_counter() - state["seconds"]
 
 
 class Tally:

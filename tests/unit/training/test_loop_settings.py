@@ -227,10 +227,16 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, An
                 self.state = copy.deepcopy(trainer.state_dict())
 
     whole, keep = network(), Keep()
-    nd.Trainer(whole, nd.MSE(), config(**settings), callbacks=[keep]).fit(line(), line())
     again = network()
-    nd.Trainer(again, nd.MSE(), config(**settings), callbacks=[Keep()]).fit(line(), line(), resume=keep.state)
+    runs = [
+        nd.Trainer(module, nd.MSE(), config(**settings), callbacks=[callback])
+        for module, callback in ((whole, keep), (again, Keep()))
+    ]
+    runs[0].fit(line(), line())
+    runs[1].fit(line(), line(), resume=keep.state)
     assert torch.equal(flat(whole), flat(again))
+    first, second = (run.history.frame().drop("seconds", "samples_per_second") for run in runs)
+    assert first.equals(second)
     with pytest.raises(nd.ConfigError, match="other callbacks"):
         nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)
 
