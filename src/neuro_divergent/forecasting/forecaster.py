@@ -98,11 +98,10 @@ class Forecaster:
             schema: Fields of ``Schema``, as for ``fit``.
         """
         job = self._prepare(data, schema)
-        trainer = self._trainer(job, ())
-        loader, _ = self._loaders(job.split, job.gather(trainer.device))
-        return find_learning_rate(
-            trainer.module, job.task.loss, loader, self.training, steps=steps, restore=trainer.objective.restore
-        )
+        gather = job.gather(resolve_device(self.training.device))
+        network = self._trainer(job, gather, ()).module
+        train, _ = self._loaders(job.split, gather)
+        return find_learning_rate(network, job.task.loss, train, self.training, steps=steps, restore=gather.restore)
 
     def predict(
         self,
@@ -206,12 +205,11 @@ class Forecaster:
         )
         return Job.of(task, panel, split, "polars" if isinstance(data, Panel) else backend_of(data))
 
-    def _trainer(self, job: Job, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, job: Job, gather: Gather, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
         training = self.training.for_family(self.architecture.traits.family)
         with seeded(training.seed):
             network = build_network(self.architecture, job.task, job.spec)
-        gather = job.gather(resolve_device(training.device))
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
@@ -229,8 +227,8 @@ class Forecaster:
 
     def _train(self, job: Job, callbacks: Sequence[Callback], teacher: Fitted | None) -> Fitted:
         """Build the network, train it and measure its errors on the validation part."""
-        trainer = self._trainer(job, callbacks)
-        gather = job.gather(trainer.device)
+        gather = job.gather(resolve_device(self.training.device))
+        trainer = self._trainer(job, gather, callbacks)
         train, validation = self._loaders(job.split, gather)
         history = trainer.fit(train if teacher is None else TaughtLoader(train, teacher), validation)
         intervals = measure_errors(trainer.module, job.task.loss, gather, job.split.validation)

@@ -1,0 +1,91 @@
+"""Every architecture can be trained with every setting, and every loss, optimizer and schedule through a forecaster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import neuro_divergent as nd
+from neuro_divergent.losses.base import Loss
+from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.schedules.base import Schedule
+from tests.contracts.test_architectures import small
+
+H, L = 4, 12
+
+
+def series(num_series: int = 2, length: int = 80) -> pl.DataFrame:
+    """Return waves with some missing values and an importance for each row."""
+    time = np.arange(length)
+    random = np.random.default_rng(0)
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "unique_id": f"s{index}",
+                "ds": time,
+                "y": 20 * (index + 1) + 3 * np.sin(time / 2) + random.normal(0, 0.1, length),
+                "importance": random.random(length),
+            }
+        ).with_columns(y=pl.when(pl.col("ds") % 17 == 5).then(None).otherwise(pl.col("y")))
+        for index in range(num_series)
+    )
+
+
+def fit(model: Any, *, loss: Any = "mae", scaler: str = "standard", **training: Any) -> nd.Forecaster:
+    settings = nd.TrainingConfig(**{"max_steps": 6, "batch_size": 16, "threads": 1, **training})
+    forecaster = nd.Forecaster(model, horizon=H, input_size=L, loss=loss, scaler=scaler, training=settings)
+    return forecaster.fit(series(), missing="mask", weight="importance")
+
+
+def assert_finite(forecaster: nd.Forecaster) -> None:
+    table = forecaster.predict()
+    assert table.height == 2 * H
+    assert table["forecast"].is_finite().all()
+    assert forecaster.history["train_loss"].is_finite().all()
+
+
+@pytest.mark.parametrize("name", Architecture.registry.names())
+def test_an_architecture_trains_with_everything_at_once(name: str) -> None:
+    forecaster = fit(
+        small(name),
+        accumulate=2,
+        average="ema",
+        augment=("jitter", "scale", "time_warp", "mixup", "window_slice", "mask"),
+        curriculum="horizon",
+        gradient_noise=nd.GradientNoise(eta=1e-4),
+        gradient_sum="float64",
+        l1=1e-5,
+        l2=1e-5,
+        metrics=("rmse", "smape", "mase"),
+        recompute="auto",
+        schedule="auto",
+        callbacks=("nan_guard",),
+    )
+    assert_finite(forecaster)
+    measured = {"validation_rmse", "validation_smape", "validation_mase", "validation_mae"}
+    assert measured <= set(forecaster.history.columns)
+
+
+@pytest.mark.parametrize("name", Loss.registry.names())
+def test_a_loss_trains_a_forecaster(name: str) -> None:
+    if not Loss.from_dict(name).takes_scaled:
+        classes = series().with_columns(y=(pl.col("ds") % 2).cast(pl.Float64))
+        training = nd.TrainingConfig(max_steps=6, threads=1)
+        forecaster = nd.Forecaster("mlp", horizon=H, input_size=L, loss=name, scaler="identity", training=training)
+        assert_finite(forecaster.fit(classes))
+        return
+    assert_finite(fit("nlinear", loss=name))
+
+
+@pytest.mark.parametrize("name", Optimizer.registry.names())
+def test_an_optimizer_trains_a_forecaster(name: str) -> None:
+    assert_finite(fit(nd.MLP(hidden_size=8), optimizer=name, freeze=nd.Freeze("layers.0.*", until=1)))
+
+
+@pytest.mark.parametrize("name", [name for name in Schedule.registry.names() if name != "function"])
+def test_a_schedule_trains_a_forecaster(name: str) -> None:
+    assert_finite(fit("nlinear", schedule=name))
