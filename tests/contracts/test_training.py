@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
 import neuro_divergent as nd
 from neuro_divergent.losses.base import Loss
@@ -89,3 +90,25 @@ def test_an_optimizer_trains_a_forecaster(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in Schedule.registry.names() if name != "function"])
 def test_a_schedule_trains_a_forecaster(name: str) -> None:
     assert_finite(fit("nlinear", schedule=name))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "nadam"])
+@pytest.mark.parametrize("name", Architecture.registry.names())
+def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: str) -> None:
+    """Nothing that was worked out from earlier weights may be used: fused optimizers change weights unseen by torch."""
+    forecaster = fit(
+        small(name), optimizer={"name": optimizer, "lr": 0.05}, max_steps=45, validate_every=15, early_stopping=None
+    )
+    assert forecaster.split is not None
+    seen = forecaster.forecast_windows(forecaster.split.validation)
+    network = forecaster.fitted.predictor.network
+    fresh = small(name).build(forecaster.fitted.spec).eval()
+    fresh.load_state_dict(network.state_dict())
+    gather = forecaster.fitted.gather(forecaster.split.validation.panel)
+    batch = gather.windows(*forecaster.split.validation.locate(np.arange(len(forecaster.split.validation))))
+    with torch.inference_mode():
+        expected = gather.restore(forecaster.task.loss.forecast(fresh(batch)).point, batch)
+    point = expected.transpose(1, 2).flatten(0, 1).numpy()
+    assert seen.point == pytest.approx(point, rel=1e-4, abs=1e-3)
+    error = np.abs(seen.point - seen.actual)[seen.observed].mean()
+    assert forecaster.history["validation_mae"].drop_nulls()[-1] == pytest.approx(error, rel=1e-4)

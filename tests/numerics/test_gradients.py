@@ -24,7 +24,7 @@ from neuro_divergent.layers.decomposition import moving_average_matrix
 from neuro_divergent.layers.doubly_residual import DoublyResidualStack, Expansion, ResidualBlock
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
-from neuro_divergent.layers.mlp import LinearChain, multilayer_perceptron
+from neuro_divergent.layers.mlp import linear_pair, multilayer_perceptron
 from neuro_divergent.layers.normalization import BatchNorm
 from neuro_divergent.layers.stochastic_depth import StochasticDepth
 from neuro_divergent.losses.base import Loss
@@ -255,15 +255,15 @@ class Blocks(nn.Module):
         return output
 
 
-class Chain(nn.Module):
+class Pair(nn.Module):
     """Two linear layers whose weights are multiplied first when there are many rows."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second, self.chain = nn.Linear(3, 4), nn.Linear(4, 2), LinearChain()
+        self.first, self.second = nn.Linear(3, 4), nn.Linear(4, 2)
 
     def forward(self, values: Tensor) -> Tensor:
-        return self.chain(values, self.first, self.second)
+        return linear_pair(values, self.first, self.second)
 
 
 SPEC = TaskSpec(
@@ -303,8 +303,8 @@ def make_layers() -> dict[str, tuple[tuple[type, ...], Callable[[], nn.Module]]]
         "perceptron": ((), lambda: Operation(multilayer_perceptron((3, 4, 4, 2), "SiLU", 0.2), normal(5, 3))),
         "perceptron, batch norm": ((), lambda: Operation(multilayer_perceptron((3, 4, 2), norm="batch"), normal(5, 3))),
         "perceptron, layer norm": ((), lambda: Operation(multilayer_perceptron((3, 4, 2), norm="layer"), normal(5, 3))),
-        "chain, few rows": ((LinearChain,), lambda: Operation(Chain(), normal(2, 3))),
-        "chain, many rows": ((), lambda: Operation(Chain(), normal(9, 3))),
+        "pair, few rows": ((), lambda: Operation(Pair(), normal(2, 3))),
+        "pair, many rows": ((), lambda: Operation(Pair(), normal(9, 3))),
         "doubly residual": (
             (DoublyResidualStack, ResidualBlock, Expansion),
             lambda: Operation(Blocks("Tanh"), normal(4, 6)),
@@ -339,7 +339,7 @@ def test_every_layer_is_among_them() -> None:
         value
         for module in modules
         for _, value in inspect.getmembers(module, inspect.isclass)
-        if value.__module__ == module.__name__ and (issubclass(value, nn.Module) or value is LinearChain)
+        if value.__module__ == module.__name__ and issubclass(value, nn.Module)
     }
     assert classes == {item for covered, _ in LAYERS.values() for item in covered}
 

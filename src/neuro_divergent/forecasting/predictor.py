@@ -50,7 +50,7 @@ class Predictor:
     """A trained network and what turns its outputs into forecasts.
 
     Attributes:
-        network: The trained network, in evaluation mode.
+        network: The trained network, in evaluation mode; its weights are final.
         loss: Says what the outputs mean.
         intervals: Errors on the validation part, or ``None`` when there was none.
     """
@@ -58,6 +58,13 @@ class Predictor:
     network: nn.Module
     loss: Loss
     intervals: Intervals | None
+
+    def __post_init__(self) -> None:
+        """Let parts of the network work out what stays the same from now on."""
+        for part in self.network.modules():
+            prepare = getattr(part, "prepare_to_forecast", None)
+            if prepare is not None:
+                prepare()
 
     @torch.inference_mode()
     def values(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:

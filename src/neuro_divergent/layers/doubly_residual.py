@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.segment import run_in_segments
 from neuro_divergent.layers.activation import Activation, make_activation
-from neuro_divergent.layers.mlp import LinearChain
+from neuro_divergent.layers.mlp import linear_pair, merge_pair
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.stochastic_depth import growing_rates, kept_rows
 
@@ -68,7 +69,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.entrance = nn.Linear(input_size, hidden_size)
         self.first = nn.Linear(hidden_size, hidden_size)
-        self._chain = LinearChain()
+        self._merged: tuple[Tensor, Tensor] | None = None
         rest: list[nn.Module] = []
         for layer in range(num_layers):
             rest += [nn.Linear(hidden_size, hidden_size)] if layer else []
@@ -80,13 +81,39 @@ class ResidualBlock(nn.Module):
 
     def forward(self, features: Tensor, with_backcast: bool = True) -> tuple[Tensor | None, Tensor]:
         """Return the explained part of the history, if wanted, and its forecast ``(rows, horizon, outputs)``."""
-        hidden = self.rest(self._chain(features, self.entrance, self.first))
+        if self._merged is not None and not torch.is_grad_enabled():
+            hidden = self.rest(functional.linear(features, *self._merged))
+        else:
+            hidden = self.rest(linear_pair(features, self.entrance, self.first))
         explained, ahead = self.expansion.sizes
         if with_backcast:
             backcast, forecast = self.coefficients(hidden).split([explained, ahead], 1)
             return self.expansion.backcast(backcast), self.expansion.forecast(forecast)
         weight, bias = self.coefficients.weight[explained:], self.coefficients.bias[explained:]
         return None, self.expansion.forecast(functional.linear(hidden, weight, bias))
+
+    def prepare_to_forecast(self) -> None:
+        """Multiply the first two layers once for all forecasts, until the block is trained, loaded or moved again.
+
+        Nothing tells when weights change by other means, least of all torch, whose fused optimizers leave no trace:
+        only who knows that they are final may ask for it.
+        """
+        with torch.no_grad():
+            self._merged = merge_pair(self.entrance, self.first)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; weights may change from now on."""
+        if mode:
+            self._merged = None
+        return super().train(mode)
+
+    def _apply(self, *arguments: Any, **options: Any) -> Self:
+        self._merged = None
+        return super()._apply(*arguments, **options)  # type: ignore[no-any-return, no-untyped-call]
+
+    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
+        self._merged = None
+        super()._load_from_state_dict(*arguments, **options)
 
 
 class DoublyResidualStack(nn.Module):

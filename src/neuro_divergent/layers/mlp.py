@@ -30,33 +30,18 @@ def multilayer_perceptron(
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
-class LinearChain:
-    """Applies two linear layers that have no activation between them.
+def linear_pair(values: Tensor, first: nn.Linear, second: nn.Linear) -> Tensor:
+    """Return what the second layer makes of what the first makes of the values, ``(rows, inputs)``.
 
-    Their weights are multiplied before they meet the values when that is less work, that is when there are more rows
-    than inputs. The function and its gradients are the same; both layers stay parameters of their own. Without
-    gradients the product is kept until a weight changes.
+    There is no activation between them, so their weights are multiplied before they meet the values when that is less
+    work, that is when there are more rows than inputs. The function and its gradients are the same.
     """
-
-    def __init__(self) -> None:
-        self._kept: tuple[tuple[int, ...], Tensor, Tensor] | None = None
-
-    def __call__(self, values: Tensor, first: nn.Linear, second: nn.Linear) -> Tensor:
-        """Return what the second layer makes of what the first makes of the values, ``(rows, inputs)``."""
-        if not torch.is_grad_enabled():
-            return functional.linear(values, *self._keep(first, second))
-        if len(values) <= first.in_features:
-            result: Tensor = second(first(values))
-            return result
-        return functional.linear(values, *_merge(first, second))
-
-    def _keep(self, first: nn.Linear, second: nn.Linear) -> tuple[Tensor, Tensor]:
-        parameters = (first.weight, first.bias, second.weight, second.bias)
-        state = tuple(number for item in parameters for number in (item.data_ptr(), item._version))
-        if self._kept is None or self._kept[0] != state:
-            self._kept = (state, *_merge(first, second))
-        return self._kept[1:]
+    if len(values) <= first.in_features:
+        result: Tensor = second(first(values))
+        return result
+    return functional.linear(values, *merge_pair(first, second))
 
 
-def _merge(first: nn.Linear, second: nn.Linear) -> tuple[Tensor, Tensor]:
+def merge_pair(first: nn.Linear, second: nn.Linear) -> tuple[Tensor, Tensor]:
+    """Return weight and bias of the one layer that two layers without an activation between them are."""
     return second.weight @ first.weight, torch.mv(second.weight, first.bias) + second.bias

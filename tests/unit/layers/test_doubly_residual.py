@@ -79,3 +79,37 @@ def test_blocks_per_stack() -> None:
     for wrong in (0, (1, 2), (1, 0, 2)):
         with pytest.raises(ValueError, match="one number for all 3 stacks or one for each, at least 1"):
             blocks_per_stack(wrong, 3)
+
+
+def forecast(part: ResidualBlock) -> torch.Tensor:
+    with torch.inference_mode():
+        return part(torch.linspace(-1, 1, 12).view(2, 6).to(part.first.weight.dtype))[1]
+
+
+def test_what_is_kept_for_forecasts_changes_nothing() -> None:
+    part = block().eval()
+    expected = forecast(part)
+    part.prepare_to_forecast()
+    assert part._merged is not None
+    torch.testing.assert_close(forecast(part), expected)
+
+
+def test_what_is_kept_for_forecasts_is_gone_when_weights_may_change() -> None:
+    def trained(part: ResidualBlock) -> None:
+        part.train()
+        optimizer = torch.optim.SGD(part.parameters(), lr=0.5, fused=True)  # leaves no trace in the version of weights
+        part(torch.ones(3, 6))[1].sum().backward()
+        optimizer.step()
+        part.eval()
+
+    def loaded(part: ResidualBlock) -> None:
+        part.load_state_dict({name: value + 1 for name, value in part.state_dict().items()})
+
+    changes = (trained, loaded, lambda part: part.double())
+    for change in changes:
+        part = block().eval()
+        part.prepare_to_forecast()
+        change(part)
+        fresh = block().eval().to(part.first.weight.dtype)
+        fresh.load_state_dict(part.state_dict())
+        torch.testing.assert_close(forecast(part), forecast(fresh))
