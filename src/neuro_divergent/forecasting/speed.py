@@ -18,6 +18,7 @@ from neuro_divergent.training.config import PrecisionName, TrainingConfig
 from neuro_divergent.training.engine import Trainer
 
 _ROUNDS = 5
+_FAR_BEHIND = 4.0  # times as slow as the fastest
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def measure_precisions(
         horizon: Steps to forecast.
         input_size: Steps of history.
         batch_size: Windows per step.
-        steps: Steps per round; there are five rounds after a warm-up.
+        steps: Steps per round; there are five rounds after a warm-up, and one for what is far behind.
         channels: Series in a window.
         training: Settings other than precision and budget.
 
@@ -70,7 +71,7 @@ def measure_precisions(
     results = {name: PrecisionSpeed(name) for name in names}
     for turn in range(_ROUNDS + 1):
         for name in names:
-            if results[name].problem:
+            if results[name].problem or _is_hopeless(seconds, name):
                 continue
             config = (training or TrainingConfig()).replace(
                 precision=name, max_steps=steps if turn else 2, max_epochs=None, early_stopping=None, log_every=steps
@@ -87,6 +88,12 @@ def measure_precisions(
     timed = [replace(results[name], milliseconds=median(spent) * 1e3) for name, spent in seconds.items() if spent]
     failed = [result for result in results.values() if result.problem]
     return [*sorted(timed, key=lambda result: result.milliseconds), *failed]
+
+
+def _is_hopeless(seconds: dict[str, list[float]], name: str) -> bool:
+    """Whether one round has shown that more of them would be a waste of time."""
+    first = [spent[0] for spent in seconds.values() if spent]
+    return bool(seconds[name]) and seconds[name][0] > _FAR_BEHIND * min(first)
 
 
 class _Clock(Callback):
