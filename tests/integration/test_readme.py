@@ -61,6 +61,9 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "predict",
         "evaluate",
         "models",
+        "presets",
+        "schedule",
+        "bench",
         "init",
     }
     for command in commands:
@@ -72,6 +75,8 @@ def test_commands_of_the_readme_run(place: Path) -> None:
             (place / "run.toml").write_text(re.sub(r'path = "[^"]*"', 'path = "sales.csv"', text), "utf-8")
             words += ["--target", "units", "--time", "date", "--id", "store", "--horizon", "7", "--max-steps", "5"]
             words += ["--threads", "1", "--model", "nlinear", "--quiet"]
+        elif words[1] == "bench":
+            words += ["--model", "nlinear", "--steps", "2"]
         elif words[1] == "demo":
             words += ["--model", "nlinear", "--quiet"]
         words = [word.replace("<run>", "readme") for word in words]
