@@ -41,6 +41,7 @@ def demo(
     config = session.check(_settings(model, output / "data.csv"), levels)
     directory.check_free(replace=True)
     with directory.opened():
+        directory.forget_checkpoints()
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
         outcome, files = session.execute(config, panel, directory, screen, levels=levels)

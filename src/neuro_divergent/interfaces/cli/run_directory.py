@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuro_divergent.interfaces.outcome import Outcome
 
 MODEL = "model"
+CHECKPOINTS = "checkpoints"
 CONFIG = "config.toml"
 
 
@@ -28,7 +29,7 @@ class RunDirectory:
     """The directory of one run.
 
     It holds ``config.toml``, ``environment.json``, ``history.parquet``, ``scores.json``, ``forecasts.csv``,
-    ``backtest.parquet``, ``report.html`` and ``model/``.
+    ``backtest.parquet``, ``report.html``, ``model/`` and ``checkpoints/``.
     """
 
     path: Path
@@ -51,6 +52,15 @@ class RunDirectory:
             raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}.") from error
         if not is_free and not (replace and (self.path / CONFIG).is_file()):
             raise InputError(f"{self.path}: exists already; choose another place with --output, or remove it.")
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where training writes its checkpoints."""
+        return self.path / CHECKPOINTS
+
+    def forget_checkpoints(self) -> None:
+        """Remove the checkpoints of an earlier run that is written over."""
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     @contextmanager
     def opened(self) -> Iterator[None]:

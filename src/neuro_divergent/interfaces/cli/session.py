@@ -99,7 +99,7 @@ def execute(
     callbacks = [
         *progress_for(screen.messages),
         *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
-        Checkpointing(directory=str(directory.path / "checkpoints"), at_most_every=60).build(),
+        Checkpointing(directory=directory.checkpoints, at_most_every=60).build(),
     ]
     outcome = train(config, panel, levels=levels, callbacks=callbacks, teacher=teacher)
     command = f"nd train {shlex.quote(str(directory.path / CONFIG))}"
