@@ -21,7 +21,7 @@ def compiled(module: nn.Module) -> nn.Module:
     Raises:
         ConfigError: If there is no C++ compiler, which torch needs to make code for a CPU.
     """
-    if not any(shutil.which(name) for name in (os.environ.get("CXX", ""), *_COMPILERS) if name):
+    if not has_compiler():
         raise ConfigError(
             "compile: torch makes its code with a C++ compiler, and none was found. Install one (g++), name it in the "
             "environment variable CXX, or train with compile=False."
@@ -29,3 +29,8 @@ def compiled(module: nn.Module) -> nn.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # torch's compiler imports what torch deprecates
         return cast(nn.Module, torch.compile(module))
+
+
+def has_compiler() -> bool:
+    """Whether there is a C++ compiler on this machine."""
+    return any(shutil.which(name) for name in (os.environ.get("CXX", ""), *_COMPILERS) if name)

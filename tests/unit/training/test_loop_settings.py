@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import neuro_divergent as nd
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
+from neuro_divergent.training.compilation import has_compiler
 from neuro_divergent.training.gradients import GradientNoise, add_penalty
 from tests.unit.training.callbacks.example import config, line
 
@@ -163,6 +164,7 @@ def test_the_best_averaged_weights_come_back(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch's compiler uses what torch deprecates
+@pytest.mark.skipif(not has_compiler(), reason="torch compiles with a C++ compiler, and there is none")
 def test_compiled_steps_give_the_same_weights() -> None:
     plain, other = (network().eval() for _ in range(2))
     for module in (plain, other):
