@@ -1,0 +1,243 @@
+"""One process at a time in a run directory.
+
+The lock is the kernel's: it ends with the process that holds it, however that ends, so none is ever left behind. What
+the file says is only for people: who holds it, and since when.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from neuro_divergent.core.errors import InputError, StorageError, StorageWarning
+
+_MOST_BYTES = 4096
+_SECONDS_FOR_LOOKS = 5.0  # a look at a lock holds it for some microseconds; many lookers may come in turn
+_UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # neither follow a link nor wait for a pipe
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock; ``None`` throughout if the file does not say.
+
+    Attributes:
+        pid: Its process.
+        host: The machine it runs on.
+        since: When it took the lock, in seconds since 1970.
+    """
+
+    pid: int | None = None
+    host: str | None = None
+    since: float | None = None
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return "another process"
+        who = "this process" if self.is_self else f"pid {self.pid} on host {self.host}"
+        day, clock = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.since)).split()
+        return f"{who} since {clock}" if day == time.strftime("%Y-%m-%d") else f"{who} since {day} {clock}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs on this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def is_self(self) -> bool:
+        """Whether it is this process."""
+        return self.is_here and self.pid == os.getpid()
+
+
+class RunLock:
+    """Holds a run directory for this process inside a ``with`` block.
+
+    Processes that this one forks do not hold it and cannot release it. Where files cannot be locked, a warning says so
+    and the block runs all the same.
+
+    Args:
+        path: File to lock; it is made if it is not there, and stays.
+
+    Raises:
+        InputError: On entry, if somebody holds it already, which may be this process; the message says who.
+        StorageError: On entry, if the file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._handle: int | None = None
+
+    def __enter__(self) -> Self:
+        if self._handle is not None:
+            raise InputError(_refusal(self.path, _read(self._handle)))
+        handle = _open(self.path)
+        try:
+            _take(handle, self.path)
+            _write(handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+        _held.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _held.discard(self)
+        if self._handle is not None:
+            with suppress(OSError):
+                os.ftruncate(self._handle, 0)
+            os.close(self._handle)  # which releases the lock
+            self._handle = None
+
+    def _abandon(self) -> None:
+        """Forget the lock in a forked child: closing its descriptor leaves the parent's lock as it is."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def holder(path: str | Path) -> Holder | None:
+    """Return who holds a lock, or ``None`` if it is free, without taking it.
+
+    Where files cannot be locked it is whoever wrote itself into the file, unless that process is known to be gone.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | _FLAGS)
+    except OSError:
+        return None
+    try:
+        if _try(handle, shared=True):
+            return None
+        return _read(handle)
+    except OSError:
+        who = _read(handle)
+        return None if who.pid is None or (who.is_here and not _is_alive(who.pid)) else who
+    finally:
+        os.close(handle)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o644)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be opened: {error.strerror or error}.") from error
+
+
+def _take(handle: int, path: Path) -> None:
+    """Lock a file, or say who has it."""
+    end = time.monotonic() + _SECONDS_FOR_LOOKS
+    try:
+        while not _try(handle, shared=False):
+            # Whoever only looks shares the lock, and is gone in a moment; whoever holds it does not share.
+            if not _try(handle, shared=True) or time.monotonic() > end:
+                raise InputError(_refusal(path, _read(handle)))
+            _release(handle)
+            time.sleep(0.002)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise StorageError(f"{path}: cannot be locked: {error.strerror or error}.") from error
+        warnings.warn(
+            f"{path}: files cannot be locked here ({error.strerror}), so nothing keeps a second process out of this "
+            "run; see to it that there is none.",
+            StorageWarning,
+            stacklevel=3,
+        )
+
+
+def _refusal(path: Path, who: Holder) -> str:
+    if who.is_self:
+        return f"{path.parent}: in use by {who}; let that come to its end first"
+    return f"{path.parent}: in use by {who}; wait for it" + (
+        "" if who.pid is None else f", or stop it with: kill {who.pid}"
+    )
+
+
+def _write(handle: int) -> None:
+    """Write who holds the lock; on a full disk the lock has to do without."""
+    content = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, content.encode("utf-8"))
+
+
+def _read(handle: int) -> Holder:
+    """Read who holds a lock, as far as the file says so: its holder may be about to write it."""
+    try:
+        os.lseek(handle, 0, os.SEEK_SET)
+        content: Any = json.loads(os.read(handle, _MOST_BYTES))
+        pid, host, since = int(content["pid"]), str(content["host"]), float(content["since"])
+        time.localtime(since)  # refuses what is no time
+        return Holder(pid, host, since) if pid > 0 and host.isprintable() else Holder()
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return Holder()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is somebody else's, or no number of a process
+        pass
+    return True
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _PLACE = 1 << 30  # a locked byte cannot be read, so one far behind the text is locked
+
+    def _try(handle: int, *, shared: bool) -> bool:
+        """Lock an open file unless another has; Windows has no shared locks here."""
+        del shared
+        os.lseek(handle, _PLACE, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def _release(handle: int) -> None:
+        os.lseek(handle, _PLACE, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+    # Not fcntl.lockf: those locks end as soon as the process closes any descriptor of the file, also after a mere look.
+    import fcntl
+
+    def _try(handle: int, *, shared: bool) -> bool:
+        """Lock an open file unless another has."""
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _release(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+_held: set[RunLock] = set()
+
+
+def _forget() -> None:
+    for lock in _held:
+        lock._abandon()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

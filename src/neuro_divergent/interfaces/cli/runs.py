@@ -1,0 +1,168 @@
+"""``nd runs``: which runs there are, how far they are, and what there is to go on from."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuro_divergent.interfaces.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from neuro_divergent.forecasting.run_status import CheckpointSummary, RunSummary
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+EXAMPLES = """\b
+Examples:
+  nd runs
+  nd runs runs/sales-nhits-20260101-120000
+  nd runs --json
+"""
+_USUAL = Path("runs")
+_STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+Stale = Annotated[
+    float, typer.Option("--stale", help="Seconds without a heartbeat that make a run count as stalled.", min=1)
+]
+
+
+def runs(
+    path: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Directory of runs, or one run.", show_default=True)
+    ] = _USUAL,
+    stale: Stale = 300.0,
+    as_json: AsJson = False,
+) -> None:
+    """List runs, or show one with its checkpoints."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.forecasting.run_status import describe_run, is_run, list_runs
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+    if not path.is_dir() and path != _USUAL:
+        raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give one that holds runs.")
+    screen = Screen(as_json=as_json)
+    if is_run(path):
+        run = describe_run(path, stale=stale)
+        _show(run, screen)
+        screen.result({**run.to_dict(), "next": next_step(run)})
+        return
+    found = list_runs(path, stale=stale)
+    if found:
+        screen.say(_table(found))
+    else:
+        screen.say(f"No runs in {path}. 'nd train FILE --horizon 24' starts one.")
+    screen.result({"path": str(path), "runs": [run.to_dict() for run in found]})
+
+
+def next_step(run: RunSummary) -> str | None:
+    """Return the command that makes something of a run, where there is one."""
+    place = shlex.quote(str(run.path))
+    if run.state == "running":
+        return None
+    if run.state == "stalled":
+        return None if run.holder is None or run.holder.pid is None else f"kill {run.holder.pid}"
+    return f"nd predict {place}" if run.state == "finished" else f"nd train {place} --resume"
+
+
+def show_progress(run: RunSummary) -> str:
+    """Write how far a run is: ``step 1,200 of 5,000``."""
+    if run.step is None:
+        return "before the first step"
+    return f"step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
+
+
+def show_duration(seconds: float) -> str:
+    """Write a time in the largest unit that fits: ``12 s``, ``3 h``."""
+    for length, unit in _UNITS:
+        if seconds >= length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _table(found: list[RunSummary]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from neuro_divergent.core.atomic import show_bytes
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("run", overflow="fold")
+    for title in ("state", "step", "model", "horizon", "validation", "checkpoints", "age"):
+        right = title in ("step", "horizon", "validation", "age")
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    now = time.time()
+    for run in found:
+        size = sum(item.bytes for item in run.checkpoints)
+        table.add_row(
+            Text(run.name),
+            Text(run.state, style=_STYLES.get(run.state, "red")),
+            "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
+            Text(run.model or ""),
+            "" if run.horizon is None else f"{run.horizon:,}",
+            "" if run.best is None else _number(run.best),
+            f"{len(run.checkpoints)} ({show_bytes(size)})" if run.checkpoints else "none",
+            show_duration(now - run.time),
+        )
+    return table
+
+
+def _show(run: RunSummary, screen: Screen) -> None:
+    ahead = "" if run.horizon is None else f", {run.horizon:,} {'step' if run.horizon == 1 else 'steps'} ahead"
+    rows = [
+        ("run", str(run.path)),
+        ("state", f"{run.state}, {show_progress(run)}" + (f": {run.message}" if run.message else "")),
+        ("model", f"{run.model or 'unknown'}{ahead}" + (f", from {run.data}" if run.data else "")),
+    ]
+    if run.holder is not None:
+        sign = "" if run.quiet is None else f"; last sign of life {show_duration(run.quiet)} ago"
+        rows.append(("process", f"{run.holder}{sign}" + (f" ({run.phase})" if run.phase else "")))
+    if run.best is not None:
+        rows.append(("best", f"{_number(run.best)} ({run.metric or 'validation'})"))
+    if run.score is not None:
+        scores = {key: run.score[key] for key in ("mae", "mase", "skill") if run.score[key] is not None}
+        rows.append(
+            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {_number(v)}" for k, v in scores.items())]))
+        )
+    if run.damaged:
+        rows.append(("damaged", ", ".join(run.damaged)))
+    screen.facts(rows)
+    if run.checkpoints or run.set_aside:
+        screen.say("", _checkpoint_table(run))
+    following = next_step(run)
+    if following:
+        screen.say("")
+        screen.facts([("next", following)])
+
+
+def _checkpoint_table(run: RunSummary) -> Table:
+    from rich.table import Table
+
+    from neuro_divergent.core.atomic import show_bytes
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("checkpoint", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("")
+    now = time.time()
+
+    def add(item: CheckpointSummary, words: str) -> None:
+        table.add_row(item.name, show_bytes(item.bytes), show_duration(now - item.time), words)
+
+    for item in run.checkpoints:
+        add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")
+    for item in run.set_aside:
+        add(item, "damaged, set aside")
+    return table
+
+
+def _number(value: float) -> str:
+    from neuro_divergent.interfaces.plots.ticks import show_number
+
+    return show_number(value)

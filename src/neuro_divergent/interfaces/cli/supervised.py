@@ -1,0 +1,47 @@
+"""The process that a supervisor starts: the same commands, in a process that can be asked why it hangs.
+
+``python -m neuro_divergent.interfaces.cli.supervised train ...`` is ``nd train ...`` that ends when its supervisor is
+gone and shows where it was when it is aborted.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import threading
+import time
+
+PARENT = "ND_SUPERVISOR_PIPE"
+"""Environment variable with the number of a pipe that ends with the supervisor."""
+
+_SECONDS_TO_SAVE = 30.0
+
+
+def attend() -> None:
+    """Show all stacks when the process is aborted, and end it when the supervisor ends."""
+    faulthandler.enable()
+    pipe = os.environ.pop(PARENT, "")
+    if pipe.isascii() and pipe.isdecimal():
+        os.set_inheritable(int(pipe), False)
+        threading.Thread(target=_end_with, args=(int(pipe),), daemon=True).start()
+
+
+def _end_with(pipe: int) -> None:
+    """Wait for the end of a pipe that only the supervisor has open for writing."""
+    try:
+        while os.read(pipe, 1):
+            pass
+    except OSError:  # there is no such pipe: somebody else set the variable
+        return
+    # As if the user had asked: what was learned is saved. Should that not come to its end, nobody is left to wait for.
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_SECONDS_TO_SAVE)
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+if __name__ == "__main__":
+    attend()
+    from neuro_divergent.interfaces.cli.main import run
+
+    run()

@@ -1,0 +1,264 @@
+"""Training in a process of its own that is started again when it crashes or hangs.
+
+The supervisor loads neither torch nor data. It forwards signals, waits, and watches the heartbeat of the run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_directory import HEARTBEAT
+from neuro_divergent.forecasting.run_status import describe_run, patience, read_heartbeat
+from neuro_divergent.interfaces.cli.supervised import PARENT
+from neuro_divergent.training.callbacks.heartbeat import ATTEMPT
+
+COMMAND = (sys.executable, "-m", "neuro_divergent.interfaces.cli.supervised", "train")
+FINAL = (0, 2, 3, 5, 130, 143)
+"""Exit codes after which another attempt would end the same way, or is not wanted."""
+
+_ENDED = 0  # what the queue of signals holds when the child is gone; no signal has this number
+_STOPPING = ("SIGINT", "SIGTERM")
+_FORWARDED = (*_STOPPING, "SIGUSR1", "SIGTSTP")
+_LONGEST_PAUSE = 60.0
+_LONGEST_LOOK = 1.0
+_SECONDS_TO_DIE = 10.0
+
+Events = SimpleQueue[int]
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How an attempt ended.
+
+    Attributes:
+        code: Exit code, as a shell would give it.
+        reason: The same in words.
+        step: Steps it had done, as far as its heartbeat told.
+        checkpoint: Step of the last checkpoint there is now.
+    """
+
+    code: int
+    reason: str
+    step: int | None
+    checkpoint: int | None
+
+
+def supervise(
+    arguments: Sequence[str], *, run: Path, retries: int, stall: float | None, command: Sequence[str] = COMMAND
+) -> int:
+    """Train in a child process, and start it again from its last checkpoint when it crashes.
+
+    Signals that ask this process to end are passed on to the child, once, and end the whole. The child is in a process
+    group of its own, so that Ctrl-C does not reach it a second time. It ends by itself when this process is killed.
+
+    Args:
+        arguments: Those of ``nd train``, without the ones that asked for a supervisor.
+        run: Its run directory.
+        retries: How often it is started again at most.
+        stall: Seconds without a heartbeat after which it is taken to hang: it is aborted, which shows where it was, and
+            counts as crashed. Ten times as many before the first heartbeat and when only results are to be written.
+            ``None`` waits for ever.
+        command: What to start.
+
+    Returns:
+        The exit code of the last attempt, 128 and the number of the signal if that was killed by one.
+
+    Raises:
+        InputError: If ``stall`` is not positive.
+    """
+    if stall is not None and not stall > 0:
+        raise InputError(f"--stall: {stall:g} is not a number of seconds; give more than there are between heartbeats.")
+    whole = [*command, *arguments, "--output", str(run), "--resume"]
+    events: Events = SimpleQueue()
+    before: _Ending | None = None
+    with _hearing(events):
+        for attempt in range(1, retries + 2):
+            ending, asked = _attempt(whole, run, attempt, stall, events)
+            if asked is not None and ending.code not in FINAL:
+                return 128 + asked
+            if ending.code in FINAL:
+                return ending.code
+            say = f"attempt {attempt} of {retries + 1} ended: {ending.reason}"
+            if ending == before:
+                say += ", as before, with no checkpoint in between; it will probably do so again"
+            before = ending
+            if attempt > retries:
+                _say(f"{say}; giving up")
+                return ending.code
+            pause = min(2.0 ** (attempt - 1), _LONGEST_PAUSE)
+            place = (
+                "from the start" if ending.checkpoint is None else f"from the checkpoint of step {ending.checkpoint:,}"
+            )
+            _say(f"{say}; going on {place} in {pause:g} s")
+            asked = _pause(events, pause)
+            if asked is not None:
+                return 128 + asked
+    raise AssertionError("the last attempt returns")
+
+
+def _attempt(
+    command: Sequence[str], run: Path, attempt: int, stall: float | None, events: Events
+) -> tuple[_Ending, int | None]:
+    """Run the child once, and return how it ended and which signal asked for that."""
+    pulse = _Pulse(run)
+    with _started(command, attempt, events) as child:
+        asked, hangs = _watch(child, events, pulse, stall)
+    code = child.returncode
+    name = "" if code >= 0 else _name_of(-code)
+    reason = hangs or (f"killed by {name}" if name else f"exit code {code}")
+    step = pulse.step
+    where = "before its first step" if step is None else f"at step {step:,}"
+    steps = [item.step for item in describe_run(run).checkpoints if item.is_complete]
+    ending = _Ending(code if code >= 0 else 128 - code, f"{reason} {where}", step, max(steps, default=None))
+    return ending, asked
+
+
+@contextmanager
+def _started(command: Sequence[str], attempt: int, events: Events) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the child for the block, which lasts until it has ended, and have its end put among the events."""
+    environment = {**os.environ, ATTEMPT: str(attempt)}
+    options: dict[str, Any] = {}
+    reading = writing = None
+    if os.name == "posix":
+        reading, writing = os.pipe()
+        environment[PARENT] = str(reading)
+        options = {"pass_fds": (reading,), "process_group": 0}
+    try:
+        child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, **options)
+        waiter = threading.Thread(target=_wait, args=(child, events), daemon=True)
+        waiter.start()
+        try:
+            yield child
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            waiter.join()
+    finally:
+        for end in (reading, writing):
+            if end is not None:
+                os.close(end)
+
+
+def _wait(child: subprocess.Popen[bytes], events: Events) -> None:
+    child.wait()
+    events.put(_ENDED)
+
+
+def _watch(
+    child: subprocess.Popen[bytes], events: Events, pulse: _Pulse, stall: float | None
+) -> tuple[int | None, str | None]:
+    """Wait until the child is gone; return the signal that asked for that, and in which way it hung."""
+    asked: int | None = None
+    hangs: str | None = None
+    interval = _LONGEST_LOOK if stall is None else min(stall / 4, _LONGEST_LOOK)
+    silent = 0.0
+    while True:
+        try:
+            event = events.get(timeout=None if stall is None else interval)
+        except Empty:
+            # Looks are counted, not time: nothing stalls while the whole machine sleeps.
+            silent = 0.0 if hangs is None and pulse.has_beaten() else silent + interval
+            if hangs is None and silent >= patience(stall or 0.0, pulse.phase):
+                hangs, silent = f"no heartbeat for {silent:g} s, aborted", 0.0
+                child.send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
+            elif hangs is not None and silent >= _SECONDS_TO_DIE:
+                child.kill()
+            continue
+        if event == _ENDED:
+            return asked, hangs
+        if _name_of(event) in _STOPPING:
+            asked = event
+        _send(child, event)
+
+
+def _send(child: subprocess.Popen[bytes], number: int) -> None:
+    if sys.platform == "win32":
+        if number == signal.SIGTERM:  # Ctrl-C reaches all processes of a console by itself
+            child.terminate()
+    elif number == signal.SIGTSTP:
+        child.send_signal(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        child.send_signal(signal.SIGCONT)  # here this process goes on too
+    else:
+        child.send_signal(number)
+
+
+def _pause(events: Events, seconds: float) -> int | None:
+    """Wait, unless a signal asks to end, and return that."""
+    try:
+        event = events.get(timeout=seconds)
+    except Empty:
+        return None
+    return event if _name_of(event) in _STOPPING else None
+
+
+class _Pulse:
+    """The heartbeat of one attempt, told from that of the attempts before by what changes."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._last = self._first = self._mark()
+
+    def has_beaten(self) -> bool:
+        """Whether there was a heartbeat since the last time this was asked."""
+        before, self._last = self._last, self._mark()
+        return self._last != before
+
+    @property
+    def phase(self) -> str | None:
+        """What the attempt does; ``None`` before its first heartbeat."""
+        phase = self._read().get("phase")
+        return phase if isinstance(phase, str) else None
+
+    @property
+    def step(self) -> int | None:
+        """Steps done; ``None`` before the first heartbeat."""
+        step = self._read().get("step")
+        return step if isinstance(step, int) else None
+
+    def _read(self) -> dict[str, Any]:
+        return read_heartbeat(self._run) if self._mark() != self._first else {}
+
+    def _mark(self) -> tuple[int, int] | None:
+        try:
+            found = (self._run / HEARTBEAT).lstat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+
+@contextmanager
+def _hearing(events: Events) -> Iterator[None]:
+    """Put signals among the events instead of ending by them."""
+    numbers = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
+    # To put something into a simple queue is safe in a signal handler.
+    previous = {number: signal.signal(number, lambda number, _: events.put(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()

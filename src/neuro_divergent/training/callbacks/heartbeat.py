@@ -1,0 +1,125 @@
+"""A sign of life in a file while training runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from neuro_divergent.core.errors import ConfigError, StorageWarning
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+ATTEMPT = "ND_ATTEMPT"
+"""Environment variable in which whoever starts training again counts the starts."""
+
+Phase = Literal["training", "validation", "saving", "finishing"]
+
+
+class Heartbeat(Callback):
+    """Writes step and time to a file every few seconds, for those who watch from outside.
+
+    It is written where training happens, not by a thread beside it, so that it stops when training hangs. A reader sees
+    the old content or the new. It is not flushed to the disk: after a power cut nobody asks whether training lives. A
+    disk that refuses is warned about once, and training goes on.
+
+    Args:
+        path: The file; it is replaced if it exists.
+        every: Seconds from one time to the next, at least.
+        attempt: Which start of the run this is, counted from 1; unset, what ``ND_ATTEMPT`` says in the environment.
+    """
+
+    def __init__(self, path: str | Path, *, every: float = 5.0, attempt: int | None = None) -> None:
+        if not every >= 0:
+            raise ConfigError(f"heartbeat: every must be 0 seconds or more; got {every}.")
+        self.path = Path(path)
+        self.every = every
+        self.attempt = _told() if attempt is None else attempt
+        self._phase: Phase = "training"
+        self._next = 0.0
+        self._has_warned = False
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Begin."""
+        self.beat(trainer, "training")
+
+    def step_end(self, trainer: Trainer) -> None:
+        """Write if it is time."""
+        if time.monotonic() >= self._next:
+            self.beat(trainer)
+
+    def validation_start(self, trainer: Trainer) -> None:
+        """Say so from the next time on."""
+        self._phase = "validation"
+        self.step_end(trainer)
+
+    def validation_batch(self, trainer: Trainer) -> None:
+        """Write if it is time."""
+        self.step_end(trainer)
+
+    def validation_end(self, trainer: Trainer) -> None:
+        """Say so from the next time on."""
+        self._phase = "training"
+        self.step_end(trainer)
+
+    def validation_cancelled(self, trainer: Trainer) -> None:
+        """Say so from the next time on."""
+        self.validation_end(trainer)
+
+    def settled(self, trainer: Trainer) -> None:
+        """Write if it is time: a save may have taken long."""
+        self.step_end(trainer)
+
+    def interrupted(self, trainer: Trainer) -> None:
+        """Write how far training came."""
+        self.beat(trainer)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Say that only the rest is still to be done."""
+        self.beat(trainer, "finishing")
+
+    def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:
+        """Write now.
+
+        Args:
+            trainer: Training to tell of.
+            phase: What is done from now on; ``None`` for the same as before.
+        """
+        if not trainer.strategy.is_main:
+            self._next = float("inf")
+            return
+        self._phase = phase or self._phase
+        self._next = time.monotonic() + self.every
+        content = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "time": time.time(),
+            "step": trainer.state.step,
+            "total_steps": trainer.plan.total_steps,
+            "phase": self._phase,
+            "attempt": self.attempt,
+        }
+        # One name that is used again: kills between the two lines leave one file behind, and the next beat takes it.
+        work = self.path.with_name(f".{self.path.name}.partial-0")
+        try:
+            work.write_text(json.dumps(content) + "\n", "utf-8")
+            work.replace(self.path)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warnings.warn(
+                    f"{self.path}: cannot be written: {error.strerror or error}; training goes on without a heartbeat.",
+                    StorageWarning,
+                    stacklevel=2,
+                )
+
+
+def _told() -> int:
+    text = os.environ.get(ATTEMPT, "")
+    return int(text) if text.isascii() and text.isdecimal() else 1
