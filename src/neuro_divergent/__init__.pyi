@@ -4,11 +4,15 @@ from .core.errors import (
     DataError,
     DataWarning,
     DivergedError,
+    DivergenceWarning,
     InputError,
+    Interrupted,
     MissingDependencyError,
     NeuroDivergentError,
     NotFittedError,
+    OutOfMemoryError,
     StorageError,
+    StorageWarning,
     UntrustedFileError,
 )
 from .core.spec import Batch, Feature, TaskSpec, Traits
@@ -31,6 +35,7 @@ from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, Re
 from .data.schema import Schema
 from .evaluation.evaluate import Evaluation, evaluate
 from .forecasting.forecaster import Forecaster
+from .forecasting.run_status import RunSummary, describe_run, list_runs
 from .forecasting.task import Task
 from .losses.base import Loss
 from .losses.classification import BinaryCrossEntropy, CrossEntropy
@@ -52,22 +57,25 @@ from .models.nbeats import NBEATS
 from .models.nhits import NHITS
 from .models.nlinear import NLinear
 from .models.recurrent import GRU, LSTM, RNN, Recurrent
+from .training.batch_size import find_batch_size
 from .training.callbacks.average import EMA, SWA, Average
 from .training.callbacks.base import Callback
 from .training.callbacks.checkpointing import Checkpointing
 from .training.callbacks.csv import CSVLog
 from .training.callbacks.early_stopping import EarlyStopping
+from .training.callbacks.heartbeat import Heartbeat
+from .training.callbacks.interruption import Interruption
 from .training.callbacks.learning_rate import LearningRateLog
 from .training.callbacks.limits import TimeLimit
 from .training.callbacks.logging import Log
 from .training.callbacks.mlflow import MLflow
-from .training.callbacks.nan_guard import NanGuard
 from .training.callbacks.stop_request import StopRequest
 from .training.callbacks.tensorboard import TensorBoard
 from .training.checkpoint import read_checkpoint
 from .training.config import TrainingConfig
 from .training.curriculum import Curriculum, EasyFirst, HorizonGrowth
 from .training.differentiation import GradientCostWarning
+from .training.divergence import Divergence
 from .training.engine import Trainer
 from .training.freezing import Freeze
 from .training.gradient_check import GradientCheck, check_gradients

@@ -44,7 +44,7 @@ def test_presets_are_listed_and_printed(tmp_path: Path) -> None:
 def test_everything_of_the_loop_can_be_set_without_python(sales: Path) -> None:
     settings = {
         "training.metrics": '["mse", "smape"]',
-        "training.callbacks": '[{name = "csv", path = "history.csv"}, "nan_guard", "log"]',
+        "training.callbacks": '[{name = "csv", path = "history.csv"}, "log"]',
         "training.augment": '["jitter", {name = "mixup", alpha = 0.4}]',
         "training.curriculum": "horizon",
         "training.gradient_noise.eta": "0.001",

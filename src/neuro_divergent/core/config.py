@@ -7,6 +7,7 @@ instance, a name, or a table with a ``name`` key.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,19 @@ from neuro_divergent.core.registry import Registry
 
 C = TypeVar("C", bound="type[Component]")
 _NONE = "none"
+_LARGEST = 1 << 20  # bytes of a TOML file
+# A key of more than 32 parts: tomllib takes minutes for one of thousands, and no setting has more than four.
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)[ \t]*\.[ \t]*){32}""")
+_SHORTER = {
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+}
 
 
 class Config(BaseModel):
@@ -185,6 +199,10 @@ def knob(
 def read_toml(source: str | Path) -> dict[str, Any]:
     """Parse a TOML file (``Path``) or document (``str``) and say where it is wrong."""
     try:
+        if isinstance(source, Path) and source.exists() and not (source.is_file() or source.is_dir()):
+            raise ConfigError(f"{source}: is not a plain file")  # Opening a pipe would wait for somebody to write.
+        if isinstance(source, Path) and source.is_file() and source.stat().st_size > _LARGEST:
+            raise ConfigError(f"{source}: {source.stat().st_size:,} bytes, settings have {_LARGEST:,} at most")
         text = source.read_text("utf-8") if isinstance(source, Path) else source
     except FileNotFoundError:
         raise ConfigError(f"{source}: not found") from None
@@ -194,11 +212,17 @@ def read_toml(source: str | Path) -> dict[str, Any]:
         raise ConfigError(f"{source}: permission denied") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{source}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except OSError as error:
+        raise ConfigError(f"{source}: cannot be read: {error.strerror or error}") from None
+    place = source if isinstance(source, Path) else "TOML"
     try:
+        if _DEEP_KEY.search(text):
+            raise RecursionError
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = source if isinstance(source, Path) else "TOML"
+    except ValueError as error:  # A number of thousands of digits gives another one than tomllib's own.
         raise ConfigError(f"{place}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{place}: nested too deeply") from None
 
 
 def _plain(value: Any) -> Any:
@@ -226,18 +250,24 @@ def _list(known: set[str]) -> str:
     return f" Known: {', '.join(sorted(known))}." if known else " It has none."
 
 
+def _show(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:70]}..."
+
+
 def _explain(cls: type[Config], error: ValidationError) -> str:
     """Say in one line which setting is wrong and why."""
     whole: list[str] = []
     fields: dict[str, tuple[Any, list[str]]] = {}
     for item in error.errors():
-        message = item["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        message = _SHORTER.get(item["type"], item["msg"].removeprefix("Value error, "))
+        message = message.replace("Input should be", "must be")
         if not item["loc"]:
             whole.append(message)
             continue
         # A field that accepts several types reports one error for each: they are alternatives.
         place = str(item["loc"][0])
-        shown = "" if item["type"] in {"missing", "value_error"} else f"{item['input']!r} "
+        shown = "" if item["type"] in {"missing", "value_error"} else f"{_show(item['input'])} "
         if item["type"] != "value_error":  # those are our own words, and may begin with a name
             message = message[0].lower() + message[1:]
         fields.setdefault(place, (shown, []))[1].append(message)

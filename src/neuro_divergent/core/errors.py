@@ -47,6 +47,13 @@ class UntrustedFileError(NeuroDivergentError):
     exit_code = 3
 
 
+class NewerFormatError(UntrustedFileError):
+    """A stored file was written by a newer version than this one."""
+
+    def __init__(self, place: object, found: int, known: int) -> None:
+        super().__init__(f"{place}: format {found}, this version reads up to {known}. Upgrade neuro-divergent.")
+
+
 class StorageError(NeuroDivergentError, OSError):
     """The disk refused: full, read-only or without permission."""
 
@@ -57,6 +64,40 @@ class DivergedError(NeuroDivergentError, ArithmeticError):
     """Training produced a number that is not finite."""
 
     exit_code = 5
+
+
+class OutOfMemoryError(NeuroDivergentError, MemoryError):
+    """The settings ask for more memory than there is."""
+
+    exit_code = 2
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody asked the process to end; what was to be saved has been saved.
+
+    Like its parent it is no ``Exception``, so that code which catches those does not go on by mistake.
+
+    Args:
+        name: Name of the signal, ``"SIGINT"`` or ``"SIGTERM"``.
+        message: What was done about it.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a process that ends by this signal."""
+        return 143 if self.name == "SIGTERM" else 130
+
+
+class DivergenceWarning(UserWarning):
+    """Training produced a number that is not finite and went on as its settings say."""
+
+
+class StorageWarning(UserWarning):
+    """Something could not be written, and work goes on without it for now."""
 
 
 class DataWarning(UserWarning):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 
 @contextmanager
@@ -18,3 +23,39 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+def random_state(device: torch.device) -> dict[str, Any]:
+    """Return the states of all generators that code in training may draw from.
+
+    Training itself draws from torch only. A user's data sets and callbacks may also use Python's and NumPy's global
+    generators.
+    """
+    import numpy as np
+    import torch
+
+    kind, keys, position, has_gauss, gauss = np.random.get_state()
+    state: dict[str, Any] = {
+        "cpu": torch.get_rng_state(),
+        "python": list(random.getstate()),
+        "numpy": [kind, torch.from_numpy(np.array(keys).astype(np.int64)), position, has_gauss, gauss],
+    }
+    if device.type != "cpu":
+        state[device.type] = torch.get_device_module(device).get_rng_state()
+    return state
+
+
+def set_random_state(state: Mapping[str, Any], device: torch.device) -> None:
+    """Set the generators to what ``random_state`` returned; those that it does not have stay as they are."""
+    import numpy as np
+    import torch
+
+    torch.set_rng_state(state["cpu"])
+    if "python" in state:
+        version, numbers, gauss = state["python"]
+        random.setstate((version, tuple(numbers), gauss))
+    if "numpy" in state:
+        kind, keys, *rest = state["numpy"]
+        np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
+    if device.type in state and device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(state[device.type])

@@ -13,6 +13,8 @@ from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.frequency import PIECE
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
+_AMBIGUOUS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+_OFFER = 'Pass how it is written, such as date_format="{0}" (--date-format {0})'
 _NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LARGEST_NUMBER = 2**61  # Differences of larger ones would not fit 64 bits.
@@ -85,18 +87,21 @@ def _feature(name: str, time: pl.Expr) -> pl.Expr:
     return value / (count - 1) - 0.5 if wave is None else _WAVES[wave](value * (2 * np.pi / count))
 
 
-def check_times(times: pl.Series, fail: Callable[[str], DataError]) -> pl.Series:
+def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format: str | None = None) -> pl.Series:
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
     Args:
         times: The column of a table.
         fail: Makes the error from a message that names the row and the value.
+        date_format: How times are written, as for ``strptime``, in a column of text or whole numbers.
 
     Returns:
         Dates, datetimes or whole numbers without missing values.
     """
     place = f"column {times.name!r}"
-    if times.dtype == pl.String:
+    if date_format is not None and (times.dtype == pl.String or times.dtype.is_integer()):
+        times = _parse_format(times.cast(pl.String), date_format, fail)
+    elif times.dtype == pl.String:
         times = parse_times(times, fail)
     if missing := times.null_count():
         raise fail(
@@ -108,13 +113,14 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError]) -> pl.Series
         numbers = times.cast(pl.Int64, strict=False)
         outside = numbers.is_null() | ~numbers.is_between(-_LARGEST_NUMBER, _LARGEST_NUMBER)
         if numbers.is_between(19_000_101, 21_001_231).all() and _are_dates(numbers):
-            raise fail(f"row 1, {place}: {times[0]} looks like a date without separators; make the column dates")
+            offer = _OFFER.format("%Y%m%d")
+            raise fail(f"row 1, {place}: {times[0]} looks like a date without separators. {offer}")
     else:
         first = pl.first()
         edges = times.to_frame().select(low=first.min().dt.year(), high=first.max().dt.year()).row(0)
-        if edges[0] >= _FIRST_YEAR and edges[1] <= _LAST_YEAR:  # Looking at two years is faster than at all of them.
-            return times
-        outside = ~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)
+        if None not in edges and edges[0] >= _FIRST_YEAR and edges[1] <= _LAST_YEAR:
+            return times  # Looking at two years is faster than at all of them.
+        outside = ~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR).fill_null(False)
     if outside.any():
         row = int(outside.arg_true()[0])
         limits = f"the years {_FIRST_YEAR} to {_LAST_YEAR}" if times.dtype.is_temporal() else "±2^61"
@@ -152,6 +158,27 @@ def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Serie
     return times
 
 
+def _parse_format(column: pl.Series, date_format: str, fail: Callable[[str], DataError]) -> pl.Series:
+    """Turn text into dates or datetimes; one without a month or a day begins at the first."""
+    marks = set(re.findall(r"%(.)", date_format))
+    texts, form = column.str.strip_chars(), re.sub(r"\.%f|%f", "%.f", date_format)
+    for needed, mark in (("mbBj", "%m"), ("dj", "%d")):
+        if marks.isdisjoint(needed):
+            texts, form = texts + " 01", f"{form} {mark}"
+    try:
+        if marks.isdisjoint("HIMSfpz"):
+            times = texts.str.to_date(form, strict=False)
+        else:
+            times = texts.str.to_datetime(form, strict=False, time_unit="us")
+    except pl.exceptions.PolarsError:
+        raise fail(f"date_format {date_format!r} cannot be used: it does not make a whole date and time") from None
+    wrong = (times.is_null() & column.is_not_null()).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        raise fail(f"row {row + 1}, column {column.name!r}: {show(column[row])} is not written as {date_format!r}")
+    return times
+
+
 def _parse_iso(texts: pl.Series, first: re.Match[str]) -> pl.Series:
     separator, seconds, zone = first.groups()
     if separator is None:
@@ -168,9 +195,14 @@ def _explain_time(column: pl.Series, texts: pl.Series, row: int) -> str:
         return f"rows {begin + 1}, {row + 1}: zoned and naive timestamps mixed in column {column.name!r}"
     if here and there and row != begin and here.groups() != there.groups():
         return f"{place} is written unlike row {begin + 1} ({show(texts[begin])}); write all times in one format"
+    if parts := _AMBIGUOUS.fullmatch(str(texts[row])):
+        year = "%Y" if len(parts[4]) == 4 else "%y"
+        return (
+            f"{place} is ambiguous: is the day first or the month? {_OFFER.format(f'%d{parts[2]}%m{parts[2]}{year}')}"
+        )
     return (
         f"{place} is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or "
-        "2024-03-31T15:00, or parse the column before"
+        f"2024-03-31T15:00. Or {_OFFER[0].lower()}{_OFFER[1:].format('%d.%m.%Y')}"
     )
 
 
@@ -182,7 +214,10 @@ def show(value: object) -> str:
 
 def show_time(times: pl.Series, position: int) -> str:
     """Return a time as it should appear in a message: a datetime at midnight is a date."""
+    time = times.slice(position, 1)
+    if time.dtype.is_temporal() and time.dt.year().null_count():
+        return "a time"  # Beyond the year 262142, where asking polars for more would be a panic.
     try:
-        return str(times[position]).removesuffix(" 00:00:00")
+        return str(time.item()).removesuffix(" 00:00:00")
     except (ValueError, OverflowError):  # Python knows no years beyond 9999.
-        return str(times.slice(position, 1).cast(pl.String).item())
+        return str(time.cast(pl.String).item())

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.float32]
 
+ALLOW_UNKNOWN = 'Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it'
+
 
 def is_category(dtype: pl.DataType) -> bool:
     """Whether a column of this type is categorical without being listed as such."""
@@ -55,7 +57,7 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[C
         first = layout.earliest(unknown)
         raise layout.table.error(
             f"{layout.place(name, first, row=True)}: category {show(column[first])} not in training data; "
-            f'{len(unknown)} such rows. Pass unknown_category="unknown" to forecast without knowing it'
+            f"{len(unknown)} such rows. {ALLOW_UNKNOWN}"
         )
     return codes, known
 
@@ -66,7 +68,9 @@ def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
     if numbers.null_count() < len(numbers):
         first = layout.earliest((numbers.is_null() & column.is_not_null()).arg_true().to_numpy())
         place = f"row {layout.row(first)}, column {column.name!r}: {show(column[first])}"
-        raise layout.table.error(f"{place} is not a number; list the column as categorical if it holds categories")
+        raise layout.table.error(
+            f"{place} is not a number; list the column as categorical (--categorical) if it holds categories"
+        )
 
 
 def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Codes, npt.NDArray[np.int64]]:

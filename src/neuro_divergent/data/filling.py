@@ -52,7 +52,9 @@ def find_frequency(layout: Layout, known: Frequency | None) -> Frequency:
         return frequency if times.dtype.is_integer() else frequency.ending(times)
     inferred = infer(times, layout.offsets)
     if inferred is None:
-        raise layout.table.error("no series has two rows to tell the frequency from. Pass it, such as frequency='1d'")
+        raise layout.table.error(
+            'no series has two rows to tell the frequency from. Pass it, such as frequency="1d" (--frequency 1d)'
+        )
     return inferred
 
 
@@ -111,13 +113,16 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Integers) -> Dat
             return _mixed(layout, frequency, steps, series, own)
     if not len(wrong):
         missing = int((steps[steps > 1] - 1).sum())
+        cure = 'Pass gaps="interpolate" (--gaps interpolate) to fill them'
         total = f"{missing} missing rows in all" if missing > 1 else "1 missing row"
-        return _gap(layout, frequency, first, int(steps[first]) - 1, f'{total}. Pass gaps="interpolate" to fill them')
+        return _gap(layout, frequency, first, int(steps[first]) - 1, f"{total}. {cure}")
     place = f"{layout.label(series)}: ".removeprefix(": ")
+    if jump := frequency.explain_jump(layout.times.slice(first, 1)):
+        return layout.table.error(f"{place}row {layout.row(first + 1)}: {jump}; convert the times to UTC")
     here, there = show_time(layout.times, first + 1), show_time(layout.times, first)
     return layout.table.error(
         f"{place}row {layout.row(first + 1)}, {here} is not a whole number of steps ({frequency}) after {there}; "
-        f"{len(wrong)} such row{'s' * (len(wrong) > 1)}. Resample the series, or pass the right frequency"
+        f"{len(wrong)} such row{'s' * (len(wrong) > 1)}. Resample the series, or pass the right frequency (--frequency)"
     )
 
 
@@ -198,7 +203,9 @@ def refuse_holes(layout: Layout, name: str, values: Floats, feature: Feature | N
         plural = "s" if len(own) > 1 else ""
         affected = len(np.unique(series))
         others = f"; {affected} series affected" if affected > 1 else ""
-        cure = "Fill them in the table." if static else 'Pass missing="interpolate" to fill them.'
+        cure = (
+            "Fill them in the table." if static else 'Pass missing="interpolate" (--missing interpolate) to fill them.'
+        )
         place, row = layout.place(name, int(own[0])), layout.row(layout.earliest(own))
         raise layout.table.error(f"{place}: {len(own)} missing value{plural}, first at row {row}{others}. {cure}")
     if policy in ("zero", "mask"):

@@ -22,8 +22,10 @@ from neuro_divergent.data.categories import encode_column, is_category
 from neuro_divergent.data.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
 from neuro_divergent.data.frequency import PIECE, Frequency, extremes, pairs
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.source import DEFAULT_ID, Table, read_table
+from neuro_divergent.data.table import describe
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -86,6 +88,7 @@ def assemble(
         y=y,
         mask=mask,
         categories={},
+        source=table.name,
     )
     times = layout.times if grid.positions is None or not schema.calendar else panel.times()
     past_x, past = _covariates(layout, grid, schema.past, categories, panel.categories)
@@ -132,8 +135,9 @@ def _check_lengths(panel: Panel, needed: int, purpose: str) -> Panel:
     if panel.schema.short == "pad":
         return panel.lengthened(needed)
     if panel.schema.short == "error" or len(short) == panel.num_series:
-        raise DataError(f'{message}. Pass short="pad" to lengthen them, or short="drop" to leave them out.')
-    warnings.warn(f"{message} and left out", DataWarning, stacklevel=3)
+        cure = 'Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.'
+        raise DataError(describe(panel.source, f"{message}. {cure}"))
+    warnings.warn(describe(panel.source, f"{message} and left out"), DataWarning, stacklevel=3)
     return panel.take(np.flatnonzero(panel.lengths >= needed))
 
 
@@ -207,7 +211,7 @@ def _resolve(table: Table, schema: Schema) -> Schema:
 
 
 def _lay_out(table: Table, schema: Schema) -> Layout:
-    times = check_times(table.frame[schema.time], table.error)
+    times = check_times(table.frame[schema.time], table.error, table.date_format)
     order = codes = None
     if schema.id is None:
         names, offsets = pl.Series(DEFAULT_ID, [schema.target]), np.array([0, len(times)])
@@ -278,8 +282,10 @@ def _warn_reordered(layout: Layout, given: npt.NDArray[Any]) -> None:
     first = int(moved[0])
     place = f"{layout.label(first)}: " if layout.schema.id else ""
     others = f"; {len(np.unique(moved))} series affected" if layout.schema.id else ""
-    message = f"{place}{np.count_nonzero(moved == first)} rows were out of time order and are sorted{others}"
-    warnings.warn(layout.table.describe(message), DataWarning, stacklevel=5)
+    message = f"{place}{np.count_nonzero(moved == first)} rows were out of time order"
+    if layout.schema.strict:
+        raise layout.table.error(f"{message}{others}; strict=True (--strict) allows none")
+    warnings.warn(layout.table.describe(f"{message} and are sorted{others}"), DataWarning, stacklevel=5)
 
 
 def _refuse_duplicates(layout: Layout) -> None:
@@ -291,11 +297,23 @@ def _refuse_duplicates(layout: Layout) -> None:
     rows = sorted((layout.row(first), layout.row(first + 1)))
     place = ": ".join(filter(None, [layout.label(int(layout.series(first))), show_time(layout.times, first)]))
     total = f"; {len(found)} such rows in all" if len(found) > 1 else ""
-    raise layout.table.error(f"{place} twice (rows {rows[0]}, {rows[1]}){total}. Keep one row per series and time")
+    cure = "Keep one row per series and time"
+    if _repeats_an_hour(layout.times.gather(found)):
+        cure = "Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"
+    raise layout.table.error(f"{place} twice (rows {rows[0]}, {rows[1]}){total}. {cure}")
+
+
+def _repeats_an_hour(times: pl.Series) -> bool:
+    """Whether all of some times without a zone lie where clocks are set back: a Sunday night of autumn."""
+    if not isinstance(times.dtype, pl.Datetime) or times.dtype.time_zone is not None:
+        return False
+    time = pl.first()
+    night = (time.dt.weekday() == 7) & (time.dt.hour() < 4) & time.dt.month().is_in([3, 4, 9, 10, 11])
+    return bool(times.to_frame().select(night.all()).item())
 
 
 def warn_constant(panel: Panel) -> None:
-    """Warn about series that never change."""
+    """Warn about series that never change, or refuse them where the schema is strict."""
     begins, y = panel.offsets[:-1], panel.y
     if panel.mask is None:
         low, high = np.minimum.reduceat(y, begins), np.maximum.reduceat(y, begins)
@@ -307,7 +325,10 @@ def warn_constant(panel: Panel) -> None:
         first = int(constant[0])
         place = _label(panel.schema, panel.ids, first) or f"column {panel.schema.target!r}"
         others = f"; {len(constant)} series affected" if len(constant) > 1 else ""
-        warnings.warn(f"{place}: constant, always {low[first]:g}{others}", DataWarning, stacklevel=3)
+        message = describe(panel.source, f"{place}: constant, always {low[first]:g}{others}")
+        if panel.schema.strict:
+            raise DataError(f"{message}; strict=True (--strict) allows none")
+        warnings.warn(message, DataWarning, stacklevel=3)
 
 
 def _numbers(layout: Layout, name: str) -> Floats:
@@ -318,18 +339,25 @@ def _numbers(layout: Layout, name: str) -> Floats:
     if not column.dtype.is_numeric():
         _refuse_text(layout, column)
     values = np.empty(len(column), np.float32)
-    infinite = False
+    too_large = False
     for begin in range(0, len(values), PIECE):
         piece = values[begin : begin + PIECE]
         with np.errstate(over="ignore"):
             piece[:] = column.slice(begin, PIECE).to_numpy()
-        infinite = infinite or bool(np.isinf(piece).any())
-    if infinite:
-        position = layout.earliest(np.flatnonzero(np.isinf(values)))
+        too_large = too_large or bool((np.abs(piece) > LARGEST).any())
+    if too_large:
+        position = layout.earliest(np.flatnonzero(np.abs(values) > LARGEST))
         value = float(column[position])
-        problem = "infinite" if np.isinf(value) else f"{value:g} exceeds float32, which ends at 3.4e38"
+        problem = "infinite" if np.isinf(value) else f"{value:g} {explain_size(value)}"
         raise layout.table.error(f"{layout.place(name, position, row=True)}: {problem}")
     return values
+
+
+def explain_size(value: float) -> str:
+    """Say why a value is too large."""
+    if abs(value) > np.finfo(np.float32).max:
+        return "exceeds float32, which ends at 3.4e38"
+    return f"exceeds {LARGEST:g}, beyond which float32 cannot hold squares; divide the column by a power of ten"
 
 
 def _refuse_text(layout: Layout, column: pl.Series) -> None:

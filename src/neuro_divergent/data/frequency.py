@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
+from neuro_divergent.data.table import first_line
 
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
 Integers = npt.NDArray[np.int64]
@@ -146,7 +147,7 @@ class Frequency:
         steps = np.asarray(steps, np.int64)
         size = self.size(starts.dtype)
         if size is not None:
-            return _times(_physical(starts) + steps * size, starts)
+            return _times(_moved(_physical(starts), steps, size, starts), starts)
         # One query for all of it, because starting one takes longer than the arithmetic.
         start, step = pl.col("start"), pl.col("step")
         if self.unit == "bd":
@@ -155,17 +156,32 @@ class Frequency:
             moved = start.dt.offset_by(pl.format("{}" + ("mo" if self.unit in _MONTHS else self.unit), step))
         moved = moved.dt.month_end() if self.unit == "me" else moved
         frame = pl.DataFrame({"start": starts, "step": steps * self.count * _MONTHS.get(self.unit, 1)})
-        return frame.select(moved.alias(starts.name)).to_series()
+        try:
+            return frame.select(moved.alias(starts.name)).to_series()
+        except pl.exceptions.PolarsError as error:  # A month may end with a night whose clocks jump over that time.
+            raise DataError(f"column {starts.name!r}: {first_line(error)} Convert the times to UTC") from None
 
     def times_after(self, last: pl.Series, count: int) -> pl.Series:
         """Return the next ``count`` times after each given one, all of the first series, then of the second, ..."""
         steps = np.arange(1, count + 1)
         size = self.size(last.dtype)
         if size is not None:
-            return _times((_physical(last)[:, None] + steps * size).ravel(), last)
+            return _times(_moved(_physical(last)[:, None], steps, size, last).ravel(), last)
         one = len(last) == 1  # The usual case when speed is felt.
         repeated = last.new_from_index(0, count) if one else last.gather(np.repeat(np.arange(len(last)), count))
         return self.time_at(repeated, np.tile(steps, len(last)))
+
+    def explain_jump(self, time: pl.Series) -> str:
+        """Say so where the wall clock does not show the next time once, because it is set forward or back then."""
+        zone = getattr(time.dtype, "time_zone", None)
+        if zone is None or not self._keeps_wall_clock:
+            return ""
+        local = self.time_at(time.dt.replace_time_zone(None), np.array([1]))
+        shown = local.dt.to_string("%H:%M on %Y-%m-%d").item()
+        if local.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").null_count():
+            return f"{shown} does not exist in {zone}"
+        ambiguous = local.dt.replace_time_zone(zone, ambiguous="null", non_existent="null").null_count()
+        return f"{shown} is ambiguous in {zone}" if ambiguous else ""
 
     def ending(self, times: pl.Series) -> Frequency:
         """Return the same step counted from month end to month end, where every time is one."""
@@ -284,6 +300,19 @@ def _physical(times: pl.Series) -> Integers:
     return values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.int64, copy=False)
 
 
+def _moved(physical: Integers, steps: Integers, size: int, like: pl.Series) -> Integers:
+    """Return the whole numbers some steps later; numpy would begin again at the other end where 64 bits are left."""
+    farthest = max(abs(int(physical.max(initial=0))), abs(int(physical.min(initial=0))))
+    farthest += size * max(abs(int(steps.max(initial=0))), abs(int(steps.min(initial=0))))
+    if farthest >= 2**63:
+        raise _unfit(like)
+    return physical + steps * size
+
+
+def _unfit(like: pl.Series) -> DataError:
+    return DataError(f"column {like.name!r}: the times to come do not fit its type {like.dtype}")
+
+
 def _times(physical: Integers, like: pl.Series) -> pl.Series:
     """Turn whole numbers back into times of the type and name of a series."""
     values = pl.Series(like.name, physical)
@@ -292,7 +321,7 @@ def _times(physical: Integers, like: pl.Series) -> pl.Series:
     try:
         return values.cast(pl.Int32).cast(pl.Date) if like.dtype == pl.Date else values.cast(like.dtype)
     except pl.exceptions.InvalidOperationError:
-        raise DataError(f"column {like.name!r}: the times to come do not fit its type {like.dtype}") from None
+        raise _unfit(like) from None
 
 
 def _duration(frequency: Frequency) -> int:

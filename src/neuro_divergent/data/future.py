@@ -10,8 +10,9 @@ import polars as pl
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.calendar import calendar_features, check_times, show, show_time
-from neuro_divergent.data.categories import encode_categories
+from neuro_divergent.data.categories import ALLOW_UNKNOWN, encode_categories
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.source import Table, read_table
 
 Floats = npt.NDArray[np.float32]
@@ -45,8 +46,8 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats | None:
         if source is None:
             count = f"{horizon} rows for each of {panel.num_series} series" if schema.id else f"{horizon} rows"
             raise DataError(
-                f"future covariates {', '.join(schema.future)} are needed to forecast. Pass future= with {count}, "
-                f"beginning {show_time(times, 0)}"
+                f"future covariates {', '.join(schema.future)} are needed to forecast. Pass future= (--future) with "
+                f"{count}, beginning {show_time(times, 0)}"
             )
         table = read_table(source, schema, only=[*_keys(panel), *schema.future])
         rows = _find_rows(table, panel, times, horizon)
@@ -66,7 +67,7 @@ def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> np
     for name in (*_keys(panel), *schema.future):
         if name not in frame.columns:
             raise table.lacks(name)
-    given = [_match(table, check_times(frame[schema.time], table.error), panel.starts).alias("time")]
+    given = [_match(table, check_times(frame[schema.time], table.error, table.date_format), panel.starts).alias("time")]
     wanted = [times.alias("time")]
     if schema.id is not None:
         given.append(_match(table, frame[schema.id], panel.ids).alias("id"))
@@ -116,17 +117,17 @@ def _column(
             first = int(unknown[0])
             raise table.error(
                 f"{_place(panel, first, horizon)}column {feature.name!r}, row {rows[first] + 1}: category "
-                f'{show(column[first])} not in training data. Pass unknown_category="unknown" to allow it'
+                f"{show(column[first])} not in training data. {ALLOW_UNKNOWN}"
             )
     elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         with np.errstate(over="ignore"):
             values = column.cast(pl.Float64).to_numpy().astype(np.float32)
     else:
         raise table.error(f"column {feature.name!r} is {column.dtype}; in training it held numbers")
-    wrong = np.flatnonzero(~np.isfinite(values))
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(wrong):
         first = int(wrong[0])
-        problem = "missing" if np.isnan(values[first]) else "infinite or beyond float32"
+        problem = "missing" if np.isnan(values[first]) else f"infinite or beyond {LARGEST:g}"
         place = f"{_place(panel, first, horizon)}{feature.name!r} {problem} for {show_time(times, first)}"
         raise table.error(f"{place} (row {rows[first] + 1}){f'; {len(wrong)} such rows' if len(wrong) > 1 else ''}")
     return values

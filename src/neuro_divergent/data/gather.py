@@ -16,6 +16,7 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array, SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.table import describe
 from neuro_divergent.data.windows import Integers
 
 _CPU = torch.device("cpu")
@@ -202,9 +203,10 @@ def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Arr
             values = values[panel.mask[rows]]
             whole = whole[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
         if whole.size and whole.min() <= scaler.lowest:
-            raise DataError(
+            message = (
                 f"series {panel.ids[index]!r}: value {whole.min():g} cannot be scaled with {scaler.name!r}, which "
                 f"needs values above {scaler.lowest:g}. Choose another series scaler."
             )
+            raise DataError(describe(panel.source, message))
         fitted.append(scaler.fit(values if values.size else np.zeros(1)))
     return np.stack(fitted)

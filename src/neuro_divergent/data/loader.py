@@ -144,14 +144,16 @@ class IterableLoader:
         return len(self._batches)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
-        """Yield the batches of an epoch from batch ``start`` on; those before are read and dropped."""
-        for index, batch in enumerate(self._batches):
-            if index >= start:
-                yield (
-                    type(batch)(*(_move(item, self._device) for item in batch))
-                    if isinstance(batch, Batch)
-                    else (tuple(_move(item, self._device) for item in batch))
-                )
+        """Return the batches of an epoch from batch ``start`` on; those before are read and dropped right now."""
+        del number
+        batches = iter(self._batches)
+        for _ in range(start):
+            next(batches, None)
+        return map(self._moved, batches)
+
+    def _moved(self, batch: Any) -> Any:
+        parts = (_move(item, self._device) for item in batch)
+        return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
 
 
 def as_loader(data: Any, order: Order, device: torch.device) -> Loader:

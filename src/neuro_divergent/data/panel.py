@@ -7,7 +7,7 @@ Rows of a series are one step of ``frequency`` apart, so a time is computed from
 from __future__ import annotations
 
 import dataclasses
-import json
+import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,17 +19,25 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from neuro_divergent.core.atomic import new_directory, read_json, verify_directory
+from neuro_divergent.core import strict_json
+from neuro_divergent.core.atomic import new_directory, read_directory, read_json
 from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.calendar import calendar_features, show, show_time
 from neuro_divergent.data.categories import decode_categories
 from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.parquet_header import read_header
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.table import IN_MEMORY, describe
 
 FORMAT = 1
 _BY_ROW = ("y", "mask", "weight", "past_x", "future_x")
 _ARRAYS = ("offsets", *_BY_ROW, "static_x")
+_AT_ONCE = ("panel.json", "index.parquet", "offsets.npy")  # what is read even if the values stay on disk
+_DAMAGES = (
+    KeyError, TypeError, ValueError, EOFError, OSError, MemoryError,
+    pl.exceptions.PolarsError, pl.exceptions.PanicException,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +59,7 @@ class Panel:
         past: Names and cardinalities of the columns of ``past_x``; likewise ``future`` and ``static``.
         categories: For each categorical column, its values in code order: the code of ``categories[c][k]`` is ``k + 1``
             because 0 is the slot for unknown values.
+        source: The file that the series come from, for messages.
     """
 
     schema: Schema
@@ -68,6 +77,7 @@ class Panel:
     future: tuple[Feature, ...] = ()
     static: tuple[Feature, ...] = ()
     categories: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+    source: str = IN_MEMORY
 
     def __len__(self) -> int:
         """Number of rows of all series together."""
@@ -108,10 +118,9 @@ class Panel:
         other = int(np.flatnonzero((self.lengths != self.lengths[0]) | (self.starts != self.starts[0]).to_numpy())[0])
         ends = self.frequency.time_at(self.starts, self.lengths - 1)
         spans = [f"{show(self.ids[i])} from {show_time(self.starts, i)} to {show_time(ends, i)}" for i in (0, other)]
-        raise DataError(
-            f"series must cover the same times to be forecast together: {spans[0]}, but {spans[1]}. "
-            "Cut or fill them, or choose a model that takes one series at a time"
-        )
+        message = f"series must cover the same times to be forecast together: {spans[0]}, but {spans[1]}. "
+        cure = "Cut or fill them, or choose a model that takes one series at a time"
+        raise DataError(describe(self.source, message + cure))
 
     def times(self) -> pl.Series:
         """Return the time of every row."""
@@ -176,6 +185,7 @@ class Panel:
             future=first.future,
             static=first.static,
             categories=first.categories,
+            source=first.source,
             **arrays,
         )
 
@@ -229,7 +239,7 @@ class Panel:
             },
             "categories": self.categories,
         }
-        (work / "panel.json").write_text(json.dumps(rest, indent=2), "utf-8")
+        (work / "panel.json").write_bytes(strict_json.dumps(rest, indent=2))
 
     @classmethod
     def open(cls, directory: str | Path, *, mmap: bool = True) -> Self:
@@ -237,8 +247,8 @@ class Panel:
 
         Args:
             directory: Where it is.
-            mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Only what is read at
-                once is checked then; otherwise every file is compared with its SHA-256.
+            mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Of their files only
+                the sizes are checked then; what is read at once is compared with its SHA-256.
 
         Raises:
             DataError: If there is no such directory.
@@ -252,17 +262,17 @@ class Panel:
             raise UntrustedFileError(f"{directory}: not a saved panel")
         if rest["format"] > FORMAT:
             raise UntrustedFileError(f"{directory}: format {rest['format']}, this version reads ≤{FORMAT}")
-        if not mmap:
-            verify_directory(path)
+        files = read_directory(path, _AT_ONCE if mmap else None)
         try:
-            panel = cls(**_read_parts(path, rest, mmap))
-            if not panel._is_consistent():
+            panel = cls(**_read_parts(path, files))
+            if not panel.is_consistent():
                 raise ValueError("sizes do not agree")
-        except (KeyError, TypeError, ValueError, EOFError, OSError, pl.exceptions.PolarsError) as error:
+        except _DAMAGES as error:
             raise UntrustedFileError(f"{directory}: damaged panel ({error})") from None
         return panel
 
-    def _is_consistent(self) -> bool:
+    def is_consistent(self) -> bool:
+        """Whether the arrays have the sizes that they have in every panel; asked of one that was read."""
         rows, series = len(self.y), len(self.ids)
         shapes = {
             "offsets": (series + 1,),
@@ -355,13 +365,18 @@ def _count_out(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], n
     return series, np.arange(len(series)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _read_parts(path: Path, rest: dict[str, Any], mmap: bool) -> dict[str, Any]:
+def _read_parts(path: Path, files: dict[str, bytes]) -> dict[str, Any]:
+    """Return the fields of a panel from what was read of its files; arrays that were not are mapped."""
+    rest = strict_json.loads(files["panel.json"], str(path / "panel.json"))
     arrays = {
-        name: np.load(path / f"{name}.npy", mmap_mode="c" if mmap else None, allow_pickle=False)
+        name: np.load(io.BytesIO(files[file]), allow_pickle=False)
+        if (file := f"{name}.npy") in files
+        else np.load(path / file, mmap_mode="c", allow_pickle=False)
         for name in _ARRAYS
         if (path / f"{name}.npy").exists()
     }
-    index = pl.read_parquet(path / "index.parquet")
+    read_header(str(path / "index.parquet"))
+    index = pl.read_parquet(io.BytesIO(files["index.parquet"]))
     features = {role: tuple(Feature(*item) for item in rest["features"][role]) for role in ("past", "future", "static")}
     return {
         **arrays,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Iterator
@@ -15,8 +16,12 @@ from neuro_divergent.data.calendar import show
 from neuro_divergent.data.categories import is_category, learn_categories
 from neuro_divergent.data.frame import assemble, build_panel, warn_constant
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.parquet_file import PROBLEMS, check_parquet
+from neuro_divergent.data.parquet_header import read_header
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import DEFAULT_ID, Table, columns_of, find_files
+from neuro_divergent.data.source import DEFAULT_ID, columns_of, find_files
+from neuro_divergent.data.table import Table, first_line
+from neuro_divergent.data.thrift import ThriftError
 
 _BATCH = 1 << 20  # rows that are read from disk together
 _LARGE = 2 * _BATCH
@@ -32,6 +37,7 @@ def load_panel(source: Any, schema: Schema) -> Panel:
     if _is_large(source):
         with suppress(DataError, DataWarning):
             panel = _load(os.fspath(source), schema)
+            panel = dataclasses.replace(panel, source=os.fspath(source))
             warn_constant(panel)
             return panel
     return build_panel(source, schema)
@@ -48,16 +54,18 @@ def _is_large(source: Any) -> bool:
     if not isinstance(source, (str, os.PathLike)) or not str(source).endswith((".parquet", ".pq")):
         return False
     try:
-        rows = pl.scan_parquet(find_files(os.fspath(source)), glob=False).select(pl.len()).collect().item()
-        return int(rows) > _LARGE
-    except (DataError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return sum(read_header(path, ()).rows for path in find_files(os.fspath(source))) > _LARGE
+    except (DataError, ThriftError, OSError):
         return False
 
 
 def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
     """Give whole series as panels, as many at a time as about a million rows hold."""
+    files = find_files(source)
+    for file in files:
+        check_parquet(file, columns_of(schema))
     try:
-        lazy = pl.scan_parquet(find_files(source), glob=False)
+        lazy = pl.scan_parquet(files, glob=False)
         types = lazy.collect_schema()
         lazy = lazy.select([name for name in columns_of(schema) if name in types])
         name = schema.id or DEFAULT_ID
@@ -82,8 +90,8 @@ def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
                     raise table.error(f"series {show(part.ids[0])} comes after {show(last)}; sort the rows by series")
                 frequency, begin, last = part.frequency, begin + whole, part.ids[-1]
                 yield part
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise DataError(f"{source}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    except PROBLEMS as error:
+        raise DataError(f"{source}: cannot be read as Parquet ({first_line(error)})") from None
     if not rows:
         raise DataError(f"{source}: no data rows")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import Config
+
+# Day, month, year and time of day, as strptime has them; without those that depend on the language of the machine.
+_DATE_MARKS = frozenset("YymdjbBaAHIMSfpz%")
 
 Policy = Literal["error", "interpolate", "forward", "zero", "mask"]
 
@@ -34,6 +38,9 @@ class Schema(Config):
             lengthen them to the left with masked values.
         unknown_category: What to do with a category at prediction that training never saw: refuse, or use the slot
             reserved for unknown ones.
+        encoding: How the text of CSV files is written, such as ``"latin-1"``; UTF-8 when unset.
+        date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``.
+        strict: Refuse what otherwise gives a warning: rows out of time order and series that never change.
     """
 
     target: str = "y"
@@ -50,11 +57,36 @@ class Schema(Config):
     gaps: Policy = "error"
     short: Literal["error", "drop", "pad"] = "error"
     unknown_category: Literal["error", "unknown"] = "error"
+    encoding: str | None = None
+    date_format: str | None = None
+    strict: bool = False
 
     @field_validator("past", "future", "static", "categorical", "calendar", mode="before")
     @classmethod
     def _one_name(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: str | None) -> str | None:
+        try:
+            if value is not None:
+                "".encode(value)  # Of those that Python knows, only encodings of text can do this.
+            return value
+        except (LookupError, ValueError, TypeError):
+            raise ValueError(f"{value!r} is not known; write 'utf-8', 'latin-1', 'cp1252', 'utf-16', ...") from None
+
+    @field_validator("date_format")
+    @classmethod
+    def _known_format(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        marks = re.findall(r"%(.?)", value)
+        strange = [mark for mark in marks if mark not in _DATE_MARKS]
+        if strange or not {"Y", "y"} & set(marks):
+            wrong = f"'%{strange[0]}' in {value!r} is not known" if strange else f"{value!r} has no year"
+            raise ValueError(f"{wrong}; write it as for strptime, such as '%d/%m/%Y' or '%Y-%m-%d %H:%M'")
+        return value
 
     @model_validator(mode="after")
     def _one_role_each(self) -> Schema:

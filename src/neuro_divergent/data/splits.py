@@ -8,6 +8,7 @@ import numpy as np
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.table import describe
 from neuro_divergent.data.windows import Integers, Windows
 
 
@@ -68,10 +69,11 @@ def split_by_time(
         test=windows(test_begin, ends, horizon),
     )
     if not len(split.train):
-        raise DataError(
+        message = (
             f"no series is long enough: a window needs {input_size + horizon} rows ({input_size} history + {horizon} "
             f"horizon), the longest series has {int(lengths.max(initial=0))}. Lower input_size or horizon."
         )
+        raise DataError(describe(panel.source, message))
     return split
 
 

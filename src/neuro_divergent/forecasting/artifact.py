@@ -2,55 +2,137 @@
 
 from __future__ import annotations
 
-import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from neuro_divergent import __version__
-from neuro_divergent.core.atomic import new_directory, read_json, verify_directory
+from neuro_divergent.core import strict_json
+from neuro_divergent.core.atomic import read_directory, write_directory
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import UntrustedFileError
+from neuro_divergent.core.errors import MissingDependencyError, UntrustedFileError
+from neuro_divergent.core.foreign import refuse_foreign
 from neuro_divergent.core.spec import Feature, TaskSpec
+from neuro_divergent.core.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.source import Backend
 from neuro_divergent.forecasting.fitted import Fitted, build_network
+from neuro_divergent.forecasting.inspection import (
+    ROLES,
+    building_within,
+    check_context,
+    check_errors,
+    check_history,
+    check_scaling,
+    check_shapes,
+    check_weights,
+)
 from neuro_divergent.forecasting.intervals import Intervals
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 
-FORMAT = 1
-_ROLES = ("past", "future", "static")
+FORMAT = 2
+_DESCRIPTION = "model.json"
+_TENSORS = "model.safetensors"
+_NETWORK = "network."
 _ARRAYS = ("y", "mask", "past_x", "future_x", "static_x")
+_FLOAT = "$float"  # marks a JSON object that stands for a number that is not finite
+_IDS = ("String", *(f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)))
 
 
 def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training: TrainingConfig) -> None:
-    """Write a model directory, complete or not at all."""
-    tensors = {f"network.{name}": tensor for name, tensor in fitted.predictor.network.state_dict().items()}
+    """Write a model directory, complete or not at all.
+
+    Raises:
+        InputError: If something that is not a model is at ``path``.
+        StorageError: If the disk refuses.
+    """
+    description = strict_json.dumps(_spell(_describe(fitted, architecture, training)), indent=1)
+    write_directory(path, [(_TENSORS, dump_tensors(_tensors(fitted))), (_DESCRIPTION, description)])
+
+
+def load_fitted(path: Path) -> tuple[Architecture, TrainingConfig, Fitted]:
+    """Read a model directory and check it.
+
+    Raises:
+        UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
+        StorageError: If it cannot be read.
+    """
+    refuse_foreign(path, "a model")
+    if not (path / _DESCRIPTION).is_file():
+        raise UntrustedFileError(f"{path}: is not a model: a model is a directory with a {_DESCRIPTION}.")
+    return unpack_model(read_directory(path), str(path))
+
+
+def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, TrainingConfig, Fitted]:
+    """Return the model that files hold.
+
+    Args:
+        files: Contents by name, compared with their manifest.
+        place: What they are called in messages.
+
+    Raises:
+        UntrustedFileError: If they do not describe a model that can be used, or were written by a newer version.
+    """
+    if set(files) != {_DESCRIPTION, _TENSORS}:
+        raise UntrustedFileError(f"{place}: is not a model: holds {sorted(files)}.")
+    description = _parse(files[_DESCRIPTION], f"{place}/{_DESCRIPTION}")
+    version = description.get("format") if isinstance(description, dict) else None
+    if type(version) is not int or version < 1:
+        raise UntrustedFileError(f"{place}/{_DESCRIPTION}: does not describe a model.")
+    if version > FORMAT:
+        raise NewerFormatError(place, version, FORMAT)
+    tensors = load_tensors(files[_TENSORS], f"{place}/{_TENSORS}")
+    try:
+        return _rebuild(description if version == 1 else _understand(description), tensors)
+    except MissingDependencyError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        # Whatever goes wrong from here on, the file is to blame.
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise UntrustedFileError(f"{place}: does not describe a model ({reason}).") from error
+
+
+def _parse(content: bytes, place: str) -> Any:
+    try:
+        return strict_json.loads(content, place)
+    except UntrustedFileError:
+        # Python wrote NaN and Infinity into files of format 1.
+        description = strict_json.loads(content, place, constants=True)
+        if not isinstance(description, dict) or description.get("format") != 1:
+            raise
+        return description
+
+
+def _tensors(fitted: Fitted) -> dict[str, Tensor]:
+    """Return all arrays of a model by name."""
+    tensors = {f"{_NETWORK}{name}": tensor for name, tensor in fitted.predictor.network.state_dict().items()}
     if fitted.predictor.intervals is not None:
         tensors["intervals.errors"] = fitted.predictor.intervals.errors
-    if fitted.numbers is not None:
-        tensors["scaler.numbers"] = torch.from_numpy(fitted.numbers)
-    for role in _ROLES:
-        scaling = getattr(fitted.covariates, role)
-        if scaling is not None:
-            tensors[f"covariates.{role}"] = torch.from_numpy(scaling)
-    context = fitted.context
-    for name in _ARRAYS:
-        array = getattr(context, name)
+    arrays = {"scaler.numbers": fitted.numbers}
+    arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
+    arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
+    for name, array in arrays.items():
         if array is not None:
-            tensors[f"context.{name}"] = torch.from_numpy(np.ascontiguousarray(array))
-    description = {
+            tensors[name] = torch.from_numpy(np.ascontiguousarray(array))
+    return tensors
+
+
+def _describe(fitted: Fitted, architecture: Architecture, training: TrainingConfig) -> dict[str, Any]:
+    """Return all of a model that is not an array."""
+    context = fitted.context
+    return {
         "format": FORMAT,
         "version": __version__,
         "architecture": architecture.to_dict(),
@@ -63,81 +145,53 @@ def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training
         "starts": _encode(context.starts),
         "lengths": context.lengths.tolist(),
         "features": {
-            role: [[feature.name, feature.cardinality] for feature in getattr(context, role)] for role in _ROLES
+            role: [[feature.name, feature.cardinality] for feature in getattr(context, role)] for role in ROLES
         },
         "categories": context.categories,
         "backend": fitted.backend,
         "history": fitted.history.to_dicts(),
         "environment": fitted.environment,
     }
-    with new_directory(path) as work:
-        save_file({name: tensor.contiguous().cpu() for name, tensor in tensors.items()}, work / "model.safetensors")
-        (work / "model.json").write_text(json.dumps(description, indent=1, default=str), "utf-8")
-
-
-def load_fitted(path: Path) -> tuple[Architecture, TrainingConfig, Fitted]:
-    """Read a model directory and check it.
-
-    Raises:
-        UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
-    """
-    description, tensors = _read(path)
-    try:
-        return _rebuild(description, tensors)
-    except (KeyError, TypeError, RuntimeError, IndexError) as error:
-        raise UntrustedFileError(f"{path}: does not describe a model ({type(error).__name__}: {error}).") from error
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    if path.suffix in {".pt", ".pth", ".ckpt", ".pkl"}:
-        raise UntrustedFileError(f"{path}: pickle is never loaded; a model is a directory written by save().")
-    if not (path / "model.json").is_file():
-        raise UntrustedFileError(f"{path}: is not a model: a model is a directory with a model.json.")
-    verify_directory(path)
-    description = read_json(path / "model.json")
-    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
-        raise UntrustedFileError(f"{path / 'model.json'}: does not describe a model.")
-    if description["format"] > FORMAT:
-        raise UntrustedFileError(
-            f"{path}: format {description['format']}, this version reads up to {FORMAT}. Upgrade neuro-divergent."
-        )
-    try:
-        return description, load_file(path / "model.safetensors")
-    except SafetensorError as error:
-        raise UntrustedFileError(f"{path / 'model.safetensors'}: not a safetensors file ({error}).") from None
 
 
 def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[Architecture, TrainingConfig, Fitted]:
     architecture = Architecture.from_dict(description["architecture"])
     training = TrainingConfig.from_dict(description["training"])
     task = Task.from_dict(description["task"])
+    _refuse_strangers(tensors)
     context = _context(description, tensors)
+    channels = description["channels"]
+    if type(channels) is not int:
+        raise TypeError(f"channels: {channels!r}")
     spec = TaskSpec(
         horizon=task.horizon,
         input_size=task.history,
-        channels=description["channels"],
+        channels=channels,
         outputs=task.loss.outputs,
         past=context.past,
         future=context.future,
         static=context.static,
     )
-    device = resolve_device(training.device)
-    # The weights are replaced at once, so what they are initialised with does not matter.
-    with torch.random.fork_rng():
-        network = build_network(architecture, task, spec)
-    prefix = "network."
-    network.load_state_dict({name[len(prefix) :]: item for name, item in tensors.items() if name.startswith(prefix)})
-    network.to(device).eval()
+    check_context(context, task, spec)
     errors, numbers = tensors.get("intervals.errors"), tensors.get("scaler.numbers")
+    check_errors(errors, task.horizon)
+    covariates = CovariateScaling(
+        **{role: tensors[f"covariates.{role}"].numpy() for role in ROLES if f"covariates.{role}" in tensors}
+    )
+    fitted_numbers = None if numbers is None else numbers.numpy()
+    check_scaling(context, task.series_scaler, fitted_numbers, covariates)
+    check_history(description["history"])
+    if description["backend"] not in get_args(Backend) or not isinstance(description["environment"], dict):
+        raise ValueError("backend or environment")
+    device = resolve_device(training.device)
+    network = _network(architecture, task, spec, tensors).to(device).eval()
     fitted = Fitted(
         task=task,
         spec=spec,
         context=context,
         predictor=Predictor(network, task.loss, None if errors is None else Intervals(errors)),
-        numbers=None if numbers is None else numbers.numpy(),
-        covariates=CovariateScaling(
-            **{role: tensors[f"covariates.{role}"].numpy() for role in _ROLES if f"covariates.{role}" in tensors}
-        ),
+        numbers=fitted_numbers,
+        covariates=covariates,
         device=device,
         backend=description["backend"],
         history=pl.DataFrame(description["history"], infer_schema_length=None),
@@ -146,24 +200,70 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[A
     return architecture, training, fitted
 
 
+def _network(architecture: Architecture, task: Task, spec: TaskSpec, tensors: Mapping[str, Tensor]) -> nn.Module:
+    """Build the network and give it its weights."""
+    weights = {name[len(_NETWORK) :]: item for name, item in tensors.items() if name.startswith(_NETWORK)}
+    # The weights are replaced at once, so what they are initialised with does not matter.
+    with torch.random.fork_rng(), building_within(weights):
+        blank = _without_memory(architecture, task, spec)
+        if blank is not None:
+            check_shapes(blank, weights)
+        network = build_network(architecture, task, spec)
+    check_shapes(network, weights)
+    check_weights(network, weights)
+    network.load_state_dict(weights)
+    return network
+
+
+def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module | None:
+    """Build a network that has sizes only, so that one that asks for too much is refused before it is made.
+
+    Returns ``None`` for a network that looks at numbers while it is built.
+    """
+    try:
+        with torch.device("meta"):
+            return build_network(architecture, task, spec)
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _refuse_strangers(tensors: Mapping[str, Tensor]) -> None:
+    known = {"intervals.errors", "scaler.numbers", *(f"covariates.{role}" for role in ROLES)}
+    known |= {f"context.{name}" for name in _ARRAYS}
+    strangers = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
+    if strangers:
+        raise ValueError(f"tensor {strangers[0]!r}")
+
+
 def _context(description: dict[str, Any], tensors: dict[str, Tensor]) -> Panel:
     arrays: dict[str, Any] = {
         name: tensors[f"context.{name}"].numpy() for name in _ARRAYS if f"context.{name}" in tensors
     }
+    lengths = description["lengths"]
+    if not isinstance(lengths, list) or not all(type(length) is int and 0 < length < 2**40 for length in lengths):
+        raise TypeError("lengths")
+    categories = description["categories"]
+    if not isinstance(categories, dict) or not all(isinstance(values, list) for values in categories.values()):
+        raise TypeError("categories")
     features: dict[str, Any] = {
-        role: tuple(Feature(name, cardinality) for name, cardinality in items)
-        for role, items in description["features"].items()
+        role: tuple(_feature(*item) for item in description["features"][role]) for role in ROLES
     }
     return Panel(
         schema=Schema.from_dict(description["schema"]),
         ids=_decode(description["ids"]),
         starts=_decode(description["starts"]),
         frequency=Frequency.parse(description["frequency"]),
-        offsets=np.concatenate([[0], np.cumsum(description["lengths"])]).astype(np.int64),
-        categories=description["categories"],
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        categories=categories,
         **arrays,
         **features,
     )
+
+
+def _feature(name: Any, cardinality: Any) -> Feature:
+    if not isinstance(name, str) or not (cardinality is None or (type(cardinality) is int and cardinality > 0)):
+        raise TypeError(f"covariate {name!r} {cardinality!r}")
+    return Feature(name, cardinality)
 
 
 def _encode(values: pl.Series) -> dict[str, Any]:
@@ -185,8 +285,32 @@ def _encode(values: pl.Series) -> dict[str, Any]:
 
 def _decode(encoded: dict[str, Any]) -> pl.Series:
     kind, values = encoded["type"], encoded["values"]
+    if not isinstance(values, list) or not all(type(value) is (str if kind == "String" else int) for value in values):
+        raise TypeError(f"values of type {kind!r}")
     if kind == "Datetime":
         return pl.Series(values, dtype=pl.Int64).cast(pl.Datetime(encoded["unit"], encoded["zone"]))
     if kind == "Date":
         return pl.Series(values, dtype=pl.Int32).cast(pl.Date)
+    if kind not in _IDS:
+        raise ValueError(f"unknown type {kind!r}")
     return pl.Series(values, dtype=getattr(pl, kind))
+
+
+def _spell(value: Any) -> Any:
+    """Put numbers that are not finite, which JSON does not have, into words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {_FLOAT: str(value)}
+    if isinstance(value, (list, tuple)):
+        return [_spell(item) for item in value]
+    return {key: _spell(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _understand(value: Any) -> Any:
+    """Undo ``_spell``."""
+    if isinstance(value, list):
+        return [_understand(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {_FLOAT} and value[_FLOAT] in ("inf", "-inf", "nan"):
+        return float(value[_FLOAT])
+    return {key: _understand(item) for key, item in value.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,12 +32,17 @@ from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import check_levels
 from neuro_divergent.forecasting.job import Job
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
+from neuro_divergent.forecasting.run import DataConfig, RunConfig
+from neuro_divergent.forecasting.run_directory import MODEL, RunDirectory
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.batch_size import find_batch_size
 from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.rate_finder import RateCurve, find_learning_rate
+from neuro_divergent.training.state import goes_further
 
 _VALIDATION_ROWS = 1024
 
@@ -64,7 +69,16 @@ class Forecaster:
         self._outlook: Outlook | None = None
 
     def fit(
-        self, data: Any, *, callbacks: Sequence[Callback] = (), teacher: Forecaster | None = None, **schema: Any
+        self,
+        data: Any,
+        *,
+        callbacks: Sequence[Callback] = (),
+        teacher: Forecaster | None = None,
+        run: str | Path | None = None,
+        checkpoints: Checkpointing | None = None,
+        resume: Mapping[str, Any] | str | Path | None = None,
+        allow_changes: bool = False,
+        **schema: Any,
     ) -> Self:
         """Train on a table.
 
@@ -73,6 +87,11 @@ class Forecaster:
             callbacks: What else to do at the events of training.
             teacher: Trained forecaster to learn from: ``training.distillation`` is the share of the loss that is
                 measured against its forecasts instead of against what happened.
+            run: Directory for the run: its settings, checkpoints while it trains, and the model in the end. If training
+                is interrupted, by a signal or a crash, ``Forecaster.resume(run)`` goes on with it.
+            checkpoints: When checkpoints are written there; every minute if nothing is said.
+            resume: Checkpoint, or directory of checkpoints, to go on from, as in ``Trainer.fit``.
+            allow_changes: Whether settings may differ from those of the checkpoint.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
                 ``future``, ``static``, ``weight``, ``calendar``, ``frequency``) and policies (``missing``, ``gaps``,
                 ``short``, ``unknown_category``).
@@ -82,10 +101,73 @@ class Forecaster:
             DivergedError: If training produced a number that is not finite.
         """
         job = self._prepare(data, schema)
-        self.panel, self.split = job.panel, job.split
-        self._outlook = None
-        self._fitted = self._train(job, callbacks, None if teacher is None else teacher.fitted)
+        if run is None:
+            self._work(job, callbacks, teacher, resume, allow_changes=allow_changes)
+            return self
+        directory = RunDirectory(Path(run))
+        directory.check_free()
+        config = self._as_run(data, job, checkpoints)
+        with directory.opened():
+            directory.begin(config, job.panel)
+            self._work_in(directory, config, job, callbacks, teacher, resume)
         return self
+
+    @classmethod
+    def resume(
+        cls,
+        run: str | Path,
+        data: Any = None,
+        *,
+        callbacks: Sequence[Callback] = (),
+        teacher: Forecaster | None = None,
+        allow_changes: bool = False,
+        **training: Any,
+    ) -> Self:
+        """Go on with a run that was interrupted, from its latest checkpoint that is not damaged.
+
+        On the same machine and with as many threads the model becomes, bit for bit, the one of a run that was never
+        interrupted. A run that has come to its end is loaded, unless there is more to do now.
+
+        Args:
+            run: Its directory: the one given to ``fit``, or one of ``nd train``.
+            data: The data, for a run that was begun with a table in memory or whose file has moved.
+            callbacks: Those that ``fit`` was given; ones that remember something must come in the same order.
+            teacher: The teacher that ``fit`` was given.
+            allow_changes: Whether settings and data may differ from those the run was begun with.
+            training: Fields of ``TrainingConfig`` to change. How long training lasts (``max_steps``, ``max_epochs``,
+                ``max_seconds``), where it runs and what it reports may change; the rest only with ``allow_changes``.
+
+        Raises:
+            InputError: If there is no such run, or a process is still working on it.
+            ConfigError: If settings differ.
+            DataError: If the data differ.
+        """
+        directory = RunDirectory(Path(run))
+        config = RunConfig.from_dict(directory.asked())
+        config = config.replace(training=config.training.replace(**training))
+        if not allow_changes:
+            directory.require_same(config)
+        source = config.data.path if data is None else data
+        if source is None:
+            raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
+        before = directory.asked()["training"]
+        if directory.is_finished and not goes_further(before, config.training.to_dict()):
+            return cls.load(directory.path / MODEL)
+        forecaster = cls.for_run(config)
+        job = forecaster._prepare(source, dict(config.data.schema_fields))
+        if not allow_changes:
+            directory.require_same_data(job.panel)
+        with directory.opened():
+            directory.begin(config, job.panel)
+            state = directory.latest(config.checkpoints)
+            forecaster._work_in(directory, config, job, callbacks, teacher, state, allow_changes=allow_changes)
+        return forecaster
+
+    @classmethod
+    def for_run(cls, config: RunConfig) -> Self:
+        """Return the forecaster that a run is to train."""
+        task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
+        return cls(config.architecture, training=config.training, **task)
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
         """Try rising learning rates for a few steps on a table and see where the loss falls fastest.
@@ -102,6 +184,23 @@ class Forecaster:
         network = self._trainer(job, gather, ()).module
         train, _ = self._loaders(job.split, gather)
         return find_learning_rate(network, job.task.loss, train, self.training, steps=steps, restore=gather.restore)
+
+    def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
+        """Return the largest batch size whose training step fits into memory.
+
+        Nothing is trained: set it with ``training=TrainingConfig(batch_size=...)``. A larger batch is not a better one:
+        it makes better use of a large machine, and usually wants a higher learning rate.
+
+        Args:
+            data: As for ``fit``.
+            memory: Bytes that training may take; unset, what is free. A fifth of it is left alone.
+            schema: Fields of ``Schema``, as for ``fit``.
+        """
+        job = self._prepare(data, schema)
+        gather = job.gather(resolve_device(self.training.device))
+        network = self._trainer(job, gather, ()).module
+        train, _ = self._loaders(job.split, gather)
+        return find_batch_size(network, job.task.loss, train, self.training, memory=memory, restore=gather.restore)
 
     def predict(
         self,
@@ -205,6 +304,57 @@ class Forecaster:
         )
         return Job.of(task, panel, split, "polars" if isinstance(data, Panel) else backend_of(data))
 
+    def _as_run(self, data: Any, job: Job, checkpoints: Checkpointing | None) -> RunConfig:
+        """Return everything that this training is made from."""
+        schema = {name: getattr(job.panel.schema, name) for name in Schema.model_fields}
+        path = str(data) if isinstance(data, (str, Path)) else None
+        chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
+        return RunConfig(
+            data=DataConfig(path=path, **schema),
+            model=self.architecture,
+            task=self._task,
+            training=self.training,
+            **chosen,
+        )
+
+    def _work_in(
+        self,
+        directory: RunDirectory,
+        config: RunConfig,
+        job: Job,
+        callbacks: Sequence[Callback],
+        teacher: Forecaster | None,
+        resume: Mapping[str, Any] | str | Path | None,
+        *,
+        allow_changes: bool = False,
+    ) -> None:
+        """Train in a run directory and leave the model there."""
+        keepers = directory.callbacks(config.checkpoints)
+        self._work(job, [*callbacks, *keepers], teacher, resume, allow_changes=allow_changes)
+        self.save(directory.path / MODEL)
+
+    def _work(
+        self,
+        job: Job,
+        callbacks: Sequence[Callback],
+        teacher: Forecaster | None,
+        resume: Mapping[str, Any] | str | Path | None,
+        *,
+        allow_changes: bool,
+    ) -> None:
+        self.panel, self.split = job.panel, job.split
+        self._outlook = None
+        gather = job.gather(resolve_device(self.training.device))
+        trainer = self._trainer(job, gather, callbacks)
+        train, validation = self._loaders(job.split, gather)
+        trainer.fit(
+            train if teacher is None else TaughtLoader(train, teacher.fitted),
+            validation,
+            resume=resume,
+            allow_changes=allow_changes,
+        )
+        self._fitted = _after(trainer, job, gather)
+
     def _trainer(self, job: Job, gather: Gather, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
         training = self.training.for_family(self.architecture.traits.family)
@@ -223,26 +373,7 @@ class Forecaster:
             callbacks=callbacks,
             metrics={"mae": mean_absolute},
             restore=gather.restore,
-        )
-
-    def _train(self, job: Job, callbacks: Sequence[Callback], teacher: Fitted | None) -> Fitted:
-        """Build the network, train it and measure its errors on the validation part."""
-        gather = job.gather(resolve_device(self.training.device))
-        trainer = self._trainer(job, gather, callbacks)
-        train, validation = self._loaders(job.split, gather)
-        history = trainer.fit(train if teacher is None else TaughtLoader(train, teacher), validation)
-        intervals = measure_errors(trainer.module, job.task.loss, gather, job.split.validation)
-        return Fitted(
-            task=job.task,
-            spec=job.spec,
-            context=job.panel.tail(job.task.history).without_weights(),
-            predictor=Predictor(trainer.module, job.task.loss, intervals),
-            numbers=job.numbers,
-            covariates=gather.covariates,
-            device=trainer.device,
-            backend=job.backend,
-            history=history.frame(),
-            environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
+            name_row=job.name_row,
         )
 
     def _loaders(self, split: Split, gather: Gather) -> tuple[WindowLoader, WindowLoader | None]:
@@ -260,6 +391,23 @@ class Forecaster:
         return train, WindowLoader(
             split.validation, gather, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
         )
+
+
+def _after(trainer: Trainer, job: Job, gather: Gather) -> Fitted:
+    """Return what training leaves behind, with its errors on the validation part."""
+    intervals = measure_errors(trainer.module, job.task.loss, gather, job.split.validation)
+    return Fitted(
+        task=job.task,
+        spec=job.spec,
+        context=job.panel.tail(job.task.history).without_weights(),
+        predictor=Predictor(trainer.module, job.task.loss, intervals),
+        numbers=job.numbers,
+        covariates=gather.covariates,
+        device=trainer.device,
+        backend=job.backend,
+        history=trainer.history.frame(),
+        environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
+    )
 
 
 def _refuse_covariates(panel: Panel) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -66,6 +67,12 @@ class Job:
             weight=row_weights(panel, task.weighting, split.train),
             backend=backend,
         )
+
+    def name_row(self, batch: Any, row: int) -> str:
+        """Say which series a row of a batch is."""
+        if self.task.joint or batch.series is None:
+            return f"row {row} of the batch"
+        return f"series {self.panel.ids[int(batch.series[row])]!r}"
 
     def gather(self, device: torch.device) -> Gather:
         """Return what makes batches for training."""

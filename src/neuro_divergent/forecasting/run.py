@@ -13,6 +13,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 
 
@@ -20,14 +21,15 @@ class DataConfig(Schema):
     """Where the table is, which column means what, and what to do where it is not clean.
 
     Attributes:
-        path: CSV or Parquet file, or a glob of either, seen from the directory the command is run in.
+        path: CSV or Parquet file, or a glob of either, seen from the directory the command is run in; ``None`` for a
+            table that is in memory.
     """
 
-    path: str
+    path: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, the path first."""
-        return {"path": self.path, **super().to_dict()}
+        return {**({} if self.path is None else {"path": self.path}), **super().to_dict()}
 
     @property
     def schema_fields(self) -> Schema:
@@ -35,7 +37,13 @@ class DataConfig(Schema):
         return Schema(**{name: getattr(self, name) for name in Schema.model_fields})
 
 
-_SECTIONS: dict[str, type[Config]] = {"data": DataConfig, "task": Task, "training": TrainingConfig}
+_SECTIONS: dict[str, type[Config]] = {
+    "data": DataConfig,
+    "task": Task,
+    "training": TrainingConfig,
+    "checkpoints": Checkpointing,
+}
+_EVERY_MINUTE = Checkpointing(every_epochs=None, every_seconds=60)
 
 
 class RunConfig(Config):
@@ -49,6 +57,8 @@ class RunConfig(Config):
         model: Name and settings of the architecture.
         task: What to forecast.
         training: How to train; ``preset`` names what the given settings are changes of.
+        checkpoints: When the state of training is saved, and which of them are kept; in the directory of the run unless
+            another place is named.
         teacher: Run or model directory of a trained model to learn from.
     """
 
@@ -56,6 +66,7 @@ class RunConfig(Config):
     model: dict[str, Any] = {"name": "nhits"}  # noqa: RUF012
     task: Task
     training: TrainingConfig = TrainingConfig()
+    checkpoints: Checkpointing = _EVERY_MINUTE
     teacher: str | None = None
 
     @model_validator(mode="before")
@@ -65,6 +76,8 @@ class RunConfig(Config):
         if not isinstance(values, Mapping):
             return values
         made = dict(values)
+        if isinstance(made.get("checkpoints"), Mapping):
+            made["checkpoints"] = {**_EVERY_MINUTE.to_dict(), **made["checkpoints"]}
         for name, section in _SECTIONS.items():
             if isinstance(made.get(name), Mapping):
                 made[name] = section.from_dict(made[name])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -48,6 +49,8 @@ def train(
     levels: Sequence[float],
     callbacks: Sequence[Callback] = (),
     teacher: Forecaster | None = None,
+    resume: Mapping[str, Any] | None = None,
+    allow_changes: bool = False,
 ) -> Outcome:
     """Train on a panel, score what was held out and forecast what comes next.
 
@@ -57,11 +60,13 @@ def train(
         levels: Intervals to give, in percent; those that cannot be given are left out with a note.
         callbacks: What else to do at the events of training.
         teacher: Trained model to learn from.
+        resume: State of training to go on from.
+        allow_changes: Whether settings may differ from those of that state.
     """
     config = config.resolved()
-    forecaster = forecaster_for(config)
+    forecaster = Forecaster.for_run(config)
     began = time.perf_counter()
-    forecaster.fit(panel, callbacks=callbacks, teacher=teacher)
+    forecaster.fit(panel, callbacks=callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
     seconds = time.perf_counter() - began
     config = config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None
@@ -84,12 +89,6 @@ def train(
             raise
         notes.append(f"No forecast yet: {error}")
     return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)
-
-
-def forecaster_for(config: RunConfig) -> Forecaster:
-    """Return the forecaster that a run is to train."""
-    task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
-    return Forecaster(config.architecture, training=config.training, **task)
 
 
 def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:

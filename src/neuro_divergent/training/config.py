@@ -16,6 +16,7 @@ from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.differentiation import GradientMethod
+from neuro_divergent.training.divergence import Divergence
 from neuro_divergent.training.freezing import Freeze
 from neuro_divergent.training.gradients import Clip, ClipNorm, GradientNoise
 from neuro_divergent.training.optimizers.adam import AdamW
@@ -58,6 +59,8 @@ class TrainingConfig(Config):
         recompute: Every how many blocks intermediate results are kept for the backward pass; those between are computed
             again, which saves memory and costs time. 0 keeps all; ``"auto"`` chooses by the number of blocks.
         compile: Whether torch compiles the training step, which pays for long runs only.
+        divergence: What to do when a number is no longer finite: ``stop``, ``skip`` the step, or ``rollback`` to the
+            last good state with a lower learning rate.
         early_stopping: When to stop before the end, and whether to return to the best weights; ``None`` for never.
         average: Average of the weights over steps, used for validation and in the end; ``None`` for the last weights.
         augment: Random changes to the training windows, in this order.
@@ -96,6 +99,7 @@ class TrainingConfig(Config):
     precision: PrecisionName = "float32"
     recompute: Annotated[int, Field(ge=0)] | Literal["auto"] = 0
     compile: bool = False
+    divergence: Divergence = Divergence()
     early_stopping: EarlyStopping | None = EarlyStopping()
     average: Average | None = None
     augment: tuple[Augmentation, ...] = ()

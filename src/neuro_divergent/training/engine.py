@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import ConfigError, DataError, DivergedError
+from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
-from neuro_divergent.core.seeding import seeded
+from neuro_divergent.core.seeding import random_state, seeded, set_random_state
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import Contention, threads_for, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
@@ -24,18 +24,22 @@ from neuro_divergent.losses.reduce import mean_of
 from neuro_divergent.training.accumulation import GradientSum
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
-from neuro_divergent.training.checkpoint import read_checkpoint
 from neuro_divergent.training.compilation import compiled
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.differentiation import numerical_gradients, warn_about
-from neuro_divergent.training.gradients import add_penalty
+from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
+from neuro_divergent.training.gradients import add_penalty, gradient_norm
 from neuro_divergent.training.history import History
+from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.meter import Meter, Tally
 from neuro_divergent.training.metrics import metric_for
 from neuro_divergent.training.objective import Example, LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.recompute import choose_every, recomputing
+from neuro_divergent.training.resume import load_latest
 from neuro_divergent.training.schedules.base import Pace, Plan
+from neuro_divergent.training.snapshot import snapshot
+from neuro_divergent.training.state import TrainingState, goes_further, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
@@ -44,25 +48,12 @@ Measure = Callable[[Tensor, Any], Tensor]
 _EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "state" not in name)
 
 
-@dataclass
-class TrainingState:
-    """Where training is.
+class _ValidationCancelledError(Exception):
+    """A validation was given up because training is to be interrupted."""
 
-    Attributes:
-        step: Optimizer steps done.
-        epoch: Epochs begun, counted from 0.
-        batch: Batches done in this epoch.
-        skipped: Steps whose gradients overflowed in fp16, so that the weights stayed as they were.
-        metrics: Results of the last validation.
-        stop_reason: Why training is to end, once that is known.
-    """
 
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    skipped: int = 0
-    metrics: dict[str, float] = field(default_factory=dict)
-    stop_reason: str | None = None
+class _RolledBackError(Exception):
+    """Training is back at an earlier state, and so at another place of the data."""
 
 
 class Trainer:
@@ -76,6 +67,7 @@ class Trainer:
         metrics: More results to measure in validation: functions of output and batch that return one value per item.
             Those that have names can be listed in ``config.metrics`` instead.
         restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
+        name_row: Says what a row of a batch is, such as ``series 'A'``, for messages about its numbers.
         strategy: How processes share the work.
     """
 
@@ -91,6 +83,7 @@ class Trainer:
         callbacks: Sequence[Callback] = (),
         metrics: Mapping[str, Measure] | None = None,
         restore: Restore | None = None,
+        name_row: NameRow | None = None,
         strategy: Strategy | None = None,
     ) -> None:
         self.module = module
@@ -108,13 +101,21 @@ class Trainer:
         self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
+        self._guard = Guard(self.config.divergence, name_row)
+        self._interruption: str | None = None
+        self._epoch_random: dict[str, Any] | None = None
         self._meter = Meter()
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
         self._active: list[Callback] = []
         self._listeners: dict[str, list[Callable[..., None]]] = {}
 
     def fit(
-        self, train: Any, validation: Any = None, *, resume: Mapping[str, Any] | Path | str | None = None
+        self,
+        train: Any,
+        validation: Any = None,
+        *,
+        resume: Mapping[str, Any] | Path | str | None = None,
+        allow_changes: bool = False,
     ) -> History:
         """Train until the end of the plan or until something asks to stop.
 
@@ -122,13 +123,20 @@ class Trainer:
             train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
                 length (a list, a ``DataLoader``) or a loader.
             validation: The same, or ``None`` for no validation and no early stopping.
-            resume: What ``state_dict`` returned, or a checkpoint directory, to go on from.
+            resume: What ``state_dict`` returned, a checkpoint, or a directory of checkpoints (or its address, such as
+                ``s3://...``), of which the latest that is not damaged is taken. Training goes on in the middle of the
+                epoch, and on the same machine with as many threads the weights become, bit for bit, those of a training
+                that was never interrupted. A plan that is longer now than it was then is fine; a schedule that depends
+                on the length goes on at the same step of the longer one.
+            allow_changes: Whether other settings may differ from those of the checkpoint.
 
         Returns:
             The history, also found at ``self.history``.
 
         Raises:
-            DivergedError: If the loss is no longer a finite number.
+            DivergedError: If a number is no longer finite and ``config.divergence`` does not help.
+            ConfigError: If the settings are not those of the checkpoint.
+            Interrupted: If that was asked for.
         """
         config = self.config
         items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
@@ -145,10 +153,17 @@ class Trainer:
         if not len(loader):
             raise DataError("there is no batch to train on.")
         if isinstance(resume, (str, Path)):
-            resume = read_checkpoint(Path(resume))
+            resume = load_latest(resume)
+        if resume is not None and not allow_changes and "config" in resume:
+            require_same(resume["config"], config.to_dict())
+        self._interruption = None
         self.module.to(self.device)
         self.threads = self._choose_threads(loader) if config.threads == "auto" else config.threads
-        with seeded(config.seed), using_threads(self.threads), keeping_memory(), ExitStack() as stack:
+        with ExitStack() as stack:
+            stack.enter_context(explaining_memory(self, loader))
+            stack.enter_context(seeded(config.seed))
+            stack.enter_context(using_threads(self.threads))
+            stack.enter_context(keeping_memory())
             stack.enter_context(recomputing(self.module, self._recompute_every()))
             stack.enter_context(self.precision.casting(self.module))
             try:
@@ -162,44 +177,78 @@ class Trainer:
         """End training after the current step."""
         self.state.stop_reason = self.state.stop_reason or reason
 
+    def interrupt(self, name: str) -> None:
+        """End ``fit`` after the current step with ``Interrupted``, ready to be resumed; a validation is given up.
+
+        Args:
+            name: The signal that asks for it.
+        """
+        self._interruption = self._interruption or name
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no step is left to do."""
+        return self.state.step >= self.plan.total_steps or self.state.stop_reason is not None
+
     @property
     def progress(self) -> float:
         """Share of the planned steps that are done."""
         return self.state.step / max(self.plan.total_steps, 1)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that must survive a restart; call it from a callback or after training."""
+        """Return everything that must survive a restart; call it when an event is ``settled`` or after training."""
         return {
+            "config": self.config.to_dict(),
             "state": asdict(self.state),
             "module": self.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "pace": self.pace.state_dict(),
             "precision": self.precision.state_dict(),
+            "guard": self._guard.state_dict(),
             "callbacks": [{"kind": type(item).__name__, "state": item.state_dict()} for item in self._active],
             "history": self.history.state_dict(),
             "meter": self._meter.state_dict(),
-            "random": _random_state(self.device),
+            "random": random_state(self.device),
+            "epoch_random": self._epoch_random,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up a state again; ``fit(resume=...)`` calls it when the optimizer is there."""
-        kinds = [type(item).__name__ for item in self._active]
-        if kinds != [item["kind"] for item in state["callbacks"]]:
-            raise ConfigError(
-                f"the state was saved with other callbacks ({', '.join(item['kind'] for item in state['callbacks'])}) "
-                f"than there are now ({', '.join(kinds)}). Pass the same ones in the same order."
-            )
-        self.state = TrainingState(**state["state"])
-        self.state.stop_reason = None
-        self.module.load_state_dict(state["module"])
+        state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
+        # Checkpoints of format 1 do not tell whether the step is settled; settling again what is settled does nothing.
+        self.state = TrainingState(**{"unsettled": True, **state["state"]})
+        if goes_further(state.get("config"), self.config.to_dict()):
+            self.state.stop_reason = None
+        try:
+            self.module.load_state_dict(state["module"])
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"the state to go on from is that of another network: {reason}") from None
+        if bad := bad_weights(self.module):
+            raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
         self.optimizer.load_state_dict(state["optimizer"])
         self.pace.load_state_dict(state["pace"])
         self.precision.load_state_dict(state["precision"])
-        for item, saved in zip(self._active, state["callbacks"], strict=True):
-            item.load_state_dict(saved["state"])
+        self._load_callbacks(state["callbacks"])
         self.history.load_state_dict(state["history"])
         self._meter.load_state_dict(state["meter"])
-        _set_random_state(state["random"], self.device)
+        set_random_state(state["random"], self.device)
+        self._epoch_random = state.get("epoch_random")  # format 1 has no such thing, and no guard
+        if "guard" in state:
+            self._guard.load_state_dict(state["guard"])
+
+    def _load_callbacks(self, saved: list[dict[str, Any]]) -> None:
+        """Give each callback with a memory its own back; those without one may come and go."""
+        kept = [item for item in saved if item["state"]]
+        for callback in self._active:
+            if kept and type(callback).__name__ == kept[0]["kind"]:
+                callback.load_state_dict(kept.pop(0)["state"])
+        if kept:
+            now = ", ".join(type(item).__name__ for item in self._active) or "none"
+            raise ConfigError(
+                f"the state was saved with callbacks that are missing now or come in another order: "
+                f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
+            )
 
     def _run(self, loader: Loader, checker: Loader | None, resume: Mapping[str, Any] | None) -> None:
         """Do all of training."""
@@ -228,35 +277,150 @@ class Trainer:
         self._switch(module, training=True)
         self._emit("fit_start")
         self.history.start()
-        while self.state.step < self.plan.total_steps and self.state.stop_reason is None:
-            self._emit("epoch_start")
-            for batches in _groups(loader.epoch(self.state.epoch, self.state.batch), config.accumulate):
-                loss = self._differentiate(in_training, batches, parameters, gradient_sum)
-                norm = self._transform(parameters)
-                self._emit("gradients_ready")
-                self.state.skipped += not self.precision.step(self.optimizer)
-                for parameter in parameters:  # what zero_grad does, without its bookkeeping
-                    parameter.grad = None
-                rate = self.optimizer.param_groups[0]["lr"]
-                self.pace.step()
-                self.state.step += 1
-                self.state.batch += len(batches)
-                self._meter.add(loss, sum(len(batch[0]) for batch in batches))
-                self._emit("step_end")
+        self._guard.settled(self)
+        is_taken_up = True
+        while True:
+            try:
+                if is_taken_up and self.state.unsettled:
+                    self._settle(module, loader, checker, validate_every)
+                is_taken_up = False
+                if self.is_over:
+                    self._finish(module, checker)
+                    return
+                if self.state.batch == 0:
+                    self._emit("epoch_start")
+                step = self.state.step
+                for batches in _groups(self._batches(loader), config.accumulate):
+                    self._step(in_training, batches, parameters, gradient_sum)
+                    if self._settle(module, loader, checker, validate_every):
+                        contention.check()
+                    if self.is_over:
+                        break
+            except _RolledBackError:
+                is_taken_up = True
+                continue
+            if step == self.state.step:
+                raise DataError(f"the data has {self.state.batch} batches in this epoch; it promised {len(loader)}.")
 
-                at_end = self.state.step == self.plan.total_steps or self.state.stop_reason is not None
-                validate = checker is not None and (self.state.step % validate_every == 0 or at_end)
-                if validate and checker is not None:
-                    self.pace.validated(self._validate(module, checker))
-                if validate or at_end or self.state.step % config.log_every == 0:
-                    self._log(rate, norm, validated=validate)
-                    contention.check()
-                if at_end or self.state.stop_reason is not None:
-                    break
-            if self.state.batch >= len(loader):
+    def _batches(self, loader: Loader) -> Iterator[Any]:
+        """Return the rest of the epoch.
+
+        A loader that draws its order from torch's generator, such as a shuffling ``DataLoader``, draws the same order
+        again after a restart: it is asked for with the generators as they were when the epoch began.
+        """
+        if self.state.batch == 0 or self._epoch_random is None:
+            self._epoch_random = random_state(self.device)
+            return loader.epoch(self.state.epoch, self.state.batch)
+        now = random_state(self.device)
+        set_random_state(self._epoch_random, self.device)
+        batches = loader.epoch(self.state.epoch, self.state.batch)
+        set_random_state(now, self.device)
+        return batches
+
+    def _step(
+        self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter], gradient_sum: GradientSum
+    ) -> None:
+        """Change the weights once."""
+        self._guard.before_step(self.module)
+        loss = self._differentiate(module, batches, parameters, gradient_sum)
+        norm = self._transform(parameters)
+        self._emit("gradients_ready")
+        final = gradient_norm(parameters) if self._listeners["gradients_ready"] else norm  # listeners may change them
+        gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
+        # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
+        is_healthy = self._guard.is_healthy(loss, loss if self.precision.name == "fp16" else final, gradients)
+        if not is_healthy:
+            self.precision.discard()
+            self._recover(self._guard.explain(self, batches, loss))
+        elif self.precision.step(self.optimizer):
+            self._guard.stepped()
+        else:
+            self.state.skipped += 1
+            self._guard.overflowed(self.state.step + 1)
+        for parameter in parameters:  # what zero_grad does, without its bookkeeping
+            parameter.grad = None
+        rate = self.optimizer.param_groups[0]["lr"]
+        self.pace.step()
+        self.state.step += 1
+        self.state.batch += len(batches)
+        self.state.unsettled = True
+        if is_healthy:
+            self._meter.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
+        self._emit("step_end")
+
+    def _recover(self, message: str) -> None:
+        """Do what the settings say about a number that is not finite.
+
+        Raises:
+            DivergedError: If they say to stop, or nothing helps any more.
+        """
+        if self.config.divergence.policy == "stop":
+            raise DivergedError(advise(message))
+        if self.config.divergence.policy == "skip":
+            self._guard.skip(self, message)
+            self.state.skipped += 1
+            return
+        for parameter in self.module.parameters():
+            parameter.grad = None
+        self._guard.roll_back(self, message)
+        self._emit("rolled_back")
+        raise _RolledBackError
+
+    def _settle(self, module: nn.Module, loader: Loader, checker: Loader | None, validate_every: int) -> bool:
+        """Do all that belongs to the last step besides changing the weights, and return whether a row was written."""
+        state = self.state
+        is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
+        validate = checker is not None and state.step % validate_every == 0 and not is_logged
+        log = state.step % self.config.log_every == 0 and not is_logged
+        try:
+            if (validate or log) and not self.is_over:
+                self._require_finite_weights(f"at step {state.step}")
+            if validate and checker is not None:
+                self.pace.validated(self._validate(module, checker))
+            if validate or (log and not self.is_over):  # the row of the last step comes with its validation
+                self._log(validated=validate)
+                log = False
+            if state.batch >= len(loader):
                 self._emit("epoch_end")
-                self.state.epoch += 1
-                self.state.batch = 0
+                state.epoch += 1
+                state.batch = 0
+            state.unsettled = log
+            if validate:
+                self._guard.settled(self)
+            self._emit("settled")
+        except _ValidationCancelledError:
+            pass
+        if self._interruption is not None:
+            self._interrupt()
+        return validate or log
+
+    def _require_finite_weights(self, when: str) -> None:
+        """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
+        if bad := bad_weights(self.module):
+            self._give_up(f"{when} the weights {', '.join(bad[:5])} are not finite.")
+
+    def _give_up(self, message: str) -> NoReturn:
+        """Go back if the settings say so; it is too late to leave the step out."""
+        if self.config.divergence.policy == "rollback":
+            self._recover(message)
+        raise DivergedError(advise(message))
+
+    def _interrupt(self) -> None:
+        assert self._interruption is not None
+        self._emit("interrupted")
+        raise Interrupted(self._interruption, f"training was interrupted at step {self.state.step}")
+
+    def _finish(self, module: nn.Module, checker: Loader | None) -> None:
+        """Validate the last weights, if that was not just done, and choose those that stay."""
+        self._require_finite_weights("after the last step")
+        self._emit("finishing")
+        if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:
+            try:
+                if checker is not None:
+                    self._validate(module, checker)
+            except _ValidationCancelledError:
+                self._interrupt()
+            self._log(validated=checker is not None)
         self._switch(module, training=False)
         self._emit("fit_end")
 
@@ -295,13 +459,13 @@ class Trainer:
                 'autoregressive one, such as LSTM(decoding="autoregressive"), or leave teacher_forcing out.'
             )
 
-    def _transform(self, parameters: list[nn.Parameter]) -> Tensor | None:
-        """Penalise, clip and add noise, in place; return the norm before clipping, where one is measured."""
+    def _transform(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Penalise, clip and add noise, in place; return the norm before clipping."""
         config = self.config
         self.precision.unscale(self.optimizer)
         if config.l1 or config.l2:
             add_penalty(parameters, l1=config.l1, l2=config.l2)
-        norm = None if config.clip is None else config.clip.apply(parameters)
+        norm = gradient_norm(parameters) if config.clip is None else config.clip.apply(parameters)
         if config.gradient_noise is not None:
             config.gradient_noise.apply(parameters, self.state.step)
         return norm
@@ -312,14 +476,28 @@ class Trainer:
             output: Tensor = module(example.inputs)
         return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output
 
+    def answer(self, batch: Any) -> Tensor:
+        """Return what the module answers to a batch, in the mode it is in."""
+        return self._forward(self.module, Example.of(self.precision.cast_batch(batch)))
+
     def _validate(self, module: nn.Module, checker: Loader) -> float:
         """Measure the network as it would be if training ended now, and return the validation loss."""
+        before = random_state(self.device)
         self._emit("validation_start")
         self._switch(module, training=False)
-        self.state.metrics = self._measure(module, checker)
-        loss = self.state.metrics["validation_loss"]
+        try:
+            metrics = self._measure(module, checker)
+        except _ValidationCancelledError:
+            self._emit("validation_cancelled")
+            self._switch(module, training=True)
+            set_random_state(before, self.device)
+            raise
+        loss = metrics["validation_loss"]
         if not math.isfinite(loss):
-            raise DivergedError(_diverged("validation loss", loss, self.state.step))
+            self._emit("validation_cancelled")
+            self._switch(module, training=True)
+            self._give_up(self._guard.explain_validation(self.state.step, checker.epoch(0), loss))
+        self.state.metrics = metrics
         self._emit("validation_end")
         self._switch(module, training=True)
         return loss
@@ -336,21 +514,24 @@ class Trainer:
                 tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
             for name, measure in self.metrics.items():
                 tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
+            self._emit("validation_batch")
+            if self._interruption is not None:
+                raise _ValidationCancelledError
         return tally.means()
 
-    def _log(self, rate: float, norm: Tensor | None, *, validated: bool) -> None:
+    def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
-        loss, speed = self._meter.read()
-        if not math.isfinite(loss):
-            raise DivergedError(_diverged("training loss", loss, self.state.step))
+        reading = self._meter.read()
+        if not math.isfinite(reading.loss) and reading.steps:
+            raise DivergedError(advise(f"the training loss became {reading.loss} at step {self.state.step}."))
         self.history.add(
             step=self.state.step,
             epoch=self.state.epoch,
-            train_loss=loss,
-            learning_rate=rate,
-            gradient_norm=None if norm is None else float(norm),
-            samples_per_second=speed,
-            **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" else {}),
+            train_loss=reading.loss if reading.steps else None,
+            learning_rate=reading.rate,
+            gradient_norm=reading.norm,
+            samples_per_second=reading.samples_per_second,
+            **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" or self.state.skipped else {}),
             **(self.state.metrics if validated else {}),
         )
         self._emit("logged")
@@ -395,20 +576,3 @@ def _groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
     source = iter(batches)
     while group := list(islice(source, size)):
         yield group
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    state = {"cpu": torch.get_rng_state()}
-    if device.type != "cpu":
-        state[device.type] = torch.get_device_module(device).get_rng_state()
-    return state
-
-
-def _set_random_state(state: Mapping[str, Tensor], device: torch.device) -> None:
-    torch.set_rng_state(state["cpu"])
-    if device.type in state and device.type != "cpu":
-        torch.get_device_module(device).set_rng_state(state[device.type])
-
-
-def _diverged(what: str, value: float, step: int) -> str:
-    return f"{what} became {value} at step {step}. Lower the learning rate, clip gradients or scale the data."

@@ -44,7 +44,7 @@ class ClipNorm(Clip):
             return torch.nn.utils.clip_grad_norm_(parameters, self.limit)
         # The same as torch's function without sorting gradients by device and type, which costs small networks more
         # than all the arithmetic. A factor of NaN would also hide which of the gradients is to blame.
-        norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        norm = _norm(gradients)
         factor = (self.limit / (norm + 1e-6)).clamp_max(1.0).where(norm.isfinite(), 1.0)
         torch._foreach_mul_(gradients, factor)
         return norm
@@ -61,11 +61,32 @@ class ClipValue(Clip):
 
     def apply(self, parameters: list[nn.Parameter]) -> Tensor:
         """Bound the entries and return the norm before that."""
-        from torch.nn.utils import clip_grad_value_, get_total_norm
+        from torch.nn.utils import clip_grad_value_
 
-        norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
-        clip_grad_value_(parameters, self.limit)
+        norm = gradient_norm(parameters)
+        if norm.isfinite():  # else the bounds would hide which of the gradients is to blame
+            clip_grad_value_(parameters, self.limit)
         return norm
+
+
+def gradient_norm(parameters: list[nn.Parameter]) -> Tensor:
+    """Return the common norm of all gradients."""
+    import torch
+
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return torch.zeros(())
+    if len({(gradient.device, gradient.dtype) for gradient in gradients}) > 1:
+        return torch.nn.utils.get_total_norm(gradients)
+    return _norm(gradients)
+
+
+def _norm(gradients: list[Tensor]) -> Tensor:
+    """Return the common norm of gradients of one type on one device."""
+    import torch
+
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    return norm
 
 
 class GradientNoise(Config):

@@ -5,10 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+
+class Reading(NamedTuple):
+    """What a meter shows.
+
+    Attributes:
+        steps: Steps since the last reading.
+        loss: Their mean loss; not a number without steps.
+        samples_per_second: Speed since the last reading.
+        rate: Learning rate of the last step.
+        norm: Norm of the gradients of the last step, before clipping.
+    """
+
+    steps: int
+    loss: float
+    samples_per_second: float
+    rate: float | None
+    norm: float | None
 
 
 class Meter:
@@ -18,30 +36,43 @@ class Meter:
         self._total: Tensor | None = None
         self._steps = 0
         self._samples = 0
+        self._rate: float | None = None
+        self._norm: Tensor | None = None
         self._since = time.perf_counter()
 
-    def add(self, loss: Tensor, samples: int) -> None:
+    def add(self, loss: Tensor, samples: int, rate: float, norm: Tensor) -> None:
         """Take in a step."""
         self._total = loss if self._total is None else self._total + loss
         self._steps += 1
         self._samples += samples
+        self._rate = rate
+        self._norm = norm
 
-    def read(self) -> tuple[float, float]:
-        """Return the mean loss and the samples per second since the last reading."""
+    def read(self) -> Reading:
+        """Return what was taken in since the last reading."""
         loss = math.nan if self._total is None else float(self._total) / self._steps
         speed = self._samples / max(time.perf_counter() - self._since, 1e-9)
+        norm = None if self._norm is None else float(self._norm)
+        reading = Reading(self._steps, loss, speed, self._rate, norm)
         self._total, self._steps, self._samples = None, 0, 0
         self._since = time.perf_counter()
-        return loss, speed
+        return reading
 
     def state_dict(self) -> dict[str, Any]:
         """Return what was added up since the last reading."""
-        spent = time.perf_counter() - self._since
-        return {"total": self._total, "steps": self._steps, "samples": self._samples, "seconds": spent}
+        return {
+            "total": self._total,
+            "steps": self._steps,
+            "samples": self._samples,
+            "rate": self._rate,
+            "norm": self._norm,
+            "seconds": time.perf_counter() - self._since,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up a state again."""
         self._total, self._steps, self._samples = state["total"], state["steps"], state["samples"]
+        self._rate, self._norm = state.get("rate"), state.get("norm")  # format 1 does not have them
         self._since = time.perf_counter() - state["seconds"]
 
 

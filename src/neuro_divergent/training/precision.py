@@ -89,6 +89,11 @@ class Precision:
         self._scaler.update()
         return self._scaler.get_scale() >= before
 
+    def discard(self) -> None:
+        """Leave out a step whose gradients are unscaled already."""
+        if self._scaler is not None:
+            self._scaler.update()
+
     def state_dict(self) -> dict[str, Any]:
         """Return what must survive a restart."""
         return {} if self._scaler is None else dict(self._scaler.state_dict())

@@ -198,7 +198,8 @@ def test_from_parquet_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Mon
     assert attempt(unique_id=np.repeat([3, 1, 2], 4)) == " from row 5: series 1 comes after 3; sort the rows by series"
     holes = np.where(np.arange(12) == 6, np.nan, np.arange(12.0))
     assert attempt(y=holes) == (
-        " from row 5: column 'y', series 2: 1 missing value, first at row 3. Pass missing=\"interpolate\" to fill them."
+        " from row 5: column 'y', series 2: 1 missing value, first at row 3. "
+        'Pass missing="interpolate" (--missing interpolate) to fill them.'
     )
     assert (
         attempt(ds=[1, 2, 3, 4, 1, 2, 3, 4, 1, 3, 5, 7])
@@ -208,7 +209,7 @@ def test_from_parquet_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(DataError, match="no data rows"):
         Panel.from_parquet(path, tmp_path / "panel")
     path.write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="cannot be read as Parquet"):
+    with pytest.raises(DataError, match="not a complete Parquet file"):
         Panel.from_parquet(path, tmp_path / "panel")
 
 

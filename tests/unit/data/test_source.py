@@ -42,6 +42,34 @@ def test_csv(kind: str, tmp_path: Path) -> None:
     assert table.frame.equals(FRAME.select("unique_id", "ds", "y").cast({"ds": pl.String}))
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-8-sig", "UTF8"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_csv_in_another_encoding(encoding: str, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"table.{ending}"
+    content = "unique_id,ds,y\nCafé,2024-01-01,1\n".encode(encoding)
+    path.write_bytes(gzip.compress(content) if ending == "csv.gz" else content)
+    assert read_table(path, Schema(encoding=encoding)).frame.rows() == [("Café", "2024-01-01", 1.0)]
+
+
+def test_a_packed_file_is_not_unpacked_beyond_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"ds,y\n")
+        for _ in range(100):
+            file.write(b"1,1\n" * 100_000)
+    assert path.stat().st_size < 200_000
+    monkeypatch.setattr("neuro_divergent.data.csv_file.memory_limit", lambda: 0.04)
+    with pytest.raises(DataError, match=r"bomb\.csv\.gz: unpacks to more than 0\.01 GiB, which is the limit here"):
+        read_table(path, Schema())
+
+
+@pytest.mark.parametrize("size", [2**17, 2**20])
+def test_a_long_field_is_read(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"unique_id,ds,y\n{'A' * size},1,1\n")
+    assert read_table(path, Schema()).frame["unique_id"].str.len_bytes().to_list() == [size]
+
+
 def test_csv_of_other_habits(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(b'\xef\xbb\xbf"unique_id",ds,y\r\n"a, b",2024-01-01,1\r\n\r\n\r\n')
@@ -61,6 +89,12 @@ def test_csv_types_lose_nothing(tmp_path: Path) -> None:
         assert table.frame["code"].dtype == pl.String
     assert read_table(path, schema).frame["flag"].dtype == pl.Boolean
     assert read_table(path, schema).frame["late"].to_list() == [None, 3.0]
+
+
+def test_nothing_between_quotation_marks_is_a_missing_number(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text('"unique_id","ds","y","x"\n"A","1","","2"\n"A","2","1.5",""\n')
+    assert read_table(path, Schema(past="x")).frame.rows() == [("A", 1, None, 2.0), ("A", 2, 1.5, None)]
 
 
 def test_names_that_look_like_fractions_stay_names(tmp_path: Path) -> None:
@@ -225,11 +259,29 @@ def test_parse_times(texts: list[str | None], expected: pl.DataType) -> None:
     assert parsed.null_count() == texts.count(None)
 
 
-def test_more_rows_than_memory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pl.repeat(0.0, 1_000_000, eager=True), r"declares 0\.01 GiB in 1,000,000 rows, limit 0\.01 GiB"),
+        (pl.int_range(1_000_000, eager=True) % 977 * 1.5, r"declares 0\.0\d GiB in 1,000,000 rows, limit 0\.01 GiB"),
+    ],
+)
+def test_more_than_fits_into_memory_is_not_read(
+    column: pl.Series, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What counts is the size of the table, not of the file: zeros are a few bytes on disk."""
     path = tmp_path / "bomb.parquet"
-    pl.DataFrame({"ds": pl.int_range(1_000_000, eager=True), "y": pl.repeat(0.0, 1_000_000, eager=True)}).write_parquet(
-        path
-    )
-    monkeypatch.setattr("neuro_divergent.data.source._memory", lambda: 0.01)
-    with pytest.raises(DataError, match=r"declares 1,000,000 rows, about 0\.0 GiB, and this machine has 0\.0"):
+    pl.DataFrame({"ds": pl.repeat(0, 1_000_000, eager=True), "y": column}).write_parquet(path)
+    assert path.stat().st_size < 2_000_000
+    monkeypatch.setattr("neuro_divergent.data.parquet_file.memory_limit", lambda: 0.01)
+    with pytest.raises(DataError, match=message):
+        read_table(path, Schema())
+
+
+def test_texts_that_are_large_when_unpacked_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.parquet"
+    texts = [f"{n}" * 2000 for n in range(10_000)]
+    pl.DataFrame({"unique_id": texts, "ds": 1, "y": 1.0}).write_parquet(path)
+    monkeypatch.setattr("neuro_divergent.data.parquet_file.memory_limit", lambda: 0.02)
+    with pytest.raises(DataError, match=r"declares 0\.07 GiB uncompressed, limit 0\.02 GiB"):
         read_table(path, Schema())

@@ -183,7 +183,7 @@ def test_a_restart_in_the_middle_freezes_what_is_still_frozen() -> None:
         def fit_start(self, trainer: nd.Trainer) -> None:
             trainer.state.step, trainer.state.epoch, trainer.state.batch = 5, 2, 1
 
-    fit(module, Unfreezer(FREEZES), Jump(), watch)
+    fit(module, Jump(), Unfreezer(FREEZES), watch)
     third = {"encoder.3.weight", "encoder.3.bias"}
     assert watch.required == [HEAD | third] + [HEAD | third | {"encoder.1.weight", "encoder.1.bias"}] * 2
 

@@ -239,7 +239,9 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, An
     assert torch.equal(flat(whole), flat(again))
     first, second = (run.history.frame().drop("seconds", "samples_per_second") for run in runs)
     assert first.equals(second)
-    with pytest.raises(nd.ConfigError, match="other callbacks"):
+    nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)  # Keep has no memory
+    keep.state["callbacks"].append({"kind": "Other", "state": {"memory": 1}})
+    with pytest.raises(nd.ConfigError, match=r"callbacks that are missing now .*: Other"):
         nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)
 
 

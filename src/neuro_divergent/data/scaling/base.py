@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = 1e17  # the squares of larger values do not fit float32 when a window of them is added up
 SMALLEST = 1e-8  # a spread below this share of the level is rounding error of float32, not signal
 
 

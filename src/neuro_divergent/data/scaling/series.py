@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from neuro_divergent.core.config import register
-from neuro_divergent.data.scaling.base import SMALLEST, Array, SeriesScaler
+from neuro_divergent.data.scaling.base import LARGEST, SMALLEST, Array, SeriesScaler
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+_LARGEST_LOGARITHM = 80.0  # e to the power of 89 does not fit 32-bit floats
 
 
 class _Affine(SeriesScaler):
@@ -69,15 +71,16 @@ class LogSeriesScaler(SeriesScaler):
 
     def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
         """Return ``exp(x) - 1``."""
-        return values.expm1()
+        return values.clamp_max(_LARGEST_LOGARITHM).expm1()
 
 
 @register("boxcox")
 class BoxCoxSeriesScaler(SeriesScaler):
     """Takes ``(y**power - 1) / power``, with the power (-1 to 2) that makes the training part most normal.
 
-    The power maximises the profile likelihood over a grid of steps of 0.05. Values must be positive. A forecast outside
-    the range of the transformation is brought to its edge.
+    The power maximises the profile likelihood over a grid of steps of 0.05, among those that bring no value beyond what
+    32-bit floats can be squared at. Values must be positive. A forecast outside the range of the transformation is
+    brought to its edge.
     """
 
     lowest: ClassVar[float] = 0.0
@@ -99,8 +102,8 @@ class BoxCoxSeriesScaler(SeriesScaler):
         """Undo it."""
         power = fitted[..., 0]
         safe = power.masked_fill(power == 0, 1.0)
-        powered = ((safe * values).clamp_min(-1 + 1e-6).log1p() / safe).exp()
-        return values.exp().where(power == 0, powered)
+        powered = ((safe * values).clamp_min(-1 + 1e-6).log1p() / safe).clamp_max(_LARGEST_LOGARITHM).exp()
+        return values.clamp_max(_LARGEST_LOGARITHM).exp().where(power == 0, powered)
 
 
 def _shift_and_spread(shift: float, spread: float) -> Array:
@@ -109,6 +112,8 @@ def _shift_and_spread(shift: float, spread: float) -> Array:
 
 def _box_cox_likelihood(logs: Array, power: float) -> float:
     """Profile log-likelihood of a power, up to a constant."""
+    if np.abs(power * logs).max() > np.log(LARGEST):
+        return -np.inf
     transformed = np.expm1(power * logs) / power if abs(power) > 1e-12 else logs
     variance = transformed.var()
     return float((power - 1) * logs.sum() - 0.5 * len(logs) * np.log(max(variance, 1e-300)))

@@ -31,20 +31,22 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Train on bundled data, show a forecast, write a page."""
+    from neuro_divergent.forecasting.run_directory import CONFIG, RunDirectory
     from neuro_divergent.interfaces.cli import session
-    from neuro_divergent.interfaces.cli.run_directory import RunDirectory, write_table
+    from neuro_divergent.interfaces.cli.run_directory import write_table
     from neuro_divergent.interfaces.cli.screen import Screen
 
     screen = Screen(quiet=quiet, as_json=as_json)
     levels = (80.0, 95.0)
     directory = RunDirectory(output)
     config = session.check(_settings(model, output / "data.csv"), levels)
-    directory.check_free(replace=True)
-    with directory.opened():
-        directory.forget_checkpoints()
+    if not (output / CONFIG).is_file():
+        directory.check_free()
+    with session.going_on_later(directory), directory.opened():
+        directory.clear()
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
-        outcome, files = session.execute(config, panel, directory, screen, levels=levels)
+        outcome, files = session.execute(config, panel, directory, screen, session.Wishes(levels))
     show_forecast(outcome, screen)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from neuro_divergent.core.config import Component, Config
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.forecasting.run import DataConfig
+from neuro_divergent.forecasting.run import DataConfig, RunConfig
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
@@ -37,6 +37,7 @@ def write_document(name: str, *, path: str, horizon: int, architecture: Architec
         _component("model", architecture, "The network.", Architecture),
         _section("task", Task, {"horizon": horizon}),
         _section("training", TrainingConfig, {}),
+        _component("checkpoints", RunConfig.model_fields["checkpoints"].default, "What a run can go on from.", None),
     ]
     return "\n".join([_HEAD.format(name=name), *(line for section in sections for line in section)])
 

@@ -17,7 +17,19 @@ import typer
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, StorageError
-from neuro_divergent.interfaces.cli import bench, demo, evaluate, init, models, predict, presets, schedule, train
+from neuro_divergent.interfaces.cli import (
+    bench,
+    demo,
+    evaluate,
+    health,
+    init,
+    models,
+    predict,
+    presets,
+    runs,
+    schedule,
+    train,
+)
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -30,7 +42,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
-for _module in (demo, train, predict, evaluate, models, presets, schedule, init):
+for _module in (demo, train, predict, evaluate, runs, health, models, presets, schedule, init):
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(bench.app, name="bench")
@@ -88,7 +100,7 @@ def _run() -> int:
 
 
 def _end(how: str, code: int) -> int:
-    sys.stderr.write(f"{how}: nothing was saved\n")
+    sys.stderr.write(f"{how}\n")
     return code
 
 

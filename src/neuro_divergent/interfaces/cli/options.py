@@ -42,3 +42,16 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
     if wrong:
         raise InputError(f"--levels: {wrong[0]:g} is not a percentage between 0 and 100, such as 80,95.")
     return tuple(levels)
+
+
+def parse_horizon(text: str | None) -> int | None:
+    """Read a number of steps.
+
+    Raises:
+        InputError: If it is not a whole number of at least 1.
+    """
+    if text is None:
+        return None
+    if not text.strip().isdecimal() or len(text) > 9 or int(text) < 1:
+        raise InputError(f"horizon: {text[:40]} must be a whole number of at least 1.")
+    return int(text)

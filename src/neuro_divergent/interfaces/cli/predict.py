@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_levels, parse_numbers
+from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.interfaces.cli.new_data import NewData
 
 EXAMPLES = """\b
 Examples:
@@ -26,26 +31,47 @@ def predict(
     future: Annotated[str | None, typer.Option("--future", help="File of the covariates known ahead.")] = None,
     levels: Annotated[str | None, typer.Option("--levels", metavar="PERCENT,...", help="Intervals, as 80,95.")] = None,
     quantiles: Annotated[str | None, typer.Option("--quantiles", metavar="SHARE,...", help="As 0.1,0.9.")] = None,
-    horizon: Annotated[int | None, typer.Option("--horizon", help="Steps; unset, those of training.")] = None,
+    horizon: Annotated[str | None, typer.Option("--horizon", help="Steps; unset, those of training.")] = None,
+    missing: Annotated[str | None, typer.Option("--missing", help="Missing values; unset, as in training.")] = None,
+    gaps: Annotated[str | None, typer.Option("--gaps", help="Missing rows; unset, as in training.")] = None,
+    short: Annotated[str | None, typer.Option("--short", help="Too short series; unset, as in training.")] = None,
+    unknown_category: Annotated[
+        str | None, typer.Option("--unknown-category", help="Categories new since training: error, unknown.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="Of CSV files; unset, as in training.")] = None,
+    date_format: Annotated[
+        str | None, typer.Option("--date-format", help="Of the times, as %d/%m/%Y; unset, as in training.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a .csv or .parquet file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast what comes after the end of each series."""
+    from neuro_divergent.core.foreign import refuse_foreign
     from neuro_divergent.interfaces.cli.run_directory import check_table_name, model_directory, write_table
 
+    refuse_foreign(model, "a model")
     path = model_directory(model)
     percent, shares = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
+    steps = parse_horizon(horizon)
     if output is not None:
         check_table_name(output)
-    for file in filter(None, (data, future)):
-        check_source(file)
 
-    from neuro_divergent.data.source import read_table
-    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.interfaces.cli.new_data import read_new_data
+
+    policies = {
+        "missing": missing,
+        "gaps": gaps,
+        "short": short,
+        "unknown_category": unknown_category,
+        "encoding": encoding,
+        "date_format": date_format,
+    }
+    changes = {name: value for name, value in policies.items() if value is not None}
+    new = read_new_data(path, data, future, horizon=steps, changes=changes)
+    frame = _forecast(path, new, changes, levels=percent, quantiles=shares, horizon=steps)
+
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    result = Forecaster.load(path).predict(data, future=future, levels=percent, quantiles=shares, horizon=horizon)
-    frame = read_table(result).frame  # a model that was trained on a pandas or Arrow table gives such a table back
     if output is not None:
         write_table(output, frame)
         Screen(quiet=as_json).say(f"{frame.height:,} rows written to {output}")
@@ -57,11 +83,32 @@ def predict(
         Screen(as_json=True).result({"model": str(path), "rows": len(rows), "forecasts": rows})
 
 
+def _forecast(
+    path: Path,
+    new: NewData,
+    changes: dict[str, Any],
+    *,
+    levels: tuple[float, ...],
+    quantiles: list[float],
+    horizon: int | None,
+) -> pl.DataFrame:
+    """Load the model and run it."""
+    import dataclasses
+
+    from neuro_divergent.data.source import read_table
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.horizon import Outlook
+
+    fitted = Forecaster.load(path).fitted
+    context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**changes))
+    fitted = dataclasses.replace(fitted, context=context)
+    outlook = Outlook.of(fitted, new.series, future=new.future, horizon=horizon)
+    # A model that was trained on a pandas or Arrow table gives such a table back.
+    return read_table(outlook.table(tuple(levels), tuple(quantiles))).frame
+
+
 def check_source(file: str) -> None:
-    """Refuse a file or pattern that is not there before anything heavy is loaded."""
-    import glob
+    """Refuse a file or pattern that is not there or cannot be read before anything heavy is loaded."""
+    from neuro_divergent.data.source import find_files
 
-    from neuro_divergent.core.errors import DataError
-
-    if not Path(file).exists() and not glob.glob(file, recursive=True):  # noqa: PTH207 (Path.glob takes no absolute ones)
-        raise DataError(f"{file}: not found.")
+    find_files(file)

@@ -1,140 +1,85 @@
-"""Where a training run is written."""
+"""Which directory a run is in, and what is written there at its end."""
 
 from __future__ import annotations
 
+import glob
+import io
 import json
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.atomic import write_file
-from neuro_divergent.core.errors import InputError, StorageError
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_directory import CONFIG, MODEL, RunDirectory
 
 if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.interfaces.outcome import Outcome
 
-MODEL = "model"
-CHECKPOINTS = "checkpoints"
-CONFIG = "config.toml"
+
+def named_after(data: str, model: str) -> RunDirectory:
+    """Return the usual place for a new run: ``runs/<data>-<model>-<time>``."""
+    return RunDirectory(Path("runs") / f"{_stem(data, model)}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
-@dataclass(frozen=True)
-class RunDirectory:
-    """The directory of one run.
+def find_unfinished(data: str, model: str) -> RunDirectory:
+    """Return the latest run of a table and a model, in the usual place, that has not come to its end.
 
-    It holds ``config.toml``, ``environment.json``, ``history.parquet``, ``scores.json``, ``forecasts.csv``,
-    ``backtest.parquet``, ``report.html``, ``model/`` and ``checkpoints/``.
+    Raises:
+        InputError: If there is none.
     """
-
-    path: Path
-
-    @classmethod
-    def named_after(cls, data: str, model: str) -> RunDirectory:
-        """Return the usual place for a run: ``runs/<data>-<model>-<time>``."""
-        stem = Path(data).name.split(".")[0].strip("*?[]") or "data"
-        return cls(Path("runs") / f"{stem}-{model}-{time.strftime('%Y%m%d-%H%M%S')}")
-
-    def check_free(self, *, replace: bool = False) -> None:
-        """Refuse a place that is taken.
-
-        Args:
-            replace: Whether an earlier run may be written over.
-        """
-        try:
-            is_free = not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir()))
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}.") from error
-        if not is_free and not (replace and (self.path / CONFIG).is_file()):
-            raise InputError(f"{self.path}: exists already; choose another place with --output, or remove it.")
-
-    @property
-    def checkpoints(self) -> Path:
-        """Where training writes its checkpoints."""
-        return self.path / CHECKPOINTS
-
-    def forget_checkpoints(self) -> None:
-        """Remove the checkpoints of an earlier run that is written over."""
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Make the directory, and take it away again if the run does not come to its end.
-
-        It is made before training, so that a place that cannot be written to is found out first.
-
-        Raises:
-            StorageError: If it cannot be made.
-        """
-        missing = [place for place in (self.path, *self.path.parents) if not place.exists()]
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}.") from error
-        try:
-            yield
-        except BaseException:
-            if self.path in missing:
-                shutil.rmtree(self.path, ignore_errors=True)
-            for place in missing[1:]:
-                with suppress(OSError):  # someone else may have put something there meanwhile
-                    place.rmdir()
-            raise
-
-    def write(self, outcome: Outcome, page: str) -> dict[str, str]:
-        """Write everything and return the files by what they hold."""
-        forecaster, evaluation = outcome.forecaster, outcome.evaluation
-        scores = {
-            "parameters": forecaster.num_parameters,
-            "seconds": outcome.seconds,
-            "notes": outcome.notes,
-            **({} if evaluation is None else evaluation.to_dict()),
-        }
-        forecaster.save(self.path / MODEL)
-        files = {
-            "model": self.path / MODEL,
-            "config": self._text(CONFIG, outcome.config.to_toml()),
-            "environment": self._text("environment.json", _json(forecaster.environment)),
-            "scores": self._text("scores.json", _json(scores)),
-            "history": self._table("history.parquet", forecaster.history),
-            "report": self._text("report.html", page),
-        }
-        if outcome.forecasts is not None:
-            files["forecasts"] = self._table("forecasts.csv", outcome.forecasts)
-        if evaluation is not None:
-            files["backtest"] = self._table("backtest.parquet", evaluation.forecasts)
-        return {name: str(path) for name, path in files.items()}
-
-    def _text(self, name: str, content: str) -> Path:
-        write_file(self.path / name, content.encode("utf-8"))
-        return self.path / name
-
-    def _table(self, name: str, frame: pl.DataFrame) -> Path:
-        write_table(self.path / name, frame)
-        return self.path / name
+    pattern = f"{glob.escape(_stem(data, model))}-[0-9]*"
+    found = [RunDirectory(path) for path in sorted(Path("runs").glob(pattern), reverse=True)]
+    for directory in found:
+        if directory.has_begun and not directory.is_finished:
+            return directory
+    raise InputError(
+        f"{data}: no unfinished run of {model} in runs/. Leave out --resume to begin one, or name a run to go on with."
+    )
 
 
-def write_table(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table as CSV or Parquet, by the ending of the name.
+def write_run(directory: RunDirectory, outcome: Outcome, page: str) -> dict[str, str]:
+    """Write all that came out of a run and return the files by what they hold."""
+    forecaster, evaluation, path = outcome.forecaster, outcome.evaluation, directory.path
+    scores = {
+        "parameters": forecaster.num_parameters,
+        "seconds": outcome.seconds,
+        "notes": outcome.notes,
+        **({} if evaluation is None else evaluation.to_dict()),
+    }
+    forecaster.save(path / MODEL)
+    files = {
+        "model": path / MODEL,
+        "config": _text(path / CONFIG, outcome.config.to_toml()),
+        "environment": _text(path / "environment.json", _json(forecaster.environment)),
+        "scores": _text(path / "scores.json", _json(scores)),
+        "history": write_table(path / "history.parquet", forecaster.history),
+        "report": _text(path / "report.html", page),
+    }
+    if outcome.forecasts is not None:
+        files["forecasts"] = write_table(path / "forecasts.csv", outcome.forecasts)
+    if evaluation is not None:
+        files["backtest"] = write_table(path / "backtest.parquet", evaluation.forecasts)
+    return {name: str(file) for name, file in files.items()}
+
+
+def write_table(path: Path, frame: pl.DataFrame) -> Path:
+    """Write a table as CSV or Parquet, by the ending of the name, complete or not at all; return the name.
 
     Raises:
         InputError: If the ending is neither.
         StorageError: If the disk refuses.
     """
     check_table_name(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".csv":
-            frame.write_csv(path)
-        else:
-            frame.write_parquet(path)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}.") from error
+    buffer = io.BytesIO()
+    if path.suffix == ".csv":
+        frame.write_csv(buffer)
+    else:
+        frame.write_parquet(buffer)
+    write_file(path, buffer.getvalue())
+    return path
 
 
 def check_table_name(path: Path) -> None:
@@ -154,6 +99,15 @@ def model_directory(path: Path) -> Path:
             return candidate
     what = "is not a model or a run" if path.exists() else "not found"
     raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.")
+
+
+def _stem(data: str, model: str) -> str:
+    return f"{Path(data).name.split('.')[0].strip('*?[]') or 'data'}-{model}"
+
+
+def _text(path: Path, content: str) -> Path:
+    write_file(path, content.encode("utf-8"))
+    return path
 
 
 def _json(value: Any) -> str:

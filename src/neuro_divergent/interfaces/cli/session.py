@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import shlex
 import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import InputError, Interrupted
 from neuro_divergent.forecasting.run import RunConfig
-from neuro_divergent.interfaces.cli.run_directory import CONFIG, RunDirectory, model_directory
+from neuro_divergent.forecasting.run_directory import CONFIG, RunDirectory
+from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after, write_run
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.words import count
+from neuro_divergent.training.state import goes_further
 
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
@@ -24,32 +30,78 @@ if TYPE_CHECKING:
     from neuro_divergent.interfaces.outcome import Outcome
 
 
-def run(
-    values: dict[str, Any],
-    *,
-    levels: tuple[float, ...],
-    output: Path | None,
-    quiet: bool,
-    as_json: bool,
-    find_rate: bool = False,
-) -> None:
+@dataclass(frozen=True)
+class Wishes:
+    """What is asked of a run on the command line besides its settings.
+
+    Attributes:
+        levels: Intervals to give, in percent.
+        output: Run directory, or ``None`` for the usual place.
+        quiet: Whether to show nothing.
+        as_json: Whether to print a JSON document.
+        find_rate: Whether to look for a learning rate first.
+        find_batch_size: Whether to look for the largest batch size first.
+        resume: Whether to go on with a run that was begun.
+        allow_changes: Whether its settings and data may have changed.
+    """
+
+    levels: tuple[float, ...]
+    output: Path | None = None
+    quiet: bool = False
+    as_json: bool = False
+    find_rate: bool = False
+    find_batch_size: bool = False
+    resume: bool = False
+    allow_changes: bool = False
+
+
+def run(values: dict[str, Any], wishes: Wishes) -> None:
     """Check a run given as plain values, train it, and show and write what came out."""
     if hasattr(signal, _ENOUGH):
         signal.signal(getattr(signal, _ENOUGH), signal.SIG_IGN)  # before training there is nothing to end yet
-    config = check(values, levels)
+    config = check(values, wishes.levels)
     if config.teacher is not None:
         model_directory(Path(config.teacher))
-    screen = Screen(quiet=quiet, as_json=as_json)
-    directory = RunDirectory(output) if output else RunDirectory.named_after(config.data.path, config.model["name"])
-    directory.check_free()
+    screen = Screen(quiet=wishes.quiet, as_json=wishes.as_json)
+    directory = place_of(config, wishes)
+    goes_on = wishes.resume and directory.has_begun
+    if goes_on and not wishes.allow_changes:
+        directory.require_same(config)
+    if goes_on and directory.is_finished and not goes_further(directory.asked()["training"], config.training.to_dict()):
+        screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
+        screen.result({"run": str(directory.path), "state": "finished"})
+        return
+    if not goes_on:
+        directory.check_free()
     panel = read_panel(config)
-    with directory.opened():
-        if find_rate:
-            config = with_found_rate(config, panel, screen)
-        outcome, files = execute(config, panel, directory, screen, levels=levels)
+    if goes_on and not wishes.allow_changes:
+        directory.require_same_data(panel)
+    with going_on_later(directory), directory.opened():
+        if not goes_on:
+            config = prepare(config, panel, screen, wishes)
+        outcome, files = execute(config, panel, directory, screen, wishes, goes_on=goes_on)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)
     show_files(outcome, directory, files, screen)
+
+
+@contextmanager
+def going_on_later(directory: RunDirectory) -> Iterator[None]:
+    """Say, when training is interrupted, how to go on with it."""
+    try:
+        yield
+    except Interrupted as interruption:
+        say = f"{interruption} and saved. Go on with: nd train {shlex.quote(str(directory.path))} --resume"
+        sys.stderr.write(f"{say}\n")
+        raise SystemExit(interruption.exit_code) from None
+
+
+def place_of(config: RunConfig, wishes: Wishes) -> RunDirectory:
+    """Return the directory of a run: the one that is named, the one to go on with, or a new one."""
+    if wishes.output is not None:
+        return RunDirectory(wishes.output)
+    table = str(config.data.path)
+    return (find_unfinished if wishes.resume else named_after)(table, config.model["name"])
 
 
 def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
@@ -64,7 +116,10 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
         if levels and task.get("loss") in ("quantile", {"name": "quantile"}):
             tails = [(1 - level / 100) / 2 for level in levels]
             task["loss"] = {"name": "quantile", "quantiles": sorted({0.5, *tails, *(1 - tail for tail in tails)})}
-    return RunConfig.from_dict(values)
+    config = RunConfig.from_dict(values)
+    if config.data.path is None:
+        raise InputError("which table to train on? Name a file, or set data.path.")
+    return config
 
 
 def read_panel(config: RunConfig) -> Panel:
@@ -83,35 +138,70 @@ def read_panel(config: RunConfig) -> Panel:
     return panel
 
 
+def prepare(config: RunConfig, panel: Panel, screen: Screen, wishes: Wishes) -> RunConfig:
+    """Find the settings that are to be found by trying, before the run begins."""
+    if wishes.find_batch_size:
+        config = with_found_batch_size(config, panel, screen)
+    return with_found_rate(config, panel, screen) if wishes.find_rate else config
+
+
 def execute(
-    config: RunConfig, panel: Panel, directory: RunDirectory, screen: Screen, *, levels: tuple[float, ...]
+    config: RunConfig,
+    panel: Panel,
+    directory: RunDirectory,
+    screen: Screen,
+    wishes: Wishes,
+    *,
+    goes_on: bool = False,
 ) -> tuple[Outcome, dict[str, str]]:
-    """Train and write the run directory, showing what is done."""
+    """Train and write the run directory, showing what is done; the caller holds its lock."""
     show_data(config, panel, screen)
     with screen.messages.status("loading torch"):
         from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
         from neuro_divergent.interfaces.outcome import train
         from neuro_divergent.interfaces.report.page import render
-        from neuro_divergent.training.callbacks.checkpointing import Checkpointing
         from neuro_divergent.training.callbacks.stop_request import StopRequest
+    config.architecture  # noqa: B018 - its settings are checked before anything is written
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
+    state = directory.latest(config.checkpoints) if goes_on else None
+    if state is not None:
+        screen.facts([("resume", f"{directory.path} at step {state['state']['step']:,}")])
+    directory.begin(config, panel)
     callbacks = [
         *progress_for(screen.messages),
         *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
-        Checkpointing(directory=directory.checkpoints, at_most_every=60).build(),
+        *directory.callbacks(config.checkpoints),
     ]
-    outcome = train(config, panel, levels=levels, callbacks=callbacks, teacher=teacher)
+    outcome = train(
+        config,
+        panel,
+        levels=wishes.levels,
+        callbacks=callbacks,
+        teacher=teacher,
+        resume=state,
+        allow_changes=wishes.allow_changes,
+    )
     command = f"nd train {shlex.quote(str(directory.path / CONFIG))}"
-    return outcome, directory.write(outcome, render(outcome, name=directory.path.name, command=command))
+    return outcome, write_run(directory, outcome, render(outcome, name=directory.path.name, command=command))
+
+
+def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
+    """Look for the largest batch size that fits, show it, and return the run with it."""
+    with screen.messages.status("looking for the largest batch size"):
+        from neuro_divergent.forecasting.forecaster import Forecaster
+
+        size = Forecaster.for_run(config).auto_batch_size(panel)
+    screen.facts([("batch size", f"{size:,} windows fit into the memory that is free")])
+    return config.replace(training=config.training.replace(batch_size=size))
 
 
 def with_found_rate(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
     """Look for a learning rate, show where it was found, and return the run with it."""
     with screen.messages.status("looking for a learning rate"):
-        from neuro_divergent.interfaces.outcome import forecaster_for
+        from neuro_divergent.forecasting.forecaster import Forecaster
 
-        curve = forecaster_for(config).find_learning_rate(panel)
+        curve = Forecaster.for_run(config).find_learning_rate(panel)
     screen.facts([("rate", f"{curve.suggestion:.2e}, where the loss fell fastest in {len(curve.rates)} trial steps")])
     optimizer = config.training.optimizer.replace(lr=curve.suggestion)
     return config.replace(training=config.training.replace(optimizer=optimizer))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, parse_levels, parse_numbers, split_list
+
+if TYPE_CHECKING:
+    from neuro_divergent.interfaces.cli import session
 
 EXAMPLES = """\b
 Examples:
@@ -26,7 +30,11 @@ def option(*names: str, text: str, metavar: str | None = None) -> Any:
 
 def train(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a quoted glob, or a run as TOML ('nd init').")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV or Parquet file, a quoted glob, a run as TOML ('nd init'), or a run directory with --resume.",
+        ),
     ],
     target: Annotated[str | None, option("--target", text="Column to forecast (y).")] = None,
     time: Annotated[str | None, option("--time", text="Column of times (ds).")] = None,
@@ -51,6 +59,11 @@ def train(
     ] = None,
     gaps: Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")] = None,
     short: Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")] = None,
+    encoding: Annotated[str | None, option("--encoding", text="Of a CSV file: latin-1, cp1252, ... (utf-8).")] = None,
+    date_format: Annotated[
+        str | None, option("--date-format", metavar="FORMAT", text="Of times, as in '%d/%m/%Y' (ISO 8601).")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse data that otherwise give a warning.")] = False,
     horizon: Annotated[int | None, option("--horizon", text="Steps to forecast.")] = None,
     input_size: Annotated[int | None, option("--input-size", text="Steps of history (5 horizons).")] = None,
     model: Annotated[str | None, option("--model", "-m", text="Architecture (nhits); see 'nd models'.")] = None,
@@ -73,6 +86,9 @@ def train(
     batch_size: Annotated[int | None, option("--batch-size", text="Windows per batch.")] = None,
     accumulate: Annotated[int | None, option("--accumulate", text="Batches per step.")] = None,
     lr: Annotated[float | None, option("--lr", text="Learning rate.")] = None,
+    auto_batch_size: Annotated[
+        bool, typer.Option("--auto-batch-size", help="Take the largest batch that fits into memory.")
+    ] = False,
     find_lr: Annotated[bool, typer.Option("--find-lr", help="Look for a learning rate first.")] = False,
     optimizer: Annotated[str | None, option("--optimizer", text="adamw, adam, sgd, muon, ... (adamw).")] = None,
     schedule: Annotated[str | None, option("--schedule", text="Of the learning rate; see 'nd schedule'.")] = None,
@@ -88,15 +104,39 @@ def train(
         option("--set", "-s", metavar="KEY=VALUE", text="Any setting: model.hidden_size=256."),
     ] = None,
     levels: Levels = "80,95",
+    divergence: Annotated[
+        str | None, option("--divergence", text="If numbers are lost: stop, skip the step, or rollback.")
+    ] = None,
     output: Annotated[Path | None, option("--output", "-o", text="Run directory (runs/<file>-<model>-<time>).")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run that was begun, from its last checkpoint.")
+    ] = False,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Resume though settings or data have changed.")
+    ] = False,
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, help="Start again this often after a crash, from the last checkpoint.")
+    ] = 0,
+    stall: Annotated[
+        float | None,
+        typer.Option(
+            "--stall",
+            min=10,
+            help="Seconds without a sign of life after which a run counts as crashed.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train on a table; write model, forecasts, scores, report."""
     from neuro_divergent.forecasting.run import override, parse_setting, parse_value
+    from neuro_divergent.forecasting.run_directory import RUN
     from neuro_divergent.interfaces.cli import session
 
-    values = _read(file)
+    values = _read(file, resume=resume)
+    if (Path(file) / RUN).is_file():
+        output = output or Path(file)
     columns = {"past": past, "future": future, "static": static, "categorical": categorical, "calendar": calendar}
     flags: dict[str, Any] = {
         "data.target": target,
@@ -108,6 +148,9 @@ def train(
         "data.missing": missing,
         "data.gaps": gaps,
         "data.short": short,
+        "data.encoding": encoding,
+        "data.date_format": date_format,
+        "data.strict": strict or None,
         "model": model,
         "task.horizon": horizon,
         "task.input_size": input_size,
@@ -129,6 +172,7 @@ def train(
         "training.schedule": schedule,
         "training.precision": precision,
         "training.average": average,
+        "training.divergence": divergence,
         "training.stop_file": stop_file,
         "training.seed": seed,
         "training.threads": threads,
@@ -139,11 +183,56 @@ def train(
             override(values, key, value)
     for setting in settings or []:
         override(values, *parse_setting(setting))
-    session.run(values, levels=parse_levels(levels), output=output, quiet=quiet, as_json=as_json, find_rate=find_lr)
+    wishes = session.Wishes(
+        parse_levels(levels),
+        output=output,
+        quiet=quiet,
+        as_json=as_json,
+        find_rate=find_lr,
+        find_batch_size=auto_batch_size,
+        resume=resume,
+        allow_changes=allow_changes,
+    )
+    if retries or stall is not None:
+        _supervise(values, wishes, retries, stall)
+    session.run(values, wishes)
 
 
-def _read(file: str) -> dict[str, Any]:
-    """Return the sections of a run: those of a TOML file, or a table's path alone."""
+def _read(file: str, *, resume: bool) -> dict[str, Any]:
+    """Return the sections of a run: those of a TOML file or of a run that was begun, or a table's path alone."""
     from neuro_divergent.core.config import read_toml
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.forecasting.run_directory import RunDirectory
 
+    directory = RunDirectory(Path(file))
+    if directory.has_begun:
+        if not resume:
+            raise InputError(f"{file}: is a run; go on with it (--resume), or name a table to train on.")
+        return directory.asked()
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
+
+
+def _supervise(values: dict[str, Any], wishes: session.Wishes, retries: int, stall: float | None) -> NoReturn:
+    """Train in a process of its own that is started again when it crashes, and exit as it did."""
+    from neuro_divergent.interfaces.cli import session
+    from neuro_divergent.interfaces.cli.supervisor import supervise
+
+    directory = session.place_of(session.check(values, wishes.levels), wishes)
+    if not wishes.resume:
+        directory.check_free()
+    raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))
+
+
+def _other_arguments(arguments: list[str]) -> list[str]:
+    """Return what follows ``train`` on the command line, without the options that are for the supervisor."""
+    kept: list[str] = []
+    rest = iter(arguments[arguments.index("train") + 1 :])
+    for argument in rest:
+        if argument in _OWN:
+            next(rest, None)
+        elif argument.partition("=")[0] not in _OWN and argument != "--resume":
+            kept.append(argument)
+    return kept
+
+
+_OWN = ("--retries", "--stall", "--output", "-o")

@@ -150,6 +150,10 @@ class Averager(Callback):
             trainer.module.load_state_dict(self._own)
             self._own = None
 
+    def validation_cancelled(self, trainer: Trainer) -> None:
+        """Put the weights back."""
+        self.validation_end(trainer)
+
     def fit_end(self, trainer: Trainer) -> None:
         """Leave the average as the trained weights."""
         if self.average is not None:

@@ -32,17 +32,41 @@ class Callback:
     def step_end(self, trainer: Trainer) -> None:
         """The weights have changed."""
 
+    def settled(self, trainer: Trainer) -> None:
+        """All that belongs to a step is done, also its validation and its row, so training can go on from here later.
+
+        ``trainer.state_dict()`` taken here is what an interrupted training is resumed from.
+        """
+
+    def interrupted(self, trainer: Trainer) -> None:
+        """Training is about to end with ``Interrupted``; the state is one to resume from."""
+
     def logged(self, trainer: Trainer) -> None:
         """A row was added to the history."""
 
     def validation_start(self, trainer: Trainer) -> None:
         """A validation begins."""
 
+    def validation_batch(self, trainer: Trainer) -> None:
+        """Another batch of a validation is done."""
+
     def validation_end(self, trainer: Trainer) -> None:
         """A validation is over; its results are in ``trainer.state.metrics``."""
 
+    def validation_cancelled(self, trainer: Trainer) -> None:
+        """A validation was given up; put back whatever was changed at its start."""
+
+    def rolled_back(self, trainer: Trainer) -> None:
+        """Training has gone back to an earlier state after its numbers were lost."""
+
     def epoch_end(self, trainer: Trainer) -> None:
         """A pass over the training windows is over."""
+
+    def finishing(self, trainer: Trainer) -> None:
+        """The last step is settled; a last validation and the choice of the weights follow.
+
+        ``trainer.state_dict()`` taken here is what a longer training is resumed from.
+        """
 
     def fit_end(self, trainer: Trainer) -> None:
         """Training is over, and the weights are final."""

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from neuro_divergent.core.config import Config
-from neuro_divergent.core.errors import ConfigError, StorageError, did_you_mean
+from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning, did_you_mean
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:
+    from neuro_divergent.core.store import Store
     from neuro_divergent.training.engine import Trainer
 
 Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds from a save that failed to the next attempt
+_LAST_ATTEMPTS = 4  # the first and three more
 
 
 class Checkpointing(Config):
     """When checkpoints are written, and which are kept.
 
-    One is always written when training comes to its end or is asked to stop, so that it can be taken up again.
+    One is always written when training comes to its end, is asked to stop or is interrupted, so that it can be taken up
+    again. If the disk refuses, training goes on and the save is tried again, after one second, two, four and so on; if
+    the last save fails four times, training ends with a ``StorageError``. What was saved before stays as it is.
 
     Attributes:
-        directory: Where checkpoints go, one directory each, such as ``step-000001200``.
+        directory: Where checkpoints go, one directory each, such as ``step-000001200``: a path, or an address that
+            fsspec knows, such as ``s3://bucket/run``. A run with a directory of its own has them in there if nothing
+            is said.
         every_epochs: Epochs between two of them; ``None`` for not by epochs.
-        every_steps: Steps between two of them, at the next row of the history (``log_every``); ``None`` for not by
-            steps.
+        every_steps: Steps between two of them; ``None`` for not by steps.
+        every_seconds: Seconds between two of them; ``None`` for not by time.
         at_most_every: Seconds that must have passed since the last one, or the start, before the next is written; so
             that small networks do not spend their time on it.
         keep: How many of the latest are kept. The best is kept as well.
@@ -37,121 +46,268 @@ class Checkpointing(Config):
         mode: Whether lower (``min``) or higher (``max``) is better.
         on_improvement: Whether one is also written after each validation that is better than all before. Otherwise the
             best is the best of those that are written anyway.
+        compress: Whether tensors are compressed with zstd, which is an extra: ``pip install "neuro-divergent[zstd]"``.
+        background: Whether a thread writes while training goes on. The state is copied first, so what is written is the
+            same; it takes memory for the copy.
     """
 
-    directory: Path
+    directory: str | Path | None = None
     every_epochs: Count | None = 10
     every_steps: Count | None = None
+    every_seconds: Seconds | None = None
     at_most_every: float = Field(0.0, ge=0)
     keep: Count = 3
     metric: str = "validation_loss"
     mode: Literal["min", "max"] = "min"
     on_improvement: bool = False
+    compress: bool = False
+    background: bool = False
 
     def build(self) -> Checkpointer:
-        """Return the callback that does it."""
+        """Return the callback that does it.
+
+        Raises:
+            ConfigError: If it is not known where to.
+        """
+        if self.directory is None:
+            raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")
         return Checkpointer(self)
 
 
 class Checkpointer(Callback):
     """Writes checkpoints on behalf of a ``Checkpointing``.
 
-    They are written at the end of an epoch and when a row is added to the history: whatever belongs to a step is then
-    done, and no average stands in for the weights. Only what this run wrote is ever removed.
+    A state is taken when a step is settled: whatever belongs to it is then done, and no average stands in for the
+    weights. A state with weights that are not finite is never written.
     """
 
     def __init__(self, config: Checkpointing) -> None:
         self.config = config
         self.best: dict[str, Any] | None = None
-        self._written: list[int] = []
-        self._has_improved = False
         self._marked: dict[str, Any] | None = None
+        self._store: Store | None = None
+        self._is_due = False
+        self._last_step: int | None = None
+        self._last_period = 0
         self._last_time = 0.0
+        self._pause = 0.0
+        self._thread: ThreadPoolExecutor | None = None
+        self._saving: Future[None] | None = None
+
+    @property
+    def store(self) -> Store:
+        """Where checkpoints go."""
+        if self._store is None:
+            from neuro_divergent.core.store import open_store
+
+            assert self.config.directory is not None
+            self._store = open_store(self.config.directory)
+        return self._store
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Refuse a directory with checkpoints of another run, and clear away what an interrupted one left half done."""
-        from neuro_divergent.training.checkpoint import list_checkpoints
-
+        """Refuse a place with checkpoints of another run, or without the room for two, and clear what is half done."""
         if not trainer.strategy.is_main:
             return
-        directory = self.config.directory
-        if trainer.state.step == 0 and list_checkpoints(directory):
-            raise ConfigError(f"{directory}: holds checkpoints of an earlier run; resume it or choose another place.")
-        self._last_time = time.monotonic()
-        for leftover in directory.glob(".step-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        steps = self._steps()
+        if trainer.state.step == 0 and steps:
+            raise ConfigError(
+                f"{self.store.place}: holds checkpoints of an earlier run; resume it or choose another place."
+            )
+        step, epoch = trainer.state.step, trainer.state.epoch
+        self._is_due, self._last_step = False, step if step in steps else None
+        self._last_period, self._last_time, self._pause = self._period(epoch), time.monotonic(), 0.0
+        self.store.clear_leftovers()
+        self._require_room(trainer)
+        self._forget_later(step)
+        self._marked = self.best = self.best if self.best is not None and self.best["step"] in steps else None
 
     def validation_end(self, trainer: Trainer) -> None:
         """Notice the best result so far."""
-        self._has_improved = self._is_better(trainer)
+        if self.config.on_improvement and self._is_better(trainer):
+            self._is_due = True
 
-    def logged(self, trainer: Trainer) -> None:
-        """Write if enough steps have passed, a result was the best, or training ends."""
-        state, every = trainer.state, self.config.every_steps
-        last = self._written[-1] if self._written else 0
-        by_steps = every is not None and state.step // every > last // every
-        at_end = state.step == trainer.plan.total_steps or state.stop_reason is not None
-        by_result = self.config.on_improvement and self._has_improved
-        if at_end or ((by_steps or by_result) and self._is_time()):
-            self._write(trainer)
+    def settled(self, trainer: Trainer) -> None:
+        """Write if it is time to."""
+        config, state, now = self.config, trainer.state, time.monotonic()
+        if config.every_steps is not None and state.step % config.every_steps == 0:
+            self._is_due = True
+        if self._period(state.epoch) > self._last_period:
+            self._last_period = self._period(state.epoch)
+            self._is_due = True
+        if config.every_seconds is not None and now - self._last_time >= config.every_seconds:
+            self._is_due = True
+        if self._is_due and now - self._last_time >= max(config.at_most_every, self._pause):
+            self._try(trainer)
 
-    def epoch_end(self, trainer: Trainer) -> None:
-        """Write if enough epochs have passed."""
-        every = self.config.every_epochs
-        if every is not None and (trainer.state.epoch + 1) % every == 0 and self._is_time():
-            self._write(trainer)
+    def rolled_back(self, trainer: Trainer) -> None:
+        """Set aside what was written on the way that training has gone back on."""
+        self._finish_saving()
+        self._forget_later(trainer.state.step)
+        self._last_step = None
+
+    def interrupted(self, trainer: Trainer) -> None:
+        """Write what training will be resumed from."""
+        self._write_last(trainer)
+
+    def finishing(self, trainer: Trainer) -> None:
+        """Write what a longer training will be resumed from."""
+        self._write_last(trainer)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Mark the last checkpoint as the best if its validation, which came after it, was; let the thread go."""
+        if trainer.strategy.is_main and self._last_step == trainer.state.step and self._is_better(trainer):
+            try:
+                self._mark(self._as_best(trainer))
+            except StorageError as error:
+                warnings.warn(str(error), StorageWarning, stacklevel=2)
+        self._close()
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Let the thread finish what it is writing."""
+        del trainer, error
+        self._close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what was written and which is the best."""
-        return {"written": list(self._written), "best": self.best}
+        """Return which is the best."""
+        return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state again."""
-        self._written, self.best = list(state["written"]), state["best"]
+        self.best = state["best"]
 
-    def _is_time(self) -> bool:
-        return time.monotonic() - self._last_time >= self.config.at_most_every
+    def _period(self, epoch: int) -> int:
+        """Return how often a checkpoint was due by epochs when one begins."""
+        return 0 if self.config.every_epochs is None else epoch // self.config.every_epochs
 
-    def _write(self, trainer: Trainer) -> None:
-        from neuro_divergent.training.checkpoint import step_directory, write_checkpoint
+    def _steps(self) -> list[int]:
+        """Return the steps of the checkpoints that are there."""
+        from neuro_divergent.training.resume import step_of
+
+        return sorted(step for step in map(step_of, self.store.names()) if step is not None)
+
+    def _forget_later(self, step: int) -> None:
+        """Set aside checkpoints of later steps: training will come there again, perhaps on another way."""
+        for later in self._steps():
+            if later > step:
+                self.store.set_aside(_name(later))
+
+    def _require_room(self, trainer: Trainer) -> None:
+        """Find out before training that two checkpoints would not fit."""
+        weights = sum(tensor.numel() * tensor.element_size() for tensor in trainer.module.state_dict().values())
+        needed, free = 2 * 4 * weights, self.store.free_bytes()  # weights, two moments and the best weights, twice
+        if free is not None and needed > free:
+            raise StorageError(
+                f"{self.store.place}: two checkpoints need about {_megabytes(needed)}, {_megabytes(free)} are free. "
+                "Make room or choose another place."
+            )
+
+    def _try(self, trainer: Trainer) -> None:
+        """Write, or say why that failed and when the next attempt is."""
+        if self._saving is not None and not self._saving.done():
+            return  # the one before is still being written; this one comes after it
+        try:
+            self._finish_saving()
+            self._save(trainer)
+        except StorageError as error:
+            self._complain(error)
+
+    def _write_last(self, trainer: Trainer) -> None:
+        """Write now, and insist on it."""
+        try:
+            self._finish_saving()
+        except StorageError as error:
+            self._complain(error)
+        for attempt in range(_LAST_ATTEMPTS):
+            try:
+                self._save(trainer)
+                self._finish_saving()
+            except StorageError as error:
+                if attempt == _LAST_ATTEMPTS - 1:
+                    raise
+                self._complain(error)
+                time.sleep(self._pause)
+            else:
+                return
+
+    def _complain(self, error: StorageError) -> None:
+        self._pause = min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+        self._is_due, self._last_step, self._last_time = True, None, time.monotonic()
+        self.best = self._marked
+        text = f"{str(error).rstrip('.')}. Training goes on; the next attempt is in {self._pause:g} s."
+        warnings.warn(text, StorageWarning, stacklevel=3)
+
+    def _save(self, trainer: Trainer) -> None:
+        """Take the state and write it, in the background if that is wanted."""
+        from neuro_divergent.training.divergence import bad_weights
+        from neuro_divergent.training.snapshot import snapshot
 
         step = trainer.state.step
-        if self._written and self._written[-1] == step:
+        if self._last_step == step:
             return
-        if self._is_better(trainer):
-            self.best = {"checkpoint": step_directory(Path(), step).name, "step": step, **self._result(trainer)}
-        self._has_improved = False
-        # The list is part of the state: it must have this checkpoint in it when the state is taken.
-        self._written.append(step)
-        removed = self._choose_removed()
+        if bad := bad_weights(trainer.module):
+            if trainer.is_over:
+                names = ", ".join(bad[:5])
+                raise DivergedError(f"the weights {names} are not finite at step {step}, so they are not saved.")
+            return  # the next step will find out, and say more about it
+        best = self._as_best(trainer) if self._is_better(trainer) else None
+        self.best = best or self.best
         state = trainer.state_dict()
-        if trainer.strategy.is_main:
-            write_checkpoint(step_directory(self.config.directory, step), state)
-            self._mark()
-            for old in removed:
-                _remove(step_directory(self.config.directory, old))
-        self._written = [item for item in self._written if item not in removed]
-        self._last_time = time.monotonic()
+        self._last_step, self._last_time, self._is_due = step, time.monotonic(), False
+        if not trainer.strategy.is_main:
+            return
+        if not self.config.background:
+            self._write(step, state, best)
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoints")
+        self._saving = self._thread.submit(self._write, step, snapshot(state), best)
 
-    def _choose_removed(self) -> list[int]:
-        best = None if self.best is None else self.best["step"]
-        return [step for step in self._written[: -self.config.keep] if step != best]
+    def _write(self, step: int, state: dict[str, Any], best: dict[str, Any] | None) -> None:
+        from neuro_divergent.training.checkpoint import pack_state
 
-    def _mark(self) -> None:
+        self.store.write(_name(step), pack_state(state, compress=self.config.compress))
+        self._pause, self._last_time = 0.0, time.monotonic()
+        if best is not None:
+            self._mark(best)
+        kept = None if self.best is None else self.best["step"]
+        for old in self._steps()[: -self.config.keep]:
+            if old != kept:
+                self._remove(old)
+
+    def _remove(self, step: int) -> None:
+        try:
+            self.store.remove(_name(step))
+        except StorageError as error:  # one too many is no reason to end anything
+            warnings.warn(str(error), StorageWarning, stacklevel=2)
+
+    def _mark(self, best: dict[str, Any]) -> None:
         """Name the best checkpoint in a file, before the one that was named until now is removed."""
-        from neuro_divergent.core.atomic import write_file
         from neuro_divergent.training.checkpoint import BEST
 
-        if self.best != self._marked:
-            content = json.dumps(self.best, indent=2) + "\n"
-            write_file(self.config.directory / BEST, content.encode("utf-8"))
-            self._marked = self.best
+        self.store.write_note(BEST, (json.dumps(best, indent=2) + "\n").encode())
+        self._marked = self.best = best
 
-    def _result(self, trainer: Trainer) -> dict[str, Any]:
-        return {"metric": self.config.metric, "value": trainer.state.metrics[self.config.metric]}
+    def _finish_saving(self) -> None:
+        """Wait for the thread, and hear of its error."""
+        saving, self._saving = self._saving, None
+        if saving is not None:
+            saving.result()
+
+    def _close(self) -> None:
+        try:
+            self._finish_saving()
+        except StorageError as error:
+            warnings.warn(str(error), StorageWarning, stacklevel=2)
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+
+    def _as_best(self, trainer: Trainer) -> dict[str, Any]:
+        step, metric = trainer.state.step, self.config.metric
+        return {"checkpoint": _name(step), "step": step, "metric": metric, "value": trainer.state.metrics[metric]}
 
     def _is_better(self, trainer: Trainer) -> bool:
-        """Return whether the last validation is better than the best checkpoint; without one, nothing is."""
+        """Return whether the last validation, if there was one, is better than that of the best checkpoint."""
         metrics, metric = trainer.state.metrics, self.config.metric
         if not metrics:
             return False
@@ -164,12 +320,11 @@ class Checkpointer(Callback):
         return bool(value < best if self.config.mode == "min" else value > best)
 
 
-def _remove(path: Path) -> None:
-    """Remove a checkpoint so that it is complete or absent at every moment."""
-    try:
-        hidden = path.rename(path.with_name(f".{path.name}-removed"))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be removed: {error.strerror or error}.") from error
-    shutil.rmtree(hidden, ignore_errors=True)
+def _name(step: int) -> str:
+    from neuro_divergent.training.checkpoint import step_name
+
+    return step_name(step)
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:,.1f} MB"

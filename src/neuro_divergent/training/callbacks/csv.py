@@ -49,6 +49,10 @@ class CSVLog(Callback):
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}.") from error
 
+    def rolled_back(self, trainer: Trainer) -> None:
+        """Take back the rows of what training has gone back behind."""
+        self.fit_start(trainer)
+
     def fit_end(self, trainer: Trainer) -> None:
         """Close the file."""
         del trainer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.training.callbacks.base import Callback
@@ -15,22 +15,30 @@ if TYPE_CHECKING:
 class TimeLimit(Callback):
     """Ends training after the first step that is over later than a number of seconds.
 
-    What follows the last step (a validation, going back to the best weights) comes on top. The time counts from the
-    beginning of this call of ``fit``: training that is resumed has all of it again.
+    What follows the last step (a validation, going back to the best weights) comes on top. Time that training took
+    before it was interrupted counts; the time in between does not.
     """
 
     def __init__(self, seconds: float) -> None:
         if not seconds > 0:
             raise ConfigError(f"time limit: must be more than 0 seconds; got {seconds}.")
         self.seconds = seconds
+        self._spent = 0.0
         self._end = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Start the clock."""
-        del trainer
-        self._end = time.monotonic() + self.seconds
+        """Start the clock, or let it go on."""
+        self._end = time.monotonic() + self.seconds - (self._spent if trainer.state.step else 0.0)
 
     def step_end(self, trainer: Trainer) -> None:
         """Look at the clock."""
         if time.monotonic() >= self._end:
             trainer.stop(f"the time limit of {self.seconds:g} s is reached")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the time that is spent."""
+        return {"spent": self.seconds - (self._end - time.monotonic())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""
+        self._spent = float(state["spent"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -102,27 +102,8 @@ class MLflowLogging(CallbackSettings):
         return MLflow(self.experiment, run=self.run, tracking_uri=self.tracking_uri)
 
 
-@register("nan_guard")
-class NanGuarding(CallbackSettings):
-    """Finds gradients that are not finite before they reach the weights.
-
-    Attributes:
-        policy: ``stop`` ends training with an error, ``skip`` leaves the step out.
-        patience: Steps left out in a row after which ``skip`` ends training too.
-    """
-
-    policy: Literal["stop", "skip"] = "stop"
-    patience: Count = 10
-
-    def build(self) -> Callback:
-        """Return the callback."""
-        from neuro_divergent.training.callbacks.nan_guard import NanGuard
-
-        return NanGuard(self.policy, patience=self.patience)
-
-
 @register("checkpoints")
 class Checkpoints(Checkpointing, CallbackSettings):
     """Checkpoints while training runs."""
 
-    directory: Path = Path("checkpoints")
+    directory: str | Path | None = "checkpoints"

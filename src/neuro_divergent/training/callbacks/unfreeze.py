@@ -33,12 +33,13 @@ class Unfreezer(Callback):
         return self._frost.trainable
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Freeze, if that was not done before."""
+        """Freeze, if that was not done before, and unfreeze what was due before a restart."""
         if self._frost is None:
             self.freeze(trainer.module)
+        self.epoch_start(trainer)
 
     def epoch_start(self, trainer: Trainer) -> None:
-        """Unfreeze what is due, also what was due before a restart."""
+        """Unfreeze what is due."""
         if self._frost is not None:
             self._frost.thaw(trainer.state.epoch)
 

@@ -73,10 +73,21 @@ class Pace:
 
     def __init__(self, course: Course, optimizer: torch.optim.Optimizer) -> None:
         self._course = course
+        self._scale = 1.0
         # The groups are asked for each time: loading a state into the optimizer replaces them.
         self._optimizer = optimizer
         for group in optimizer.param_groups:
             group["initial_lr"] = float(group["lr"])
+        self._apply()
+
+    @property
+    def scale(self) -> float:
+        """What all rates are multiplied with besides what the course says."""
+        return self._scale
+
+    @scale.setter
+    def scale(self, value: float) -> None:
+        self._scale = value
         self._apply()
 
     def step(self) -> None:
@@ -91,18 +102,20 @@ class Pace:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what must survive a restart, besides the state of the optimizer."""
-        return self._course.state_dict()
+        return {"course": self._course.state_dict(), "scale": self._scale}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state again, after the optimizer has taken up its own."""
-        self._course.load_state_dict(state)
-        self._apply()
+        if "course" not in state:  # checkpoints of format 1 have the state of the course alone
+            state = {"course": state, "scale": 1.0}
+        self._course.load_state_dict(state["course"])
+        self.scale = float(state["scale"])
 
     def _apply(self) -> None:
         for group in self._optimizer.param_groups:
             # The full rate is kept in the group, under torch's own name for it: groups may be added while training
             # runs, and it is saved with the state of the optimizer.
-            group["lr"] = self._course.rate(group.setdefault("initial_lr", float(group["lr"])))
+            group["lr"] = self._scale * self._course.rate(group.setdefault("initial_lr", float(group["lr"])))
 
 
 class Schedule(Component):

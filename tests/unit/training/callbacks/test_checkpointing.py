@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,13 @@ import torch
 from torch import nn
 
 import neuro_divergent as nd
+from neuro_divergent.core.errors import Interrupted, StorageError, StorageWarning
+from neuro_divergent.training.callbacks import checkpointing
 from neuro_divergent.training.callbacks.average import EMA, SWA, Average
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
 from neuro_divergent.training.callbacks.csv import CSVLog
 from neuro_divergent.training.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
+from neuro_divergent.training.snapshot import tensors_of
 from tests.unit.training.callbacks.example import config, line, network, trainer
 
 
@@ -32,7 +38,7 @@ def checkpointer(directory: Path, **changes: Any) -> Checkpointer:
     [
         ({"every_epochs": 2, "keep": 9}, [8, 16, 24, 30]),  # four steps an epoch, and the end
         ({"every_epochs": 3, "keep": 1}, [30]),
-        ({"every_epochs": None, "every_steps": 7, "keep": 9}, [8, 14, 22, 28, 30]),  # at the next row
+        ({"every_epochs": None, "every_steps": 7, "keep": 9}, [7, 14, 21, 28, 30]),
         ({"every_epochs": None, "every_steps": 7, "keep": 2}, [28, 30]),
         ({"every_epochs": 1, "at_most_every": 600}, [30]),
         ({"every_epochs": None}, [30]),
@@ -89,7 +95,7 @@ def test_a_checkpoint_has_everything_the_trainer_gave(tmp_path: Path) -> None:
     given: list[dict[str, Any]] = []
 
     class Keep(nd.Callback):
-        def logged(self, trainer: nd.Trainer) -> None:
+        def finishing(self, trainer: nd.Trainer) -> None:
             given.append(trainer.state_dict())
 
     training = trainer(Keep(), checkpointer(tmp_path), EMA().build(), max_steps=10)
@@ -116,18 +122,22 @@ def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_goes_on_with_what_it_kept(tmp_path: Path) -> None:
-    whole = checkpointer(tmp_path, every_epochs=2, keep=2)
-    trainer(whole, max_steps=24).fit(line())
+    trainer(checkpointer(tmp_path, every_epochs=2, keep=2), max_steps=24).fit(line())
     assert steps(tmp_path) == [16, 24]
-    (tmp_path / ".step-000000028-half").mkdir()  # what a killed process leaves behind
+    (tmp_path / ".step-000000028.partial-half").mkdir()  # what a killed process leaves behind
 
-    resumed = checkpointer(tmp_path, every_epochs=2, keep=2)
-    resumed.load_state_dict(whole.state_dict())
-    training = trainer(resumed, max_steps=40)
-    training.state.step, training.state.epoch = 24, 6
-    training.fit(line())
+    trainer(checkpointer(tmp_path, every_epochs=2, keep=2), max_steps=40).fit(line(), resume=tmp_path)
     assert steps(tmp_path) == [32, 40]
     assert not list(tmp_path.glob(".step-*"))
+
+
+class InterruptAt(nd.Callback):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def step_end(self, trainer: nd.Trainer) -> None:
+        if trainer.state.step == self.step:
+            trainer.interrupt("SIGINT")
 
 
 class StopAt(nd.Callback):
@@ -140,9 +150,10 @@ class StopAt(nd.Callback):
 
 
 @pytest.mark.parametrize("average", [EMA(decay=0.9), SWA(start=0.2, every=3)])
+@pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("cut", [7, 12, 20])
 def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(
-    tmp_path: Path, average: Average, cut: int
+    tmp_path: Path, average: Average, cut: int, background: bool
 ) -> None:
     """Weights, the average, early stopping, the learning rate, random numbers and the log: all of it."""
 
@@ -150,9 +161,11 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(
         torch.manual_seed(0)
         module = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
         settings = config(average=average, validate_every=4, log_every=2, early_stopping=nd.EarlyStopping(patience=50))
-        callbacks = [StopAt(stop), CSVLog(place / "history.csv"), checkpointer(place / "checkpoints", every_epochs=2)]
+        writer = checkpointer(place / "checkpoints", every_epochs=2, background=background)
+        callbacks = [InterruptAt(stop), CSVLog(place / "history.csv"), writer]
         training = nd.Trainer(module, nd.MSE(), settings, callbacks=callbacks)
-        training.fit(line(), line(), resume=resume)
+        with pytest.raises(Interrupted) if stop else nullcontext():
+            training.fit(line(), line(), resume=resume)
         return training
 
     whole = run(tmp_path / "whole", 0)
@@ -163,19 +176,9 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(
         assert torch.equal(one, two)
     columns = ["step", "epoch", "learning_rate"]
     rows = resumed.history.frame()[columns]
-    extra = set(rows["step"]) - set(whole.history.frame()["step"])
-    assert extra <= {cut}  # the row that was written because training was stopped
-    assert rows.filter(~rows["step"].is_in(list(extra))).equals(whole.history.frame()[columns])
+    assert rows.equals(whole.history.frame()[columns])
     assert pl.read_csv(tmp_path / "parts" / "history.csv")["step"].to_list() == rows["step"].to_list()
     assert steps(tmp_path / "parts" / "checkpoints")[-1] == 30
-
-
-def test_a_state_taken_in_the_midst_of_writing_knows_the_checkpoint_it_is_in(tmp_path: Path) -> None:
-    """Killed right after writing, the run goes on and removes what it would have removed."""
-    writer = checkpointer(tmp_path, every_epochs=2, keep=2)
-    trainer(writer, max_steps=24).fit(line())
-    saved = read_checkpoint(list_checkpoints(tmp_path)[-1])["callbacks"]
-    assert [item["state"]["written"] for item in saved if item["kind"] == "Checkpointer"] == [[8, 16, 24]]
 
 
 def test_a_metric_that_is_not_measured_is_refused(tmp_path: Path) -> None:
@@ -183,15 +186,85 @@ def test_a_metric_that_is_not_measured_is_refused(tmp_path: Path) -> None:
         trainer(checkpointer(tmp_path, metric="validation_los")).fit(line(), line())
 
 
-def test_a_full_disk_ends_training_and_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_to_is_found_before_training(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(nd.StorageError):
         trainer(checkpointer(tmp_path / "file" / "made")).fit(line())
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_a_disk_that_refuses_for_a_while_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, background: bool
+) -> None:
+    writer = checkpointer(tmp_path, every_epochs=None, every_steps=5, keep=9, background=background)
+    monkeypatch.setattr(checkpointing, "_FIRST_PAUSE", 0.0)
+    refusals = [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EIO, "Input/output error")]
+    real = writer.store.write
+
+    def write(name: str, files: Any) -> None:
+        if refusals:
+            raise StorageError(f"{name}: cannot be written: {refusals.pop(0).strerror}.")
+        real(name, files)
+
+    writer.store.write = write  # type: ignore[method-assign]
+    with pytest.warns(StorageWarning, match="step-0.*: (No space|Input/output).*Training goes on; the next attempt"):
+        trainer(writer).fit(line(), line())
+    assert not refusals
+    assert steps(tmp_path)[-1] == 30
+    assert len(steps(tmp_path)) >= 2
+
+
+def test_a_disk_that_refuses_to_the_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpointing, "_FIRST_PAUSE", 0.01)
+    writer = checkpointer(tmp_path, every_epochs=None, every_steps=5, keep=9)
+    real = writer.store.write
+    attempts = []
+
+    def write(name: str, files: Any) -> None:
+        attempts.append(name)
+        if len(attempts) > 2:
+            raise StorageError(f"{name}: cannot be written: No space left on device.")
+        real(name, files)
+
+    writer.store.write = write  # type: ignore[method-assign]
+    with pytest.warns(StorageWarning), pytest.raises(nd.StorageError, match="step-000000030: cannot be written"):
+        trainer(writer).fit(line(), line())
+    assert attempts[-4:] == ["step-000000030"] * 4
+    assert steps(tmp_path) == [5, 10]
+    assert [read_checkpoint(path)["state"]["step"] for path in list_checkpoints(tmp_path)] == [5, 10]
+
+
+def test_room_for_two_is_asked_for_before_training(tmp_path: Path) -> None:
+    writer = checkpointer(tmp_path)
+    writer.store.free_bytes = lambda: 100  # type: ignore[method-assign]
+    with pytest.raises(nd.StorageError, match=r"two checkpoints need about 0.0 MB, 0.0 MB are free. Make room"):
+        trainer(writer).fit(line())
+
+
+def test_time_can_decide(tmp_path: Path) -> None:
+    class Slow(nd.Callback):
+        def step_end(self, trainer: nd.Trainer) -> None:
+            time.sleep(0.01)
+
+    trainer(Slow(), checkpointer(tmp_path, every_epochs=None, every_seconds=0.06, keep=99)).fit(line())
+    assert 2 <= len(steps(tmp_path)) <= 16
+
+
+def test_a_copy_in_the_background_and_compression_change_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard")
+    states = []
+    for name, settings in (("plain", {}), ("thread", {"background": True}), ("small", {"compress": True})):
+        trainer(checkpointer(tmp_path / name, **settings)).fit(line(), line())
+        state = read_checkpoint(list_checkpoints(tmp_path / name)[-1])
+        states.append({path: tensor for path, tensor in tensors_of(state) if not path.startswith("meter")})
+    for other in states[1:]:
+        assert states[0].keys() == other.keys()
+        assert all(torch.equal(tensor, other[path]) for path, tensor in states[0].items())
+    assert list((tmp_path / "small").glob("*/*.zst"))
+
+
 def test_settings_round_trip() -> None:
     made = Checkpointing(directory="runs/a", every_epochs=None, every_steps=5)
-    assert made.directory == Path("runs/a")
     assert Checkpointing.from_toml(made.to_toml()) == made
 
 

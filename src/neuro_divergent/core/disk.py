@@ -1,0 +1,45 @@
+"""What a disk says: how much is free, and why it refused."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from neuro_divergent.core.errors import StorageError
+
+FULL = {errno.ENOSPC, errno.EDQUOT}
+"""The errors of a disk, or of a share of one, that is full."""
+
+
+def free_bytes(path: Path) -> int | None:
+    """Return how much may still be written where a path is or will be, or ``None`` if the system does not tell."""
+    path = path.absolute()
+    for place in (path, *path.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except OSError:
+            continue
+    return None
+
+
+def storage_error(path: Path, verb: str, error: BaseException, needed: int | None = None) -> StorageError:
+    """Say what the disk refused and, where it is full, how much is needed and free."""
+    code, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
+    message = f"{path}: cannot be {verb}: {reason}"
+    if code not in FULL:
+        return StorageError(f"{message}.")
+    free = free_bytes(path)
+    room = "" if free is None else f"{show_bytes(free)} free"
+    need = "" if needed is None else f"needs {show_bytes(needed)}"
+    return StorageError(f"{message}; {', '.join(part for part in (need, room) if part)}.")
+
+
+def show_bytes(count: int) -> str:
+    """Return a number of bytes in words, such as ``840 MB``."""
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} TB"

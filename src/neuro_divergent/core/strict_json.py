@@ -1,0 +1,112 @@
+"""JSON that a stranger may have written: one meaning, bounded in every direction, or refused.
+
+Python's own reader takes the last of two equal keys, ``NaN``, numbers of any length and as much as there is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from neuro_divergent.core.errors import InputError, UntrustedFileError
+
+LIMIT = 256 * 1024**2
+"""Bytes that are read at most where nothing else is said: the ids of millions of series."""
+
+_DEPTH = 100  # brackets within brackets; settings and states have a dozen
+_DIGITS = 4300  # of a whole number: as many as Python itself turns into text
+
+
+class _RefusedError(ValueError):
+    """Valid for Python's reader, and not for us."""
+
+
+def loads(content: bytes | str, place: str, limit: int = LIMIT, *, constants: bool = False) -> Any:
+    """Read a JSON document.
+
+    Args:
+        content: The document; bytes must be UTF-8.
+        place: What it is called in messages.
+        limit: How many bytes (or characters) are accepted.
+        constants: Whether ``NaN`` and ``Infinity`` are accepted, which JSON does not have but Python writes.
+
+    Raises:
+        UntrustedFileError: If it is no JSON, too large, too deep, has a key twice, a number that is not finite, a whole
+            number of more than 4,300 digits or half a character.
+    """
+    if len(content) > limit:
+        raise UntrustedFileError(f"{place}: {len(content):,} bytes of JSON, at most {limit:,} are read.")
+    try:
+        text = content if isinstance(content, str) else content.decode("utf-8")
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_number,
+            parse_constant=float if constants else _constant,
+        )
+        _check_depth(text, value)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a character cannot be encoded
+    except RecursionError:
+        raise UntrustedFileError(f"{place}: not acceptable JSON (nested too deeply).") from None
+    except ValueError as error:  # also what is not UTF-8, and what is not JSON
+        raise UntrustedFileError(f"{place}: not acceptable JSON ({error}).") from None
+    return value
+
+
+def dumps(value: Any, *, indent: int | None = None) -> bytes:
+    """Return a value as JSON that ``loads`` accepts.
+
+    Raises:
+        InputError: If there is a number in it that is not finite, anything that JSON does not have, or too much.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+        _check_depth(text, value)
+        content = text.encode("utf-8")
+        if len(content) > LIMIT:
+            raise _RefusedError(f"{len(content):,} bytes, at most {LIMIT:,} are read")
+        return content
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot be written as JSON: {error}.") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _RefusedError(f"key {twice[:80]!r} twice")
+    return made
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS + (digits[0] == "-"):
+        raise _RefusedError(f"a whole number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise _RefusedError(f"{digits[:80]} is too large")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise _RefusedError(f"{name} is not a JSON number")
+
+
+def _check_depth(text: str, value: Any) -> None:
+    """Refuse what would take a function that calls itself too deep."""
+    if text.count("[") + text.count("{") <= _DEPTH:
+        return
+    level = [value]
+    for _ in range(_DEPTH + 1):
+        inside = [item for item in level if isinstance(item, (list, tuple, dict))]
+        if not inside:
+            return
+        level = [part for item in inside for part in (item.values() if isinstance(item, dict) else item)]
+    raise _RefusedError("nested too deeply")

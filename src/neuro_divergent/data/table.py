@@ -1,0 +1,67 @@
+"""Rows as they came, and how messages talk about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from neuro_divergent.core.errors import DataError, did_you_mean
+
+Backend = Literal["polars", "pandas", "pyarrow"]
+
+IN_MEMORY = "data"
+_SHOWN = 20
+_COMPARED = 1000  # Looking for a similar name among more of them takes longer than it helps.
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as they came, and what is needed to talk about them.
+
+    Attributes:
+        frame: The columns that were asked for and exist, or all of them.
+        name: The file or pattern as it was given, or ``"data"`` for a frame.
+        backend: The library the frame came from, which is also what forecasts are returned in.
+        columns: Names of all columns of the source, also of those that were not read.
+        guessed: Whether types were found by looking at the values, as in a CSV file, and not written down.
+        date_format: How the times are written where they are not in ISO 8601.
+    """
+
+    frame: pl.DataFrame
+    name: str = IN_MEMORY
+    backend: Backend = "polars"
+    columns: tuple[str, ...] = ()
+    guessed: bool = False
+    date_format: str | None = None
+
+    def describe(self, message: str) -> str:
+        """Say which file a message is about; a frame that is in memory goes without a name."""
+        return describe(self.name, message)
+
+    def error(self, message: str) -> DataError:
+        """Return an error about this table."""
+        return DataError(self.describe(message))
+
+    def lacks(self, column: str) -> DataError:
+        """Return the error for a column that is not there."""
+        names = [show_name(name) for name in self.columns[:_SHOWN]]
+        found = ", ".join(names) + (", ..." if len(self.columns) > _SHOWN else "")
+        close = did_you_mean(column, [name for name in self.columns[:_COMPARED] if len(name) < 100])
+        return self.error(f"column {column!r} missing; found {found}.{close}")
+
+
+def describe(name: str, message: str) -> str:
+    """Put the name of a file before a message; a table that is in memory goes without."""
+    return message if name == IN_MEMORY else f"{name}: {message}"
+
+
+def show_name(name: str) -> str:
+    """Return the name of a column as it should appear in a list: quoted only where it would be mistaken otherwise."""
+    return name if name.isprintable() and 0 < len(name) <= 60 else repr(name)[:60]
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error of another library says, in one line that is not too long."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,72 @@
+"""New data for a trained model, checked before torch is loaded."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core import strict_json
+from neuro_divergent.core.atomic import read_directory
+from neuro_divergent.core.errors import DataWarning
+from neuro_divergent.data.frame import assemble, check_history
+from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.future import read_future
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.source import read_table
+from neuro_divergent.data.table import Table
+from neuro_divergent.interfaces.cli.hush import hushed
+
+_DESCRIPTION = "model.json"
+_MANY = 1_000_000  # With more rows, checking them twice takes longer than loading torch.
+
+
+@dataclass(frozen=True)
+class NewData:
+    """Tables as they were read.
+
+    Attributes:
+        series: The series to forecast, or None for those of training.
+        future: The covariates known ahead, if there are any.
+    """
+
+    series: Table | None
+    future: Table | None
+
+
+def read_new_data(
+    model: Path, data: str | None, future: str | None, *, horizon: int | None, changes: dict[str, Any]
+) -> NewData:
+    """Read tables and check them against what a model says about itself.
+
+    Args:
+        model: Directory of the model.
+        data: File of the series to forecast.
+        future: File of the covariates known ahead.
+        horizon: Steps to forecast, or None for those of training.
+        changes: Fields of ``Schema`` that differ from those of training.
+
+    Raises:
+        InputError: If the data cannot be forecast from.
+        UntrustedFileError: If the model was altered.
+    """
+    content = read_directory(model, only=[_DESCRIPTION])[_DESCRIPTION]
+    description = strict_json.loads(content, str(model / _DESCRIPTION), constants=True)
+    try:
+        known = Schema.from_dict(description["schema"])
+        frequency, categories = Frequency.parse(description["frequency"]), description["categories"]
+        history, steps = description["task"]["input_size"], horizon or description["task"]["horizon"]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        known = Schema()  # Loading the model will say what is wrong with it, before the data matter.
+        data = future = None
+    schema = known.replace(**changes)
+    with hushed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # The forecast itself will give it again.
+        series = None if data is None else read_table(data, schema)
+        keys = [schema.time] if schema.id is None else [schema.id, schema.time]
+        ahead = None if future is None else read_table(future, schema, only=[*keys, *schema.future])
+        if series is not None and series.frame.height <= _MANY:
+            panel = assemble(series, schema, frequency=frequency, categories=categories)
+            read_future(ahead, check_history(panel, input_size=history), steps)
+    return NewData(series, ahead)

@@ -1,0 +1,47 @@
+"""Ending training so that it can be taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.signals import SignalListener
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class Interruption(Callback):
+    """Lets a signal interrupt training between two steps instead of in the middle of one.
+
+    The step that is under way is finished (a validation is given up), checkpoints are written, and ``fit`` ends with
+    ``Interrupted``. A second signal ends the process the way it would without this callback, at once.
+
+    Args:
+        signals: Names of the signals. ``fit`` must run in the main thread.
+    """
+
+    def __init__(self, signals: Sequence[str] = ("SIGINT", "SIGTERM")) -> None:
+        self._trainer: Trainer | None = None
+        self._listener = SignalListener(signals, self._receive, "interruption")
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Begin to listen."""
+        self._trainer = trainer
+        self._listener.start()
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Let others hear the signals again."""
+        del trainer
+        self._listener.stop()
+        self._trainer = None
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Let others hear the signals again."""
+        del error
+        self.fit_end(trainer)
+
+    def _receive(self, name: str) -> None:
+        if self._trainer is not None:
+            self._trainer.interrupt(name)

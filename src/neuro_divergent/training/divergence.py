@@ -1,0 +1,221 @@
+"""What is done when numbers stop being finite."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from neuro_divergent.core.config import Config, knob
+from neuro_divergent.core.errors import DivergedError, DivergenceWarning
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from neuro_divergent.training.engine import Trainer
+
+Policy = Literal["stop", "skip", "rollback"]
+NameRow = Callable[[Any, int], str]
+"""Says what a row of a batch is, such as ``series 'A'``."""
+
+_ADVICE = "Lower the learning rate, clip gradients or scale the data."
+_NAMED = 5
+_OVERFLOWS_IN_A_ROW = 40  # halving the largest factor of fp16 that often leaves nothing
+
+
+class Divergence(Config):
+    """What is done about a loss, gradient or weight that is not finite.
+
+    It is noticed in the step in which it appears, before it reaches the weights; on a GPU, where looking at a number
+    makes the processor wait, at the next row of the history.
+
+    Attributes:
+        policy: ``stop`` ends training with an error that names the series or the weights. ``skip`` leaves the step out:
+            neither weights nor the moments of the optimizer change. ``rollback`` goes back to the state of the last
+            validation and on from there with a lower learning rate.
+        patience: Steps left out in a row after which ``skip`` ends training too.
+        rollbacks: How often ``rollback`` goes back before it ends training too.
+        rate: What the learning rate is multiplied with each time.
+    """
+
+    policy: Policy = "stop"
+    patience: int = Field(10, ge=1)
+    rollbacks: int = Field(3, ge=1)
+    rate: float = knob(0.5, low=0.1, high=0.9, gt=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"policy": value} if isinstance(value, str) else value
+
+
+class Guard:
+    """Watches the numbers of each step on behalf of a ``Divergence``.
+
+    Args:
+        config: What to do.
+        name_row: Says what a row of a batch is.
+    """
+
+    def __init__(self, config: Divergence, name_row: NameRow | None = None) -> None:
+        self.config = config
+        self.rollbacks = 0
+        self._in_a_row = 0
+        self._name_row = name_row or (lambda batch, row: f"row {row} of the batch")
+        self._good: dict[str, Any] | None = None
+        self._buffers: dict[str, Tensor] = {}
+
+    def before_step(self, module: nn.Module) -> None:
+        """Remember what a forward pass changes besides the result, such as the statistics of a batch normalisation."""
+        if self.config.policy == "skip":
+            self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
+
+    def is_healthy(self, loss: Tensor, norm: Tensor, gradients: Iterable[Tensor]) -> bool:
+        """Return whether the loss and its gradients are finite; if any number before them was not, they are not."""
+        # Large gradients may just have overflowed in the sum of their squares, so the norm alone is no proof.
+        return norm.device.type != "cpu" or (
+            math.isfinite(loss)
+            and (math.isfinite(norm) or all(bool(gradient.isfinite().all()) for gradient in gradients))
+        )
+
+    def stepped(self) -> None:
+        """Hear of a step that was not left out."""
+        self._in_a_row = 0
+
+    def settled(self, trainer: Trainer) -> None:
+        """Keep the state of a step that can be gone back to."""
+        from neuro_divergent.training.snapshot import snapshot
+
+        if self.config.policy == "rollback" and not bad_weights(trainer.module):
+            self._good = snapshot(trainer.state_dict())
+
+    def skip(self, trainer: Trainer, message: str) -> None:
+        """Leave a step out, or give up.
+
+        Raises:
+            DivergedError: If too many in a row would be left out.
+        """
+        self._in_a_row += 1
+        if self._in_a_row >= self.config.patience:
+            raise DivergedError(f"{message} Steps to skip in a row: {self._in_a_row}, so skipping does not help.")
+        for name, buffer in trainer.module.named_buffers():
+            buffer.copy_(self._buffers[name])
+        warnings.warn(f"{message} The step is left out.", DivergenceWarning, stacklevel=2)
+
+    def roll_back(self, trainer: Trainer, message: str) -> None:
+        """Go back to the last good state with a lower learning rate, or give up.
+
+        Raises:
+            DivergedError: If that was done often enough already.
+        """
+        if self._good is None or self.rollbacks >= self.config.rollbacks:
+            tried = f" Going back did not help, {self.rollbacks} times." if self.rollbacks else ""
+            raise DivergedError(f"{message}{tried} {_ADVICE}")
+        done = self.rollbacks + 1
+        trainer.load_state_dict(self._good)
+        self.rollbacks = done
+        trainer.pace.scale = self.config.rate**done
+        step = trainer.state.step
+        text = f"{message} Back to step {step} with {trainer.pace.scale:.3g} of the learning rate."
+        warnings.warn(text, DivergenceWarning, stacklevel=2)
+
+    def overflowed(self, step: int) -> None:
+        """Hear of a step that fp16 left out.
+
+        Raises:
+            DivergedError: If that happens again and again, so that it is not the factor on the loss that is too large.
+        """
+        self._in_a_row += 1
+        if self._in_a_row >= _OVERFLOWS_IN_A_ROW:
+            raise DivergedError(f"fp16 overflowed in {self._in_a_row} steps in a row, up to step {step}. {_ADVICE}")
+
+    def explain(self, trainer: Trainer, batches: list[Any], loss: Tensor) -> str:
+        """Say where it began: in the data, the weights, the forward pass or the gradients of the step."""
+        where = f"at step {trainer.state.step + 1}"
+        if found := self._find_input(batches):
+            return f"{found} {where}."
+        if bad := bad_weights(trainer.module):
+            return f"the weights {_list(bad)} are not finite {where}."
+        if not math.isfinite(loss):
+            rows = (self._name_row(batch, row) for batch in batches for row in _bad_outputs(trainer, batch))
+            place = next(rows, None)
+            return f"{f'{place}: ' if place else ''}the loss became {float(loss)} {where}."
+        gradients = [(name, item.grad) for name, item in trainer.module.named_parameters() if item.grad is not None]
+        bad = [name for name, gradient in gradients if not gradient.isfinite().all()]
+        return f"the gradient of {_list(bad)} is not finite {where} ({len(bad)} of {len(gradients)} parameters)."
+
+    def explain_validation(self, step: int, batches: Iterable[Any], loss: float) -> str:
+        """Say whether it was the data that made a validation loss infinite or no number."""
+        found = self._find_input(batches)
+        return (
+            f"{found} in validation at step {step}." if found else f"the validation loss became {loss} at step {step}."
+        )
+
+    def _find_input(self, batches: Iterable[Any]) -> str | None:
+        """Name the first row of some batches that has something in it that is not finite."""
+        for batch in batches:
+            if found := next(_bad_inputs(batch), None):
+                return f"{self._name_row(batch, found.row)}: {found.value} in {found.name}"
+        return None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the counts."""
+        return {"rollbacks": self.rollbacks, "in_a_row": self._in_a_row}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state again."""
+        self.rollbacks, self._in_a_row = state["rollbacks"], state["in_a_row"]
+
+
+def bad_weights(module: nn.Module) -> list[str]:
+    """Return the names of weights that are not finite."""
+    return [name for name, parameter in module.named_parameters() if not parameter.isfinite().all()]
+
+
+def advise(message: str) -> str:
+    """Add what can be done."""
+    return f"{message} {_ADVICE}"
+
+
+class _BadInput(NamedTuple):
+    name: str
+    row: int
+    value: float
+
+
+def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
+    """Yield tensors of a batch that hold something that is not finite, with the first row."""
+    from torch import Tensor
+
+    if hasattr(batch, "_asdict"):
+        parts = list(batch._asdict().items())
+    else:
+        names = ("the inputs", "the targets", "the weights of the targets")
+        parts = list(zip(names, batch, strict=False))
+    for name, tensor in parts:
+        if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.isfinite().all():
+            row = _rows_not_finite(tensor)[0]
+            values = tensor[row].flatten()
+            yield _BadInput(name, row, float(values[~values.isfinite()][0]))
+
+
+def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:
+    """Return the rows of a batch for which the network, asked again, answers something that is not finite."""
+    import torch
+
+    with torch.random.fork_rng(), torch.no_grad():
+        output = trainer.answer(batch)
+    return _rows_not_finite(output)
+
+
+def _rows_not_finite(tensor: Tensor) -> list[int]:
+    found: list[int] = (~tensor.isfinite()).reshape(len(tensor), -1).any(1).nonzero().flatten().tolist()
+    return found
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(repr(name) for name in names[:_NAMED]) + more

@@ -1,0 +1,250 @@
+"""Running out of memory: how much is free, and what to say when it was not enough."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from neuro_divergent.core.errors import OutOfMemoryError
+from neuro_divergent.training.recompute import choose_every
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.loader import Loader
+    from neuro_divergent.training.engine import Trainer
+    from neuro_divergent.training.step_memory import StepMemory
+
+_MARGIN = 0.8  # share of the free memory that is planned with; the rest is for validation and for other processes
+# What blocks take in the heap of the C library, by what is in them: it cannot fill the gaps between aligned blocks with
+# others of the same size. benchmarks/auto_batch_size.py measures up to 1.72.
+_GAPS = 1.75
+_REFUSALS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory", "std::bad_alloc")
+_UNEXPLAINED: ContextVar[bool] = ContextVar("unexplained", default=False)
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+class _HeapInformation(ctypes.Structure):
+    """What ``mallinfo2`` returns: ten numbers, of which the ninth is wanted."""
+
+    _fields_: ClassVar = [
+        ("before", ctypes.c_size_t * 8),
+        ("unused", ctypes.c_size_t),
+        ("trimmable", ctypes.c_size_t),
+    ]
+
+
+def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -> int | None:
+    """Return the bytes that this process can still take, or ``None`` where nobody tells.
+
+    On a CPU that is the least of what the system has available, what is left in the control groups of the process
+    (containers and batch systems set their limits there) and what is left of its address space (``ulimit -v``).
+
+    Args:
+        device: Where tensors live; unset, the CPU.
+        root: Directory that holds ``proc`` and ``sys``.
+    """
+    if device is not None and device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+    if device is not None and device.type != "cpu":
+        return None
+    rooms = [_available(root), _address_space(root), *_control_groups(root)]
+    return min((max(room, 0) for room in rooms if room is not None), default=None)
+
+
+@contextmanager
+def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
+    """Turn a lack of memory inside the block into an error that says what needs how much and what to lower.
+
+    Enter it once around training, outside of ``keeping_memory`` and of what changes the module for the time of it:
+    what a step needs is measured when it did not fit, in small steps of a copy, and takes nothing while it does.
+
+    Args:
+        trainer: What trains inside the block.
+        loader: Where its batches come from.
+
+    Raises:
+        OutOfMemoryError: In the place of whatever torch, NumPy or Python raise.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_refusal(error) or _UNEXPLAINED.get():
+            raise
+        # The results of the step that failed are still there, in the variables of the functions it went through.
+        traceback.clear_frames(error.__traceback__)
+        for parameter in trainer.module.parameters():
+            parameter.grad = None
+        raise OutOfMemoryError(_explain(trainer, loader)) from error
+
+
+@contextmanager
+def unexplained() -> Iterator[None]:
+    """Leave a lack of memory inside the block as it is: who measures what a step needs explains it himself."""
+    token = _UNEXPLAINED.set(True)
+    try:
+        yield
+    finally:
+        _UNEXPLAINED.reset(token)
+
+
+def plannable(free: float, device: torch.device) -> float:
+    """Return how many bytes of tensors may be planned with where ``free`` bytes are free."""
+    return _MARGIN * free / (_GAPS if device.type == "cpu" else 1.0)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error says that memory was refused, and is not already our explanation of that."""
+    if isinstance(error, OutOfMemoryError):
+        return False
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _REFUSALS)
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    for unit, name in _UNITS:
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"
+
+
+def _explain(trainer: Trainer, loader: Loader) -> str:
+    """Say in one line what is too much, and what to change."""
+    # Here, because that module trains itself.
+    from neuro_divergent.training.step_memory import MOST_ROWS, draw, measure_step, rows_per_batch, state_bytes
+
+    optimizer = getattr(trainer, "optimizer", None)
+    free = free_memory(trainer.device)
+    if free is not None and optimizer is not None:
+        free += state_bytes(optimizer)  # which is there already, and part of what is needed
+    rows: int | None = None
+    need: StepMemory | None = None
+    with suppress(MemoryError, RuntimeError):  # there may be too little memory even to find out how much is needed
+        rows = rows_per_batch(loader)
+        need = measure_step(
+            trainer.module,
+            trainer.loss,
+            draw(loader, MOST_ROWS),
+            trainer.config,
+            memory=0 if free is None else free,
+            restore=trainer.objective.restore,
+        )
+    text = f"batch_size={rows or trainer.config.batch_size} does not fit in memory: a step "
+    weights = sum(parameter.numel() for parameter in trainer.module.parameters())
+    if need is None or rows is None:
+        least = sum(parameter.nbytes for parameter in trainer.module.parameters())
+        text += f"needs {in_words(least)} for {weights:,} weights, as much for their gradients, and more"
+    else:
+        text += (
+            f"needs about {in_words(need.peak(rows))} ({weights:,} weights {in_words(need.weights)}, gradients "
+            f"{in_words(need.gradients)}, optimizer {in_words(need.optimizer)}, activations "
+            f"{in_words(need.activations(rows))})"
+        )
+        if trainer.device.type == "cpu":
+            text += f", up to {in_words(_GAPS * need.peak(rows))} with the gaps between them"
+    text += "." if free is None else f", and {in_words(free)} are free."
+    fits = None if need is None or free is None else need.largest(plannable(free, trainer.device))
+    return f"{text} {_advice(trainer, rows, fits)}"
+
+
+def _advice(trainer: Trainer, rows: int | None, fits: int | None) -> str:
+    """Say what to lower, from the rows of a batch and the number that fits, where those are known."""
+    advice = []
+    if rows is not None and fits is not None and 0 < fits < rows:
+        parts = _parts(rows, fits)
+        same = "the same" if rows % parts == 0 else "about the same"
+        advice.append(
+            f"lower batch_size to {rows // parts}, with accumulate={trainer.config.accumulate * parts} for {same} "
+            "gradient"
+        )
+    elif rows != 1 and fits != 0:
+        advice.append("lower batch_size")
+    if trainer.config.recompute == 0 and choose_every(trainer.module):
+        advice.append('set recompute="auto"')
+    advice.append("choose a smaller model")
+    text = ", or ".join(advice)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _parts(batch_size: int, fits: int) -> int:
+    """Return into how many batches to cut one, equal ones if that does not need twice as many."""
+    least = -(-batch_size // fits)
+    return next((parts for parts in range(least, 2 * least) if batch_size % parts == 0), least)
+
+
+def _available(root: Path) -> int | None:
+    """Return what the system can give without swapping."""
+    for line in _lines(root / "proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _address_space(root: Path) -> int | None:
+    """Return what is left of the address space, where that has a limit."""
+    try:
+        import resource
+    except ImportError:  # not a Unix
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    lines = _lines(root / "proc/self/statm")
+    if limit == resource.RLIM_INFINITY or not lines:
+        return None
+    return limit - int(lines[0].split()[0]) * resource.getpagesize() + _unused_heap()
+
+
+def _unused_heap() -> int:
+    """Return what the C library holds without using it; its pages may be given back, its addresses are not."""
+    mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)  # glibc has it since 2.33
+    if mallinfo2 is None:
+        return 0
+    mallinfo2.restype = _HeapInformation
+    return int(mallinfo2().unused)
+
+
+def _control_groups(root: Path) -> Iterator[int]:
+    """Yield what is left in each control group that the process is in, of either version."""
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, name = line.split(":", 2)
+        if controllers == "":
+            mount, limit, use, cache = "", "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            mount, limit, use, cache = "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        top = root / "sys/fs/cgroup" / mount
+        place = top / name.strip("/")
+        # A limit holds for everything below it. Inside a container the name may be one that only its host knows.
+        for group in (place, *place.parents):
+            if group.is_relative_to(top):
+                room = _room(group, limit, use, cache)
+                if room is not None:
+                    yield room
+
+
+def _room(group: Path, limit: str, use: str, cache: str) -> int | None:
+    """Return what is left in a control group; files that were read and can be read again do not count as used."""
+    limits, uses = _lines(group / limit), _lines(group / use)
+    if not limits or not uses or limits[0] == "max":
+        return None
+    statistics = dict(line.split(maxsplit=1) for line in _lines(group / "memory.stat"))
+    return int(limits[0]) - int(uses[0]) + int(statistics.get(cache, 0))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except OSError:
+        return []

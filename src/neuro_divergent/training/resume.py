@@ -1,0 +1,74 @@
+"""Finding the state to go on from."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core.errors import InputError, NewerFormatError, StorageError, StorageWarning, UntrustedFileError
+from neuro_divergent.core.sealed import MANIFEST
+from neuro_divergent.core.store import Store, is_url, open_store
+from neuro_divergent.training.checkpoint import read_checkpoint, unpack_state
+
+_STEP = re.compile(r"step-(\d{9,})")
+
+
+def step_of(name: str) -> int | None:
+    """Return the step that the name of a checkpoint tells, or ``None`` if it is not one."""
+    match = _STEP.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
+def load_latest(place: str | Path) -> dict[str, Any]:
+    """Read a checkpoint, or the latest of a directory of checkpoints that is not damaged.
+
+    Args:
+        place: One checkpoint (``.../step-000001200``), or where several of them are; a path or an address.
+
+    Raises:
+        InputError: If there is none.
+        UntrustedFileError: If it is damaged, or all are.
+    """
+    is_one = step_of(str(place).rstrip("/").rpartition("/")[2]) is not None
+    if is_one or (not is_url(place) and (Path(place) / MANIFEST).is_file()):
+        return read_checkpoint(place)
+    found = find_latest(open_store(place))
+    if found is None:
+        raise InputError(f"{place}: no checkpoint to go on from.")
+    return found
+
+
+def find_latest(store: Store) -> dict[str, Any] | None:
+    """Return the state of the latest checkpoint that is not damaged, or ``None`` if there is no checkpoint at all.
+
+    Damaged ones are set aside, with a warning, so that they are neither taken for good nor lost.
+
+    Raises:
+        UntrustedFileError: If there are checkpoints and all of them are damaged.
+    """
+    names = sorted((name for name in store.names() if step_of(name) is not None), key=step_of)  # type: ignore[arg-type]
+    for name in reversed(names):
+        place = f"{store.place}/{name}"
+        try:
+            return unpack_state(store.read(name), place)
+        except NewerFormatError:
+            raise  # nothing is wrong with it
+        except UntrustedFileError as error:
+            reason = str(error).removeprefix(f"{place}: ").removeprefix(f"{place}/").rstrip(".")
+            warnings.warn(
+                f"{place}: damaged ({reason}); {_put_away(store, name)}; the one before is taken.",
+                StorageWarning,
+                stacklevel=2,
+            )
+    if names:
+        raise UntrustedFileError(f"{store.place}: all {len(names)} checkpoints are damaged.")
+    return None
+
+
+def _put_away(store: Store, name: str) -> str:
+    try:
+        return f"set aside as {store.set_aside(name)}"
+    except StorageError as error:
+        return f"it could not be set aside ({error})"

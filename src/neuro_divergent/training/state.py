@@ -1,0 +1,71 @@
+"""Where training is, and whether settings agree with where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuro_divergent.core.errors import ConfigError
+
+_LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "early_stopping"))
+MAY_CHANGE = frozenset(
+    ("max_epochs", "max_steps", "max_seconds", "stop_file", "log_every", "prefetch", "threads", "device", "callbacks")
+)
+"""Settings that a resumed training may have different: how long it lasts, where it runs and what it reports."""
+
+
+@dataclass
+class TrainingState:
+    """Where training is.
+
+    Attributes:
+        step: Optimizer steps done.
+        epoch: Epochs begun, counted from 0.
+        batch: Batches done in this epoch.
+        skipped: Steps in which the weights stayed as they were, because gradients were not finite.
+        unsettled: Whether the validation that belongs to the last step is still to be done.
+        metrics: Results of the last validation.
+        stop_reason: Why training is to end, once that is known.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    skipped: int = 0
+    unsettled: bool = False
+    metrics: dict[str, float] = field(default_factory=dict)
+    stop_reason: str | None = None
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield what differs between two settings as plain values: ``optimizer.lr: 0.001 before, 0.01 now``."""
+    for key in dict.fromkeys((*before, *now)):
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from differences(old, new, f"{prefix}{key}.")
+        elif old != new:
+            yield f"{prefix}{key}: {_show(old)} before, {_show(new)} now"
+
+
+def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to resume with settings that would make another training of it.
+
+    Raises:
+        ConfigError: With all differences.
+    """
+    old, new = ({key: value for key, value in item.items() if key not in MAY_CHANGE} for item in (before, now))
+    if found := list(differences(old, new)):
+        raise ConfigError(
+            f"the settings have changed since the checkpoint: {'; '.join(found)}. Take the old ones, or allow changes "
+            "(allow_changes=True, --allow-changes)."
+        )
+
+
+def goes_further(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Whether settings say something new about the end, so that training which had come to its end goes on."""
+    return before is None or any(before.get(name) != now.get(name) for name in _LENGTH)
+
+
+def _show(value: Any) -> str:
+    return "nothing" if value is None else repr(value)

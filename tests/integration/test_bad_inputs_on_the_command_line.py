@@ -1,0 +1,277 @@
+"""What a terminal shows for every bad input: one line, an exit code, no traceback, and no waiting for torch.
+
+All commands run in children of one process that has imported the command line and nothing of torch, so that the whole
+table takes seconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+RUNNER = """
+import json, os, signal, sys
+import polars, numpy, pydantic
+from neuro_divergent.interfaces.cli import main, session, new_data
+import neuro_divergent.data.parts
+for number, arguments in enumerate(json.load(sys.stdin)):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # What hangs is killed, and its answer is missing.
+        for place, kind in ((1, "out"), (2, "err")):
+            file = os.open(f"{number}.{kind}", os.O_WRONLY | os.O_CREAT)
+            os.dup2(file, place)
+        sys.argv = ["nd", *arguments]
+        try:
+            main.run()
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        open(f"{number}.end", "w").write(json.dumps([code, "torch" in sys.modules]))
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int | None
+    error: str
+    output: str
+    loaded_torch: bool | None
+
+
+def days(name: str, count: int, *, value: str = "{}", first: int = 0) -> list[str]:
+    start = date(2024, 1, 1) + timedelta(days=first)
+    return [f"{name},{start + timedelta(days=n)},{value.format(n % 7 + n / 8)}" for n in range(count)]
+
+
+def csv(lines: list[str], header: str = "unique_id,ds,y") -> bytes:
+    return "".join(f"{line}\n" for line in [header, *lines]).encode()
+
+
+GOOD = [*days("A", 60), *days("B", 60)]
+
+
+def with_line(row: int, line: str) -> bytes:
+    return csv([*GOOD[: row - 1], line, *GOOD[row:]])
+
+
+def hours(zone: str, start: datetime, count: int, step: timedelta) -> pl.DataFrame:
+    times = pl.Series("ds", [start.replace(tzinfo=UTC) + n * step for n in range(count)])
+    return pl.DataFrame({"ds": times.dt.convert_time_zone(zone), "y": [n % 5 + 1.0 for n in range(count)]})
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    path = Path(os.environ["PYTEST_PARQUET"])
+    frame.write_parquet(path, compression="uncompressed", statistics=False)
+    return path.read_bytes()
+
+
+FRAME = pl.DataFrame({"ds": range(100), "y": [n % 9 + 0.5 for n in range(100)]})
+
+
+def encode(*fields: tuple[int, Any]) -> bytes:
+    """Write a structure as Thrift's compact protocol does: whole numbers, bytes, structures and lists of the latter."""
+    parts, before = [], 0
+    for number, value in fields:
+        kind = {int: 6, bytes: 8, tuple: 12, list: 9}[type(value)]
+        parts += [bytes([(number - before) << 4 | kind]), _encode_value(value)]
+        before = number
+    return b"".join([*parts, b"\0"])
+
+
+def _encode_value(value: Any) -> bytes:
+    if isinstance(value, int):
+        return _varint(value << 1)
+    if isinstance(value, bytes):
+        return _varint(len(value)) + value
+    if isinstance(value, tuple):
+        return encode(*value)
+    kind = 8 if isinstance(value[0], bytes) else 12
+    return bytes([0xF0 | kind]) + _varint(len(value)) + b"".join(map(_encode_value, value))
+
+
+def _varint(number: int) -> bytes:
+    parts = []
+    while number >= 0x80:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def parquet_of_zeros(rows: int, unpacked: int = 2) -> bytes:
+    """A file of less than a kilobyte that declares a column for each of ``ds`` and ``y``, in one page each."""
+    body, chunks = b"PAR1", []
+    for name in (b"ds", b"y"):
+        head = encode((1, 0), (2, unpacked), (3, 2), (5, ((1, rows), (2, 3), (3, 3), (4, 3))))
+        fields = ((1, 2), (3, [name]), (4, 0), (5, rows), (6, unpacked), (7, len(head) + 2), (9, len(body)))
+        chunks.append(((2, len(body)), (3, fields)))
+        body += head + bytes(2)
+    columns = [((4, b"root"), (5, 2)), ((1, 2), (3, 0), (4, b"ds")), ((1, 2), (3, 0), (4, b"y"))]
+    footer = encode((1, 1), (2, columns), (3, rows), (4, [((1, chunks), (2, unpacked), (3, rows))]))
+    return body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def damaged_page() -> bytes:
+    """A file whose last page announces more values than there are."""
+    whole = bytearray(parquet(FRAME))
+    place = whole.rindex(b"\x15" + _varint(200), 0, whole.index(b"root")) + 1
+    whole[place : place + 2] = _varint(202)
+    return bytes(whole)
+
+
+def nightly() -> pl.DataFrame:
+    """Every night at half past two in Berlin, but at half past three when there is no half past two."""
+    night = [datetime(2024, 3, 1, 2, 30) + timedelta(days=n) for n in range(60)]
+    night[30] += timedelta(hours=1)
+    return pl.DataFrame({"ds": pl.Series(night).dt.replace_time_zone("Europe/Berlin"), "y": range(60)})
+
+
+def daily(**columns: Any) -> bytes:
+    frame = pl.DataFrame({"ds": [date(2024, 1, 1) + timedelta(days=n) for n in range(60)], "y": range(60)})
+    return frame.with_columns(**columns).write_csv().encode()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, what is done with it, and what must be said; ``{file}`` stands for its name."""
+
+    name: str
+    content: bytes | Callable[[], bytes] | None
+    message: str
+    arguments: tuple[str, ...] = ()
+    code: int = 2
+    ending: str = "csv"
+
+
+def toml(text: str) -> bytes:
+    return text.encode()
+
+
+CASES = [
+    Case("missing_path", None, "{file}: not found"),
+    Case("pattern_without_files", None, "nowhere_*.csv: not found: no file matches", ("nowhere_*.csv",)),
+    Case("directory", None, "somewhere: is a directory; name a file or a pattern, such as 'somewhere/*.parquet'", ("somewhere",)),
+    Case("not_a_table", b"%PDF", "{file}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet and .pq", ending="pdf"),
+    Case("pipe", None, "pipe.csv: is not a plain file; save the table as one", ("pipe.csv",)),
+    Case("empty", b"", "{file}: no data rows"),
+    Case("header_only", csv([]), "{file}: no data rows"),
+    Case("missing_column", csv(GOOD, "unique_id,ds,value"), "{file}: column 'y' missing; found unique_id, ds, value."),
+    Case("misspelt_column", csv(GOOD, "unique_id,ds,unts"), "{file}: column 'units' missing; found unique_id, ds, unts. Did you mean 'unts'?", ("--target", "units")),
+    Case("duplicated_column", csv([f"{line},1,2" for line in GOOD], "unique_id,ds,y,x,y"), "{file}: column 'y' appears twice (3, 5)"),
+    Case("not_utf8", csv(GOOD).replace(b"A,2024-01-17", b"\xe9,2024-01-17"), '{file}: row 17: byte 0xE9 is not UTF-8; pass its encoding, such as encoding="latin-1" (--encoding latin-1)'),
+    Case("utf16", csv(GOOD).decode().encode("utf-16"), '{file}: is not UTF-8 but perhaps UTF-16; pass encoding="utf-16" (--encoding utf-16)'),
+    Case("unknown_encoding", csv(GOOD), "DataConfig: encoding: 'klingon' is not known; write 'utf-8', 'latin-1', 'cp1252', 'utf-16', ...", ("--set", "data.encoding=klingon")),
+    Case("wrong_encoding", csv(GOOD).replace(b"A,2024-01-17", b"\xe9,2024-01-17"), "{file}: row 17: byte 0xE9 is not ascii", ("--set", "data.encoding=ascii")),
+    Case("ragged_row", with_line(88, "B,2024-01-28,1,2"), "{file}: row 88: 4 fields, expected 3"),
+    Case("short_row", with_line(88, "B,2024-01-28"), "{file}: row 88: 2 fields, expected 3"),
+    Case("nul", with_line(5, "A,2024-01-05,\0"), "{file}: row 5: NUL byte, which no text has; is the file damaged?"),
+    Case("open_quote", csv([*GOOD, '"A,2024-05-01,1']), "{file}: row 121: unexpected end of data; is a quotation mark left open?"),
+    Case("giant_field", lambda: csv([*GOOD[:3], "A" * (128 << 20) + ",2024-01-04,1"]), "{file}: row 4: field exceeds 1 MiB; is a quotation mark left open?"),
+    Case("giant_number", lambda: csv([*GOOD[:3], "A,2024-01-04," + "1" * (8 << 20)]), "{file}: row 4: field exceeds 1 MiB; is a quotation mark left open?"),
+    Case("giant_header", lambda: b"x" * (8 << 20), "{file}: header: field exceeds 1 MiB; is a quotation mark left open?"),
+    Case("text_in_target", with_line(12, "A,2024-01-12,n/a"), "{file}: row 12, column 'y': 'n/a' is not a number"),
+    Case("nan", with_line(40, "A,2024-02-09,NaN"), '{file}: column \'y\', series \'A\': 1 missing value, first at row 40. Pass missing="interpolate" (--missing interpolate) to fill them.'),
+    Case("infinite", with_line(9, "A,2024-01-09,inf"), "{file}: column 'y', series 'A', row 9: infinite"),
+    Case("beyond_float32", with_line(9, "A,2024-01-09,1e300"), "{file}: column 'y', series 'A', row 9: 1e+300 exceeds float32, which ends at 3.4e38"),
+    Case("bad_date", with_line(5, "A,2024-02-30,1"), '{file}: row 5, column \'ds\': \'2024-02-30\' is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or 2024-03-31T15:00. Or pass how it is written, such as date_format="%d.%m.%Y" (--date-format %d.%m.%Y)'),
+    Case("ambiguous_date", csv(["A,03/04/21,1", "A,03/05/21,2"]), '{file}: row 1, column \'ds\': \'03/04/21\' is ambiguous: is the day first or the month? Pass how it is written, such as date_format="%d/%m/%y" (--date-format %d/%m/%y)'),
+    Case("other_date", with_line(5, "A,2024-01-05,1"), "{file}: row 1, column 'ds': '2024-01-01' is not written as '%d/%m/%Y'", ("--set", "data.date_format=%d/%m/%Y")),
+    Case("no_date_format", csv(GOOD), "DataConfig: date_format: '%d/%m' has no year; write it as for strptime, such as '%d/%m/%Y' or '%Y-%m-%d %H:%M'", ("--set", "data.date_format=%d/%m")),
+    Case("year_9999", with_line(5, "A,9999-12-31,1"), "{file}: row 5, column 'ds': 9999-12-31 outside supported range, the years 1000 to 2999"),
+    Case("duplicate_time", csv([*GOOD, "A,2024-01-10,1"]), "{file}: series 'A': 2024-01-10 twice (rows 10, 121). Keep one row per series and time"),
+    Case("unsorted_and_strict", csv([*GOOD[1::-1], *GOOD[2:]]), "{file}: series 'A': 2 rows were out of time order; 1 series affected; strict=True (--strict) allows none", ("--set", "data.strict=true")),
+    Case("gap", csv([*GOOD[:10], *GOOD[12:]]), '{file}: series \'A\': gap after 2024-01-10 (2 steps at 1d); 2 missing rows in all. Pass gaps="interpolate" (--gaps interpolate) to fill them'),
+    Case("mixed_frequencies", csv([*(f"A,{line[2:12]}T00:00,1" for line in GOOD[:60]), *(f"B,2024-01-01T{n:02d}:00,1" for n in range(20))]), "{file}: series 'A' is 1d, 'B' is 1h. All series need one frequency"),
+    Case("mixed_zones", csv(["A,2024-01-01T00:00Z,1", "A,2024-01-01T01:00Z,2", "A,2024-01-01T02:00,3"]), "{file}: rows 1, 3: zoned and naive timestamps mixed in column 'ds'"),
+    Case("clock_set_back", csv([f"A,2024-10-27T{n:02d}:00,1" for n in (0, 1, 2, 2, 3, 4)]), "{file}: series 'A': 2024-10-27 02:00:00 twice (rows 3, 4). Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"),
+    Case("no_such_local_time", lambda: parquet(nightly()), "{file}: row 31: 02:30 on 2024-03-31 does not exist in Europe/Berlin; convert the times to UTC", ending="parquet"),
+    Case("too_short", csv([*GOOD, *days("C", 9)]), '{file}: series \'C\': 9 rows, needs 36 (30 history + 6 horizon); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("--input-size", "30")),
+    Case("all_missing", csv([*GOOD, *days("C", 60, value="")]), "{file}: series 'C': no observed values. Leave such series out", ("--missing", "interpolate")),
+    Case("truncated_parquet", lambda: parquet(FRAME)[:-100], "{file}: not a complete Parquet file (it does not begin and end with PAR1)", ending="parquet"),
+    Case("parquet_of_many_rows", parquet_of_zeros(1 << 45), r"re:{file}: declares 524288\.00 GiB in 35,184,372,088,832 rows, limit [\d.]+ GiB, the memory\. .*", ending="parquet"),
+    Case("parquet_that_unpacks_to_much", parquet_of_zeros(100, 1 << 45), r"re:{file}: declares 65536\.00 GiB uncompressed, limit [\d.]+ GiB, the memory\. .*", ending="parquet"),
+    Case("parquet_with_a_damaged_page", damaged_page, "{file}: not a complete Parquet file (values of a page: 101, at most 100 can be)", ending="parquet"),
+    Case("parquet_that_is_a_pickle", pickle.dumps({"y": list(range(100))}), "{file}: not a complete Parquet file (it does not begin and end with PAR1)", ending="parquet"),
+    Case("truncated_gzip", gzip.compress(csv(GOOD))[:-30], r"re:{file}: not a complete file \(Compressed file ended before the end-of-stream marker was reached\)", ending="csv.gz"),
+    Case("pickle", pickle.dumps({"y": 1}), "{file}: pickle is never loaded; save the table as CSV or Parquet", code=3, ending="pkl"),
+    Case("missing_covariate", csv(GOOD), "{file}: column 'price' missing; found unique_id, ds, y.", ("--future", "price")),
+    Case("horizon_0", csv(GOOD), "re:.*horizon: 0 must be .*1", ("--horizon", "0")),
+    Case("horizon_negative", csv(GOOD), "re:.*horizon: -3 must be .*1", ("--horizon=-3",)),
+    Case("horizon_fraction", csv(GOOD), "re:.*horizon.*(whole number|integer).*", ("--horizon", "1.5")),
+    Case("horizon_text", csv(GOOD), "re:.*horizon.*(whole number|integer).*", ("--horizon", "x")),
+    Case("unknown_setting", csv(GOOD), "re:.*unknown setting 'lerning_rate'.*", ("--set", "training.lerning_rate=1")),
+    Case("unknown_model", csv(GOOD), r"re:.*Unknown model 'dlinaer'\. Did you mean 'dlinear'\?.*", ("--model", "dlinaer")),
+    Case("toml_with_unknown_setting", toml("[data]\npath='x.csv'\n[task]\nhorizon=3\n[training]\nmax_stepz=3\n"), r"re:.*unknown setting 'max_stepz'\. Did you mean 'max_steps'\?", ending="toml"),
+    Case("toml_with_unknown_section", toml("[data]\npath='x.csv'\n[task]\nhorizon=3\n[trainning]\nmax_steps=3\n"), r"re:.*unknown setting 'trainning'\. Did you mean 'training'\?", ending="toml"),
+    Case("toml_that_is_none", toml("[data\npath=1"), r"re:{file}: Expected ']' at the end of a table declaration \(at line 1, column 6\)", ending="toml"),
+    Case("toml_not_utf8", b"[data]\npath='\xe9'", r"re:{file}: not UTF-8.*", ending="toml"),
+    Case("toml_missing", None, "{file}: not found", ending="toml"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Answer]]:
+    place = tmp_path_factory.mktemp("bad")
+    os.environ["PYTEST_PARQUET"] = str(place / "scratch.parquet")
+    (place / "somewhere").mkdir()
+    os.mkfifo(place / "pipe.csv")
+    commands = []
+    for case in CASES:
+        file = f"{case.name}.{case.ending}"
+        if case.content is not None:
+            (place / file).write_bytes(case.content if isinstance(case.content, bytes) else case.content())
+        named = case.arguments and not case.arguments[0].startswith("-")
+        horizon = (
+            () if any("--horizon" in item for item in case.arguments) or case.ending == "toml" else ("--horizon", "6")
+        )
+        commands.append(["train", *(() if named else (file,)), *case.arguments, *horizon])
+    yield _run(place, commands, [case.name for case in CASES])
+    for path in place.iterdir():
+        if path.is_file() and path.stat().st_size > 1 << 20:
+            path.unlink()
+
+
+def _run(place: Path, commands: list[list[str]], names: list[str]) -> dict[str, Answer]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "500"}
+    subprocess.run(
+        [sys.executable, "-c", RUNNER], input=json.dumps(commands), text=True, cwd=place, env=environment, check=True,
+        timeout=120,
+    )  # fmt: skip
+    found = {}
+    for number, name in enumerate(names):
+        end = place / f"{number}.end"
+        code, loaded = json.loads(end.read_text()) if end.exists() else (None, None)
+        texts = [(place / f"{number}.{kind}").read_text() for kind in ("err", "out")]
+        found[name] = Answer(code, *texts, loaded)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_bad_input_gets_one_line_and_its_exit_code(case: Case, answers: dict[str, Answer]) -> None:
+    answer = answers[case.name]
+    file = f"{case.name}.{case.ending}"
+    if case.message.startswith("re:"):
+        assert re.fullmatch(f"error: {case.message[3:].replace('{file}', re.escape(file))}\n", answer.error), (
+            answer.error
+        )
+    else:
+        assert answer.error == f"error: {case.message.replace('{file}', file)}\n"
+    assert answer.code == case.code
+    assert not answer.output
+    assert not answer.loaded_torch
