@@ -461,7 +461,7 @@ def test_new_data_must_be_like_that_of_training(known) -> None:
         (
             "x",
             [datetime(2024, 1, 1)] * 2,
-            "column 'x' is Datetime(time_unit='us', time_zone=None); numbers are needed, so convert it first",
+            "column 'x' is Datetime[us]; numbers are needed, so convert it first",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from neuro_divergent.core import strict_json
-from neuro_divergent.core.errors import InputError, UntrustedFileError
+from neuro_divergent.core.errors import InputError, NewerFormatError, UntrustedFileError
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -73,7 +73,7 @@ def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
         raise UntrustedFileError(f"{place}: not a manifest.")
     version = value.get("format", 1)
     if type(version) is int and version > FORMAT:
-        raise UntrustedFileError(f"{place}: format {version}, this version reads up to {FORMAT}. Upgrade.")
+        raise NewerFormatError(place, version, FORMAT)
     try:
         entries = {
             name: _entry(item) if version == FORMAT else Entry(_digest(item), None) for name, item in files.items()

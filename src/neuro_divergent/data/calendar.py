@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.frequency import PIECE
+from neuro_divergent.data.table import show_type
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
 _AMBIGUOUS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
@@ -108,7 +109,7 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
             f"{place}: {missing} missing, first row {int(times.is_null().arg_true()[0]) + 1}; every row needs a time"
         )
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
-        raise fail(f"{place} is {times.dtype}; accepted are dates, datetimes and whole numbers")
+        raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and whole numbers")
     if times.dtype.is_integer():
         numbers = times.cast(pl.Int64, strict=False)
         outside = numbers.is_null() | ~numbers.is_between(-_LARGEST_NUMBER, _LARGEST_NUMBER)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.data.calendar import show
+from neuro_divergent.data.table import show_type
 
 if TYPE_CHECKING:
     from neuro_divergent.data.frame import Layout
@@ -47,7 +48,9 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[C
     """
     column = layout.column(name)
     if not (is_category(column.dtype) or column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise layout.table.error(f"column {name!r} is {column.dtype}; categories are text, whole numbers or booleans")
+        raise layout.table.error(
+            f"column {name!r} is {show_type(column.dtype)}; categories are text, whole numbers or booleans"
+        )
     if known is None:
         if column.dtype == pl.String and layout.table.guessed and name not in layout.schema.categorical:
             _refuse_mixture(layout, column)

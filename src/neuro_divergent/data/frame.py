@@ -25,7 +25,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.source import DEFAULT_ID, Table, read_table
-from neuro_divergent.data.table import describe
+from neuro_divergent.data.table import describe, show_type
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -249,7 +249,7 @@ def _ordered(
 def _check_names(table: Table, column: str) -> pl.Series:
     names = table.frame[column]
     if not (names.dtype.is_integer() or is_category(names.dtype)):
-        raise table.error(f"column {column!r} is {names.dtype}; series are named by text or whole numbers")
+        raise table.error(f"column {column!r} is {show_type(names.dtype)}; series are named by text or whole numbers")
     if missing := names.null_count():
         row = int(names.is_null().arg_true()[0]) + 1
         raise table.error(f"column {column!r}: {missing} missing, first row {row}; every row needs a series")
@@ -368,7 +368,9 @@ def _refuse_text(layout: Layout, column: pl.Series) -> None:
             first = layout.earliest(wrong)
             place = f"row {layout.row(first)}, column {column.name!r}"
             raise layout.table.error(f"{place}: {show(column[first])} is not a number")
-    raise layout.table.error(f"column {column.name!r} is {column.dtype}; numbers are needed, so convert it first")
+    raise layout.table.error(
+        f"column {column.name!r} is {show_type(column.dtype)}; numbers are needed, so convert it first"
+    )
 
 
 def _weights(layout: Layout, grid: Grid) -> Floats | None:
@@ -417,7 +419,7 @@ def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -
     dtype = layout.table.frame.schema[name]
     category = is_category(dtype) or name in layout.schema.categorical
     if known is not None and category and name not in known:
-        raise layout.table.error(f"column {name!r} is {dtype}; in training it held numbers")
+        raise layout.table.error(f"column {name!r} is {show_type(dtype)}; in training it held numbers")
     if not category and (known is None or name not in known):
         return _numbers(layout, name), Feature(name)
     codes, learned[name] = encode_column(layout, name, None if known is None else known[name])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
-from neuro_divergent.data.table import first_line
+from neuro_divergent.data.table import first_line, show_type
 
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
 Integers = npt.NDArray[np.int64]
@@ -103,7 +103,9 @@ class Frequency:
                 f"column {column!r} holds {held}, so frequency {str(self)!r} cannot be; pass e.g. {example}"
             )
         if not self._keeps_wall_clock and _duration(self) % _resolution(dtype):
-            raise DataError(f"column {column!r} is {dtype}, which is too coarse for the frequency {str(self)!r}")
+            raise DataError(
+                f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency {str(self)!r}"
+            )
 
     def between(self, earlier: pl.Series, later: pl.Series) -> Integers:
         """Count the steps from each time to another; -1 where it is not a whole number of steps.
@@ -310,7 +312,7 @@ def _moved(physical: Integers, steps: Integers, size: int, like: pl.Series) -> I
 
 
 def _unfit(like: pl.Series) -> DataError:
-    return DataError(f"column {like.name!r}: the times to come do not fit its type {like.dtype}")
+    return DataError(f"column {like.name!r}: the times to come do not fit its type {show_type(like.dtype)}")
 
 
 def _times(physical: Integers, like: pl.Series) -> pl.Series:

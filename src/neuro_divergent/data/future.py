@@ -14,6 +14,7 @@ from neuro_divergent.data.categories import ALLOW_UNKNOWN, encode_categories
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.source import Table, read_table
+from neuro_divergent.data.table import show_type
 
 Floats = npt.NDArray[np.float32]
 
@@ -102,7 +103,9 @@ def _match(table: Table, column: pl.Series, like: pl.Series) -> pl.Series:
         if column.dtype.is_temporal() and (converted.cast(column.dtype) != column).any():
             raise pl.exceptions.InvalidOperationError
     except pl.exceptions.PolarsError:
-        raise table.error(f"column {column.name!r} is {column.dtype}; in the data it is {like.dtype}") from None
+        raise table.error(
+            f"column {column.name!r} is {show_type(column.dtype)}; in the data it is {show_type(like.dtype)}"
+        ) from None
     return converted
 
 
@@ -123,7 +126,7 @@ def _column(
         with np.errstate(over="ignore"):
             values = column.cast(pl.Float64).to_numpy().astype(np.float32)
     else:
-        raise table.error(f"column {feature.name!r} is {column.dtype}; in training it held numbers")
+        raise table.error(f"column {feature.name!r} is {show_type(column.dtype)}; in training it held numbers")
     wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(wrong):
         first = int(wrong[0])

@@ -62,6 +62,13 @@ def show_name(name: str) -> str:
     return name if name.isprintable() and 0 < len(name) <= 60 else repr(name)[:60]
 
 
+def show_type(dtype: pl.DataType) -> str:
+    """Return the name of a type as it should appear in a message."""
+    if isinstance(dtype, pl.Datetime):
+        return f"Datetime[{', '.join(filter(None, [dtype.time_unit, dtype.time_zone]))}]"
+    return str(dtype)
+
+
 def first_line(error: BaseException) -> str:
     """Return what an error of another library says, in one line that is not too long."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

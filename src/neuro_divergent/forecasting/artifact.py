@@ -16,7 +16,7 @@ from neuro_divergent import __version__
 from neuro_divergent.core import strict_json
 from neuro_divergent.core.atomic import read_directory, write_directory
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import MissingDependencyError, UntrustedFileError
+from neuro_divergent.core.errors import MissingDependencyError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.foreign import refuse_foreign
 from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.core.tensor_file import dump_tensors, load_tensors

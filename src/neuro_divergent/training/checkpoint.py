@@ -17,7 +17,7 @@ from neuro_divergent.core.atomic import read_directory, read_json, write_directo
 from neuro_divergent.core.compression import ENDING as COMPRESSED
 from neuro_divergent.core.compression import compress as compressed
 from neuro_divergent.core.compression import decompress
-from neuro_divergent.core.errors import InputError, UntrustedFileError
+from neuro_divergent.core.errors import InputError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.foreign import refuse_foreign
 from neuro_divergent.core.store import NOTE_LIMIT, is_url, open_store, split_url
 from neuro_divergent.core.tensor_file import dtype_name, dump_tensors, load_tensors

@@ -46,10 +46,8 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Forecast what comes after the end of each series."""
-    from neuro_divergent.core.foreign import refuse_foreign
     from neuro_divergent.interfaces.cli.run_directory import check_table_name, model_directory, write_table
 
-    refuse_foreign(model, "a model")
     path = model_directory(model)
     percent, shares = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
     steps = parse_horizon(horizon)

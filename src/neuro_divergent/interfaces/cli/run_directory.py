@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.foreign import refuse_foreign
 from neuro_divergent.forecasting.run_directory import CONFIG, MODEL, RunDirectory
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def model_directory(path: Path) -> Path:
     Raises:
         InputError: If there is neither.
     """
+    refuse_foreign(path, "a model")
     for candidate in (path, path / MODEL):
         if (candidate / "model.json").is_file():
             return candidate
