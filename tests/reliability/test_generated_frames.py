@@ -129,6 +129,8 @@ def soiled(draw: st.DrawFn, frame: pl.DataFrame) -> pl.DataFrame:
     here = pl.int_range(pl.len()).is_in(draw(st.lists(st.integers(0, frame.height - 1), min_size=1, max_size=4)))
     column = draw(st.sampled_from(["y", "y", "x", "c", "s", "ds", "unique_id"]))
     kind = draw(st.sampled_from(["null", "null", "number", "repeat", "drop", "shuffle", "end", "remove"]))
+    if column not in frame.columns:
+        return frame
     if kind == "number" and column in ("y", "x", "s"):
         number = draw(st.sampled_from([float("nan"), float("inf"), -float("inf"), 1e39, 1e300, 3.5e38, 0.0, -1.0]))
         return frame.with_columns(pl.when(here).then(number).otherwise(pl.col(column)).alias(column))

@@ -355,7 +355,7 @@ def _numbers(layout: Layout, name: str) -> Floats:
 
 def explain_size(value: float) -> str:
     """Say why a value is too large."""
-    if abs(value) > np.finfo(np.float32).max:
+    if abs(value) > float(np.finfo(np.float32).max):
         return "exceeds float32, which ends at 3.4e38"
     return f"exceeds {LARGEST:g}, beyond which float32 cannot hold squares; divide the column by a power of ten"
 

@@ -155,6 +155,20 @@ class TrainingConfig(Config):
         """Return a named configuration (``quick``, ``best``, ``low_memory``), with some fields changed."""
         return cls.from_dict({"preset": name, **changes})
 
+    def for_trial(self, steps: int, **changes: Any) -> TrainingConfig:
+        """Return settings for some steps that only measure something: nothing ends them early or writes files."""
+        aside: dict[str, Any] = {
+            "max_epochs": None,
+            "max_seconds": None,
+            "early_stopping": None,
+            "divergence": Divergence(),
+            "metrics": (),
+            "callbacks": (),
+            "compile": False,
+            "stop_file": None,
+        }
+        return self.replace(max_steps=steps, **{**aside, **changes})
+
     def for_family(self, family: str) -> TrainingConfig:
         """Return the same settings with nothing left to be chosen by the family of an architecture."""
         if not isinstance(self.schedule, AutoSchedule):

@@ -33,19 +33,6 @@ _EDGE = 0.05  # share of the steps at the beginning that is not trusted
 _CERTAINTY = 4.0  # standard errors by which the loss must fall; noise alone passes in one curve of a hundred
 
 
-# What would end the test early, write files or take time without changing the losses of the steps.
-_LEFT_OUT: dict[str, Any] = {
-    "max_epochs": None,
-    "max_seconds": None,
-    "early_stopping": None,
-    "average": None,
-    "callbacks": (),
-    "metrics": (),
-    "compile": False,
-    "stop_file": None,
-}
-
-
 @dataclass(frozen=True, eq=False)
 class RateCurve:
     """The loss of a network while its learning rate grows.
@@ -127,7 +114,7 @@ def find_learning_rate(
         raise InputError(f"steps={steps!r} must be at least {_FEWEST} and diverged={diverged!r} more than 1.")
     config = config or TrainingConfig()
     growing = _Growing(low=low, high=high)
-    test = config.replace(max_steps=steps, schedule=growing, log_every=1, **_LEFT_OUT)
+    test = config.for_trial(steps, schedule=growing, log_every=1, average=None)
     # A random order of batches may be drawn before training has seeded anything.
     with seeded(config.seed):
         trainer = Trainer(copy.deepcopy(module), loss, test, callbacks=[_StopWhenDiverged(diverged)], restore=restore)

@@ -44,20 +44,6 @@ _FEWEST = 2  # rows of the first trial; layers that normalise over a batch refus
 MOST_ROWS = 256  # of the last one; an operation that goes another way with more rows mostly does so before
 _SAFE = 0.25  # share of the memory that a trial may take by what smaller ones have shown
 
-# What would end the trial early, write files or take time without needing memory in a step.
-_LEFT_OUT: dict[str, Any] = {
-    "max_epochs": None,
-    "max_steps": 2,  # the first makes the state of the optimizer, the second finds it there
-    "max_seconds": None,
-    "schedule": "constant",
-    "gradient_method": "autodiff",
-    "compile": False,
-    "early_stopping": None,
-    "metrics": (),
-    "callbacks": (),
-    "stop_file": None,
-}
-
 
 class Trace(NamedTuple):
     """What two steps of one batch size held, in bytes.
@@ -165,7 +151,8 @@ def try_step(
 ) -> Trace:
     """Train a copy of a network for two steps of a batch, and see what it takes."""
     count = min(config.accumulate, 2)  # the second batch finds the gradients of the first, as all later ones do
-    short = config.replace(accumulate=count, **_LEFT_OUT)
+    # The first step makes the state of the optimizer, the second finds it there.
+    short = config.for_trial(2, accumulate=count, schedule="constant", gradient_method="autodiff")
 
     def train() -> Trainer:
         # The copy is made here, because the profiler cannot tell the size of what was there before it.

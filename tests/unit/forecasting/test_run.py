@@ -40,7 +40,7 @@ def test_defaults() -> None:
         ({"modle": {}}, "Did you mean 'model'"),
         ({"model": "dlinaer"}, "Did you mean 'dlinear'"),
         ({"model": {"hidden_size": 3}}, "needs a name"),
-        ({"data": {}}, "path"),
+        ({"data": {"pth": "a.csv"}}, "Did you mean 'path'"),
         ({"task": {"horizon": 0}}, "Task: horizon"),
         ({"training": {"max_stepz": 3}}, "Did you mean 'max_steps'"),
         ({"training": {"optimizer": "adamm"}}, "Did you mean 'adam"),
