@@ -13,6 +13,7 @@ from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import DivergedError, DivergenceWarning
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
     from neuro_divergent.training.engine import Trainer
@@ -173,6 +174,15 @@ class Guard:
 def bad_weights(module: nn.Module) -> list[str]:
     """Return the names of weights that are not finite."""
     return [name for name, parameter in module.named_parameters() if not parameter.isfinite().all()]
+
+
+def bad_memory(optimizer: torch.optim.Optimizer) -> str | None:
+    """Return what an optimizer remembers that is not finite, such as ``exp_avg_sq``, or ``None``."""
+    from neuro_divergent.training.snapshot import tensors_of
+
+    state = tensors_of(optimizer.state_dict())
+    found = (path for path, tensor in state if tensor.is_floating_point() and not tensor.isfinite().all())
+    return next((path.rpartition(".")[2] for path in found), None)
 
 
 def advise(message: str) -> str:

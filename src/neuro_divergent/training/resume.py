@@ -47,7 +47,9 @@ def find_latest(store: Store) -> dict[str, Any] | None:
 
     Raises:
         UntrustedFileError: If there are checkpoints and all of them are damaged.
+        StorageError: If there is none left because the disk does not give one back.
     """
+    refusal: StorageError | None = None
     names = sorted((name for name in store.names() if step_of(name) is not None), key=step_of)  # type: ignore[arg-type]
     for name in reversed(names):
         place = f"{store.place}/{name}"
@@ -55,6 +57,9 @@ def find_latest(store: Store) -> dict[str, Any] | None:
             return unpack_state(store.read(name), place)
         except NewerFormatError:
             raise  # nothing is wrong with it
+        except StorageError as error:
+            refusal = error
+            warnings.warn(f"{str(error).rstrip('.')}; the one before is taken.", StorageWarning, stacklevel=2)
         except UntrustedFileError as error:
             reason = str(error).removeprefix(f"{place}: ").removeprefix(f"{place}/").rstrip(".")
             warnings.warn(
@@ -62,6 +67,8 @@ def find_latest(store: Store) -> dict[str, Any] | None:
                 StorageWarning,
                 stacklevel=2,
             )
+    if refusal is not None:
+        raise refusal
     if names:
         raise UntrustedFileError(f"{store.place}: all {len(names)} checkpoints are damaged.")
     return None

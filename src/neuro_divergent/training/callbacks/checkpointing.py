@@ -217,6 +217,7 @@ class Checkpointer(Callback):
             self._finish_saving()
         except StorageError as error:
             self._complain(error)
+        self._pause = 0.0  # whoever waits for the end should not wait as long as training could
         for attempt in range(_LAST_ATTEMPTS):
             try:
                 self._save(trainer)
@@ -224,21 +225,21 @@ class Checkpointer(Callback):
             except StorageError as error:
                 if attempt == _LAST_ATTEMPTS - 1:
                     raise
-                self._complain(error)
+                self._complain(error, "")
                 time.sleep(self._pause)
             else:
                 return
 
-    def _complain(self, error: StorageError) -> None:
+    def _complain(self, error: StorageError, meanwhile: str = "Training goes on; ") -> None:
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
         self._is_due, self._last_step, self._last_time = True, None, time.monotonic()
         self.best = self._marked
-        text = f"{str(error).rstrip('.')}. Training goes on; the next attempt is in {self._pause:g} s."
+        text = f"{str(error).rstrip('.')}. {meanwhile}the next attempt is in {self._pause:g} s."
         warnings.warn(text, StorageWarning, stacklevel=3)
 
     def _save(self, trainer: Trainer) -> None:
         """Take the state and write it, in the background if that is wanted."""
-        from neuro_divergent.training.divergence import bad_weights
+        from neuro_divergent.training.divergence import bad_memory, bad_weights
         from neuro_divergent.training.snapshot import snapshot
 
         step = trainer.state.step
@@ -249,6 +250,11 @@ class Checkpointer(Callback):
                 names = ", ".join(bad[:5])
                 raise DivergedError(f"the weights {names} are not finite at step {step}, so they are not saved.")
             return  # the next step will find out, and say more about it
+        if bad := bad_memory(trainer.optimizer):
+            raise DivergedError(
+                f"the optimizer's {bad} is not finite at step {step}, from gradients too large for its numbers, so nothing "
+                "is saved. Clip gradients or scale the data."
+            )
         best = self._as_best(trainer) if self._is_better(trainer) else None
         self.best = best or self.best
         state = trainer.state_dict()
