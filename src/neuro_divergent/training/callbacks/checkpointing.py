@@ -250,9 +250,9 @@ class Checkpointer(Callback):
                 names = ", ".join(bad[:5])
                 raise DivergedError(f"the weights {names} are not finite at step {step}, so they are not saved.")
             return  # the next step will find out, and say more about it
-        if bad := bad_memory(trainer.optimizer):
+        if lost := bad_memory(trainer.optimizer):
             raise DivergedError(
-                f"the optimizer's {bad} is not finite at step {step}, from gradients too large for its numbers, so nothing "
+                f"the optimizer's {lost} is not finite at step {step}, from gradients too large for it, so nothing "
                 "is saved. Clip gradients or scale the data."
             )
         best = self._as_best(trainer) if self._is_better(trainer) else None
