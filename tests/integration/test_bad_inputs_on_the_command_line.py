@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table of messages is read line by line
 """What a terminal shows for every bad input: one line, an exit code, no traceback, and no waiting for torch.
 
 All commands run in children of one process that has imported the command line and nothing of torch, so that the whole
@@ -11,6 +12,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +23,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+
+from neuro_divergent.core.atomic import write_directory
 
 RUNNER = """
 import json, os, signal, sys
@@ -225,34 +229,86 @@ CASES = [
 ]  # fmt: skip
 
 
+MODEL = Path(__file__).parents[1] / "fixtures" / "formats" / "model-1"
+
+
+def new_rows(shop: str = "series-0", value: str = "{}", count: int = 12) -> list[str]:
+    """Rows that the model of the fixtures can forecast from."""
+    days = [datetime(2024, 3, 1) + timedelta(days=n) for n in range(count)]
+    return [f"N,{day:%Y-%m-%dT%H:%M},{value.format(n)},{n / 2},{shop}" for n, day in enumerate(days)]
+
+
+def new_csv(lines: list[str]) -> bytes:
+    return csv(lines, "unique_id,ds,y,price,shop")
+
+
+FUTURE = new_csv([f"N,2024-03-{day}T00:00,0,1,series-0" for day in (13, 14)])
+NEW = new_csv(new_rows())
+PREDICTIONS = [
+    Case("new_missing_path", None, "{file}: not found", ("model", "{file}")),
+    Case("new_directory", None, "somewhere: is a directory; name a file or a pattern, such as 'somewhere/*.parquet'", ("model", "somewhere")),
+    Case("new_header_only", new_csv([]), "{file}: no data rows", ("model", "{file}")),
+    Case("new_without_covariate", csv(GOOD), "{file}: column 'price' missing; found unique_id, ds, y.", ("model", "{file}")),
+    Case("new_text", new_csv([*new_rows(), "N,2024-03-13T00:00,x,1,series-0"]), "{file}: row 13, column 'y': 'x' is not a number", ("model", "{file}")),
+    Case("new_missing_value", new_csv(new_rows(value="")[:1] + new_rows()[1:]), '{file}: column \'y\', series \'N\': 1 missing value, first at row 1. Pass missing="interpolate" (--missing interpolate) to fill them.', ("model", "{file}")),
+    Case("new_gap", new_csv([*new_rows()[:3], *new_rows()[4:]]), '{file}: series \'N\': gap after 2024-03-03 (1 step at 1d); 1 missing row. Pass gaps="interpolate" (--gaps interpolate) to fill them', ("model", "{file}")),
+    Case("new_too_short", new_csv(new_rows(count=4)), '{file}: series \'N\': 4 rows, needs 9 (history); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("model", "{file}")),
+    Case("new_category", new_csv(new_rows("elsewhere")), '{file}: column \'shop\', series \'N\', row 1: category \'elsewhere\' not in training data; 12 such rows. Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it', ("model", "{file}")),
+    Case("new_policy", NEW, "Schema: missing: 'guess' must be 'error', 'interpolate', 'forward', 'zero' or 'mask'", ("model", "{file}", "--missing", "guess")),
+    Case("new_dates", NEW.replace(b"2024-03-01T00:00", b"01.03.2024"), '{file}: row 1, column \'ds\': \'01.03.2024\' is ambiguous: is the day first or the month? Pass how it is written, such as date_format="%d.%m.%Y" (--date-format %d.%m.%Y)', ("model", "{file}")),
+    Case("future_absent", NEW, "future covariates price are needed to forecast. Pass future= (--future) with 3 rows for each of 1 series, beginning 2024-03-13", ("ahead", "{file}")),
+    Case("future_row_absent", FUTURE, "{file}: series 'N': 'price' missing for 2024-03-15: no such row; 1 of 3 rows missing", ("ahead", "future_absent.csv", "--future", "{file}")),
+    Case("future_missing", None, "{file}: not found", ("ahead", "future_absent.csv", "--future", "{file}")),
+    *(Case(f"predict_horizon_{text}", NEW, f"horizon: {text} must be a whole number of at least 1.", ("model", "{file}", f"--horizon={text}")) for text in ("0", "-3", "1.5", "x")),
+    Case("model_not_found", None, "nowhere: not found; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.", ("nowhere",)),
+    Case("model_that_is_a_pickle", pickle.dumps({"y": 1}), "{file}: pickle is never loaded; a model is a directory that we wrote.", ("{file}",), 3, "pt"),
+    Case("model_that_was_altered", None, r"re:altered.*model\.json: .*(differs|changed|altered|manifest).*", ("altered",), 3),
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Answer]]:
     place = tmp_path_factory.mktemp("bad")
     os.environ["PYTEST_PARQUET"] = str(place / "scratch.parquet")
     (place / "somewhere").mkdir()
     os.mkfifo(place / "pipe.csv")
+    make_models(place)
     commands = []
-    for case in CASES:
+    for case in (*CASES, *PREDICTIONS):
         file = f"{case.name}.{case.ending}"
         if case.content is not None:
             (place / file).write_bytes(case.content if isinstance(case.content, bytes) else case.content())
-        named = case.arguments and not case.arguments[0].startswith("-")
-        horizon = (
-            () if any("--horizon" in item for item in case.arguments) or case.ending == "toml" else ("--horizon", "6")
-        )
-        commands.append(["train", *(() if named else (file,)), *case.arguments, *horizon])
-    yield _run(place, commands, [case.name for case in CASES])
+        commands.append(command_for(case, file))
+    yield run_all(place, commands, [case.name for case in (*CASES, *PREDICTIONS)])
     for path in place.iterdir():
         if path.is_file() and path.stat().st_size > 1 << 20:
             path.unlink()
 
 
-def _run(place: Path, commands: list[list[str]], names: list[str]) -> dict[str, Answer]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "500"}
-    subprocess.run(
-        [sys.executable, "-c", RUNNER], input=json.dumps(commands), text=True, cwd=place, env=environment, check=True,
-        timeout=120,
-    )  # fmt: skip
+def make_models(place: Path) -> None:
+    """A good model, one that was altered, and one that needs to know the price ahead."""
+    shutil.copytree(MODEL, place / "model")
+    shutil.copytree(MODEL, place / "altered")
+    text = (MODEL / "model.json").read_text()
+    (place / "altered" / "model.json").write_text(text.replace('"horizon": 3', '"horizon": 4'))
+    description = json.loads(text)
+    description["schema"] |= {"past": [], "future": ["price"]}
+    write_directory(place / "ahead", [("model.json", json.dumps(description).encode()), ("model.safetensors", b"")])
+
+
+def command_for(case: Case, file: str) -> list[str]:
+    if case in PREDICTIONS:
+        return ["predict", *(argument.replace("{file}", file) for argument in case.arguments)]
+    named = case.arguments and not case.arguments[0].startswith("-")
+    own = any("--horizon" in item for item in case.arguments) or case.ending == "toml"
+    return ["train", *(() if named else (file,)), *case.arguments, *(() if own else ("--horizon", "6"))]
+
+
+def run_all(place: Path, commands: list[list[str]], names: list[str]) -> dict[str, Answer]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    given = json.dumps(commands)
+    run = [sys.executable, "-c", RUNNER]
+    subprocess.run(run, input=given, text=True, cwd=place, env=environment, check=True, timeout=300)
     found = {}
     for number, name in enumerate(names):
         end = place / f"{number}.end"
@@ -262,16 +318,31 @@ def _run(place: Path, commands: list[list[str]], names: list[str]) -> dict[str, 
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize("case", [*CASES, *PREDICTIONS], ids=lambda case: case.name)
 def test_a_bad_input_gets_one_line_and_its_exit_code(case: Case, answers: dict[str, Answer]) -> None:
     answer = answers[case.name]
     file = f"{case.name}.{case.ending}"
     if case.message.startswith("re:"):
-        assert re.fullmatch(f"error: {case.message[3:].replace('{file}', re.escape(file))}\n", answer.error), (
-            answer.error
-        )
+        pattern = f"error: {case.message[3:].replace('{file}', re.escape(file))}\n"
+        assert re.fullmatch(pattern, answer.error), answer.error
     else:
         assert answer.error == f"error: {case.message.replace('{file}', file)}\n"
     assert answer.code == case.code
     assert not answer.output
     assert not answer.loaded_torch
+
+
+def test_what_can_be_read_with_a_flag_is_forecast(tmp_path: Path) -> None:
+    lines = new_rows("Caf\u00e9")
+    lines[3] = lines[3].replace(",3,", ",,")
+    text = "\n".join(["unique_id,ds,y,price,shop", *lines]).replace("2024-03-", "03/").replace("T00:00", "/2024")
+    (tmp_path / "new.csv").write_bytes(text.encode("cp1252"))
+    flags = ["--encoding=cp1252", "--date-format=%m/%d/%Y", "--missing=interpolate", "--unknown-category=unknown"]
+    shutil.copytree(MODEL, tmp_path / "model")
+    commands = [["predict", "model", "new.csv", *flags], ["predict", "model", "new.csv", *flags, "--horizon=2"]]
+    found = run_all(tmp_path, commands, ["3", "2"])
+    for steps, answer in found.items():
+        assert (answer.code, answer.error) == (0, "")
+        rows = pl.read_csv(answer.output.encode(), try_parse_dates=True)
+        assert rows["ds"].to_list() == [datetime(2024, 3, 13) + timedelta(days=n) for n in range(int(steps))]
+        assert rows["forecast"].is_finite().all()
