@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,10 +145,21 @@ def step_name(step: int) -> str:
     return f"step-{step:09d}"
 
 
+def step_of(name: str) -> int | None:
+    """Return the step that the name of a checkpoint tells, or ``None`` if it is not one."""
+    match = _STEP.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return the names of checkpoints in the order of their steps; other names are left out."""
+    steps = {name: step_of(name) for name in names}
+    return [name for _, name in sorted((step, name) for name, step in steps.items() if step is not None)]
+
+
 def list_checkpoints(directory: Path) -> list[Path]:
     """Return the checkpoints in a directory in the order of their steps."""
-    found = {path: _STEP.fullmatch(path.name) for path in directory.glob("step-*")}
-    return sorted((path for path, match in found.items() if match), key=lambda path: int(path.name[5:]))
+    return [directory / name for name in in_order(path.name for path in directory.glob("step-*"))]
 
 
 def best_checkpoint(directory: Path) -> Path | None:

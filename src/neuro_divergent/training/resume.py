@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,7 @@ from typing import Any
 from neuro_divergent.core.errors import InputError, NewerFormatError, StorageError, StorageWarning, UntrustedFileError
 from neuro_divergent.core.sealed import MANIFEST
 from neuro_divergent.core.store import Store, is_url, open_store
-from neuro_divergent.training.checkpoint import read_checkpoint, unpack_state
-
-_STEP = re.compile(r"step-(\d{9,})")
-
-
-def step_of(name: str) -> int | None:
-    """Return the step that the name of a checkpoint tells, or ``None`` if it is not one."""
-    match = _STEP.fullmatch(name)
-    return None if match is None else int(match[1])
+from neuro_divergent.training.checkpoint import in_order, read_checkpoint, step_of, unpack_state
 
 
 def load_latest(place: str | Path) -> dict[str, Any]:
@@ -50,7 +41,7 @@ def find_latest(store: Store) -> dict[str, Any] | None:
         StorageError: If there is none left because the disk does not give one back.
     """
     refusal: StorageError | None = None
-    names = sorted((name for name in store.names() if step_of(name) is not None), key=step_of)  # type: ignore[arg-type]
+    names = in_order(store.names())
     for name in reversed(names):
         place = f"{store.place}/{name}"
         try:

@@ -171,3 +171,32 @@ def test_given_months_become_month_ends() -> None:
     assert Frequency.parse("1q").ending(ends) == Frequency(3, "me")
     assert Frequency.parse("1mo").ending(ends.dt.truncate("1mo")) == Frequency(1, "mo")
     assert Frequency.parse("1d").ending(ends) == Frequency(1, "d")
+
+
+def test_times_beyond_64_bits_are_refused_instead_of_beginning_again() -> None:
+    last = pl.Series("ds", [datetime(2262, 4, 11)]).cast(pl.Datetime("ns"))
+    assert Frequency(1, "h").times_after(last, 20).is_sorted()
+    with pytest.raises(DataError, match="the times to come do not fit its type"):
+        Frequency(1, "h").times_after(last, 30)
+    with pytest.raises(DataError, match="the times to come do not fit its type"):
+        Frequency(2**61, "").times_after(pl.Series("ds", [2**61]), 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (datetime(2024, 3, 30, 2, 30), "02:30 on 2024-03-31 does not exist in Europe/Berlin"),
+        (datetime(2024, 10, 26, 2, 30), "02:30 on 2024-10-27 is ambiguous in Europe/Berlin"),
+        (datetime(2024, 3, 30, 4, 30), ""),
+    ],
+)
+def test_a_night_whose_clocks_jump_is_explained(before: datetime, expected: str) -> None:
+    time = pl.Series("ds", [before]).dt.replace_time_zone("Europe/Berlin")
+    assert Frequency(1, "d").explain_jump(time) == expected
+    assert Frequency(24, "h").explain_jump(time) == ""
+
+
+def test_a_month_that_ends_in_such_a_night_gives_an_error_of_ours() -> None:
+    time = pl.Series("ds", [datetime(2024, 2, 29, 2, 30)]).dt.replace_time_zone("Europe/Berlin")
+    with pytest.raises(DataError, match=r"column 'ds': .*non-existent in time zone 'Europe/Berlin'.* to UTC"):
+        Frequency(1, "me").times_after(time, 2)

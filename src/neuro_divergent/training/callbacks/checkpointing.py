@@ -181,7 +181,7 @@ class Checkpointer(Callback):
 
     def _steps(self) -> list[int]:
         """Return the steps of the checkpoints that are there."""
-        from neuro_divergent.training.resume import step_of
+        from neuro_divergent.training.checkpoint import step_of
 
         return sorted(step for step in map(step_of, self.store.names()) if step is not None)
 

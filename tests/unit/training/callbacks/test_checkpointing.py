@@ -21,6 +21,7 @@ from neuro_divergent.training.callbacks.average import EMA, SWA, Average
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
 from neuro_divergent.training.callbacks.csv import CSVLog
 from neuro_divergent.training.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
+from neuro_divergent.training.resume import load_latest
 from neuro_divergent.training.snapshot import tensors_of
 from tests.unit.training.callbacks.example import config, line, network, trainer
 
@@ -29,7 +30,7 @@ def steps(directory: Path) -> list[int]:
     return [int(path.name[5:]) for path in list_checkpoints(directory)]
 
 
-def checkpointer(directory: Path, **changes: Any) -> Checkpointer:
+def checkpointer(directory: Path | str, **changes: Any) -> Checkpointer:
     return Checkpointing(directory=directory, **changes).build()
 
 
@@ -281,3 +282,19 @@ def test_the_average_does_not_end_up_in_the_weights(tmp_path: Path) -> None:
     assert len(steps(tmp_path)) == 6
     for path in list_checkpoints(tmp_path):
         assert torch.equal(read_checkpoint(path)["module"]["weight"], seen[int(path.name[5:])])
+
+
+def test_checkpoints_at_an_address(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    address = f"memory://{tmp_path.name}"
+
+    def run(steps: int, resume: str | None = None) -> nd.Trainer:
+        training = trainer(checkpointer(address, every_epochs=None, every_steps=5, keep=2), max_steps=steps)
+        training.fit(line(), line(), resume=resume)
+        return training
+
+    run(12)
+    again = run(20, address)
+    assert again.state.step == 20
+    assert again.history.rows[0]["step"] <= 10  # the history goes on
+    assert load_latest(f"{address}/step-000000020")["state"]["step"] == 20
