@@ -137,3 +137,21 @@ def test_box_cox_power_is_scipys() -> None:
     values = np.random.default_rng(1).lognormal(3.0, 0.5, 400)
     _, power = stats.boxcox(values)
     assert BoxCoxSeriesScaler().fit(values)[0] == pytest.approx(power, abs=0.03)
+
+
+@pytest.mark.parametrize("level", [1e-30, 1e-3, 1.0, 1e6, 1e16])
+def test_box_cox_stays_within_what_can_be_squared(level: float) -> None:
+    values = level * (1 + 0.1 * np.sin(np.arange(50)))
+    scaler = BoxCoxSeriesScaler()
+    power = torch.tensor(scaler.fit(values), dtype=torch.float32)
+    scaled = scaler.transform(torch.tensor(values, dtype=torch.float32), power)
+    assert scaled.square().sum().isfinite()
+
+
+@pytest.mark.parametrize("name", SeriesScaler.registry.names())
+def test_an_absurd_forecast_is_still_a_number(name: str) -> None:
+    scaler = SeriesScaler.registry.get(name)()
+    for values in (np.array([1.0, 2.0, 4.0]), np.array([1e-3, 5.0, 1e4]), np.array([5.0, 5.0, 5.0])):
+        fitted = torch.tensor(scaler.fit(values), dtype=torch.float32)
+        restored = scaler.inverse(torch.tensor([-1e9, -90.0, 0.0, 90.0, 1e9]), fitted)
+        assert restored.isfinite().all()

@@ -523,10 +523,7 @@ print([name for name in ("torch", "pandas", "pyarrow") if name in sys.modules])
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_damaged_files_never_crash(kind: str, tmp_path: Path) -> None:
-    """Files with random damage give a panel or an error of ours, and nothing else.
-
-    In Parquet only the footer is damaged: a page that announces a negative number of values makes polars 2.1 abort.
-    """
+    """Files with random damage give a panel or an error of ours, and nothing else; many more are read elsewhere."""
     random = np.random.default_rng(0)
     path = tmp_path / f"table.{kind}"
     frame = pl.DataFrame(
@@ -538,12 +535,11 @@ def test_damaged_files_never_crash(kind: str, tmp_path: Path) -> None:
     )
     frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
     whole = path.read_bytes()
-    first = 0 if kind == "csv" else len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     outcomes = {"panel": 0, "error": 0}
     for _ in range(300):
         damaged = bytearray(whole)
         for _ in range(random.integers(1, 4)):
-            damaged[random.integers(first, len(damaged))] = random.integers(256)
+            damaged[random.integers(len(damaged))] = random.integers(256)
         if random.random() < 0.2:
             damaged = damaged[: random.integers(len(damaged))]
         path.write_bytes(bytes(damaged))
@@ -557,3 +553,44 @@ def test_damaged_files_never_crash(kind: str, tmp_path: Path) -> None:
                 assert np.isfinite(panel.y).all()
                 outcomes["panel"] += 1
     assert all(outcomes.values()), outcomes
+
+
+def test_what_gives_a_warning_is_refused_where_the_schema_is_strict(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    lines = GOOD.splitlines(keepends=True)
+    lines[3:6] = reversed(lines[3:6])
+    path.write_text("".join(lines))
+    with pytest.raises(DataError) as caught:
+        build_panel(path, Schema(strict=True))
+    assert str(caught.value) == (
+        f"{path}: series 'A': 2 rows were out of time order; 1 series affected; strict=True (--strict) allows none"
+    )
+    path.write_text(HEADER + days("A", 9, value="5"))
+    with pytest.raises(DataError) as caught:
+        build_panel(path, Schema(strict=True))
+    assert str(caught.value) == f"{path}: series 'A': constant, always 5; strict=True (--strict) allows none"
+    path.write_text(GOOD)
+    assert build_panel(path, Schema(strict=True)).num_series == 2
+
+
+def test_values_whose_squares_do_not_fit_are_refused() -> None:
+    frame = pl.DataFrame({"ds": range(4), "y": [1.0, -1e17, 2.0, 3.0]})
+    assert build_panel(frame).y.min() == np.float32(-1e17)
+    with pytest.raises(DataError) as caught:
+        build_panel(frame.with_columns(y=pl.col("y") * 1.5))
+    assert str(caught.value) == (
+        "column 'y', row 2: -1.5e+17 exceeds 1e+17, beyond which float32 cannot hold squares; divide the column by a "
+        "power of ten"
+    )
+
+
+@pytest.mark.parametrize("month", [3, 7, 10])
+def test_an_hour_that_is_there_twice_is_explained_where_clocks_are_set_back(month: int) -> None:
+    sunday = next(datetime(2024, month, day) for day in range(31, 24, -1) if datetime(2024, month, day).weekday() == 6)
+    times = [sunday + timedelta(hours=n) for n in (0, 1, 2, 2, 3, 4)]
+    with pytest.raises(DataError) as caught:
+        build_panel(pl.DataFrame({"ds": times, "y": range(6)}))
+    assert ("Clocks are set back at such an hour" in str(caught.value)) == (month != 7)
+    zoned = pl.Series(times).dt.replace_time_zone("UTC")
+    with pytest.raises(DataError, match="Keep one row per series and time"):
+        build_panel(pl.DataFrame({"ds": zoned, "y": range(6)}))

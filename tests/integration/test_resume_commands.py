@@ -129,4 +129,3 @@ def test_a_crash_is_survived_with_retries(sales: Path) -> None:
     assert process.returncode == 0, errors
     assert "attempt 1 of 3 ended: killed by SIGKILL at step" in errors
     assert weights(sales / "run") == weights(sales / "whole")
-

@@ -1,7 +1,8 @@
 """Processes that train and can be ended at any moment, forked from one that has imported everything already.
 
-``python -m tests.reliability.fork_server`` trains once, so that all that is loaded late is loaded, and then forks a
-process for each line that it reads. Whoever asked gets its number, ends it when he likes, and hears how it ended.
+``python -m tests.reliability.fork_server PLACE`` trains all there is, so that what is loaded late is there, and
+then forks a process for each line that it reads. Whoever asked gets its number, ends it when he likes, and hears how it
+ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -149,6 +151,7 @@ def _child(job: Job) -> NoReturn:
     """Train in this process and end it the way the command line does."""
     code = 1
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs behind them ignore it
         os.close(0)
         os.dup2(2, 1)
         try:
@@ -174,7 +177,10 @@ def _serve() -> None:
         if line == "wait":
             _say(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
             continue
-        child = os.fork()
+        with warnings.catch_warnings():
+            # No other thread does anything any more; Python from 3.12 on cannot know that.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if not child:
             _child(Job(**json.loads(line)))
         _say(str(child))

@@ -24,9 +24,9 @@ class Moment:
             path.write_bytes(bytes(_FORMAT.size))
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), _FORMAT.size)
-        self._on_phase: Callable[[str], None] = str
+        self._on_phase: Callable[[str], object] = str  # does nothing with it
 
-    def tell(self, on_phase: Callable[[str], None]) -> None:
+    def tell(self, on_phase: Callable[[str], object]) -> None:
         """Call a function with the name of each phase that begins in this process."""
         self._on_phase = on_phase
 

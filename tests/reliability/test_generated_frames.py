@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neuro_divergent.core.errors import DataError, DataWarning, DivergedError, InputError
+from neuro_divergent.core.errors import DataWarning, DivergedError, InputError
 from neuro_divergent.data.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
@@ -257,14 +257,9 @@ def test_any_frame_gives_a_clear_error_or_a_finite_forecast(capsys: pytest.Captu
 
 @pytest.mark.parametrize("series_scaler", [None, *SeriesScaler.registry.names()])
 @pytest.mark.parametrize("scaler", WindowScaler.registry.names())
-@pytest.mark.parametrize("value", [5.0, 0.0, 1e-30, 1e17])
-def test_a_constant_series_has_a_finite_forecast(value: float, scaler: str, series_scaler: str | None) -> None:
-    frame = pl.DataFrame({"ds": range(40), "y": [value] * 40})
+def test_constant_series_have_finite_forecasts(scaler: str, series_scaler: str | None) -> None:
+    values = [5.0, 1e-30, 1e17, *([] if series_scaler == "boxcox" else [0.0, -0.5])]
+    parts = [pl.DataFrame({"unique_id": str(value), "ds": range(30), "y": [value] * 30}) for value in values]
     task = {"horizon": 3, "input_size": 6, "scaler": scaler, "series_scaler": series_scaler, "validation": 0.2}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        if value == 0 and series_scaler == "boxcox":
-            with pytest.raises(DataError, match="value 0 cannot be scaled with 'boxcox'"):
-                forecast(frame, {}, task, NLinear())
-            return
-        forecast(frame, {}, task, NLinear())
+    with pytest.warns(DataWarning, match="constant, always .*; [35] series affected"):
+        forecast(pl.concat(parts), {}, task, NLinear())

@@ -14,11 +14,13 @@ from random import Random
 
 import pytest
 
+from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
 from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 KILLS = 1000 if SOAK else 40
+KILLS_OF_COMMANDS = 60 if SOAK else 4
 LEAST_IN_EACH_PHASE = 25 if SOAK else 1
 PHASES = ("training", "validation", "saving", "marking", "retention")
 AIMS = ("", "", *PHASES[1:])  # at any moment, or in a phase
@@ -83,3 +85,40 @@ def test_training_that_is_killed_at_any_moment_leaves_what_training_that_is_not_
         record_property(key, count)
     print(f"{counts}, {checkpoints:,} checkpoints read, none unreadable; killed in {dict(kills)}")  # noqa: T201
     assert most > 3
+
+
+def test_a_run_that_was_killed_before_training_began_can_be_begun_again(tmp_path: Path) -> None:
+    run = CommandRun(tmp_path / "killed")
+    run.run.mkdir()
+    for name in ("lock", "status.json", "config.toml", ".run.json.partial-0"):  # all that is written before run.json
+        (run.run / name).touch()
+    run.finish()
+    assert run.results()
+
+
+def test_a_run_of_the_command_line_that_is_killed_gives_the_model_of_one_that_is_not(
+    tmp_path: Path, record_property: Property
+) -> None:
+    draw = Random(23)
+    whole = CommandRun(tmp_path / "whole")
+    seconds = whole.finish()
+    kills = runs = in_training = 0
+    while kills < KILLS_OF_COMMANDS:
+        run = CommandRun(tmp_path / f"killed-{runs}")
+        for _ in range(6 if SOAK else KILLS_OF_COMMANDS):
+            process = run.start()
+            if draw.random() < 0.7:
+                in_training += run.await_checkpoint(process)
+                time.sleep(draw.uniform(0, 0.3))
+            else:
+                time.sleep(draw.uniform(0, seconds / 2))
+            process.kill()
+            process.communicate()
+            kills += process.returncode == -signal.SIGKILL
+            run.check()
+        run.finish()
+        assert run.results() == whole.results()
+        runs += 1
+    record_property("kills_of_commands", kills)
+    print(f"{kills} kills of {runs} runs of the command line, {in_training} of them in training")  # noqa: T201
+    assert in_training

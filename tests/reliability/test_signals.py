@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 
+from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
 from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later
 
@@ -21,6 +22,7 @@ SOAK = bool(os.environ.get("ND_SOAK"))
 SIGNALS = 200 if SOAK else 15
 LEAST_IN_EACH_PHASE = 5 if SOAK else 1
 SECOND_SIGNALS = 20 if SOAK else 4
+SIGNALS_TO_COMMANDS = 12 if SOAK else 2
 PHASES = ("training", "validation", "saving")
 AIMS = ("", *PHASES[1:])
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130}
@@ -94,7 +96,7 @@ def test_a_second_signal_ends_training_in_the_middle_of_a_step(serving: Serving,
     for attempt in range(SECOND_SIGNALS):
         name = list(VARIANTS)[attempt % len(VARIANTS)]
         number = list(CODES)[attempt % 2]
-        job = Job(str(place / "ended"), name, slow_pass=draw.randint(20, 50))
+        job = Job(str(place / "ended"), name, slow_pass=draw.randint(2, 20))  # one of them stops early
         Path(job.place).mkdir()
         process = Process(server, job)
         process.await_slow_pass()
@@ -120,3 +122,24 @@ def test_a_second_signal_ends_training_in_the_middle_of_a_step(serving: Serving,
     print(f"{SECOND_SIGNALS} second signals: over after {median:.3f} s, at most {seconds[-1]:.3f} s")  # noqa: T201
     assert median < 0.5
     assert seconds[-1] < 5  # the step would take half a minute
+
+
+def test_a_signal_to_the_command_line_is_answered_with_how_to_go_on(tmp_path: Path, record_property: Property) -> None:
+    whole = CommandRun(tmp_path / "whole")
+    whole.finish()
+    for attempt in range(0, SIGNALS_TO_COMMANDS, 2):
+        run = CommandRun(tmp_path / f"interrupted-{attempt}")
+        for number, code in CODES.items():
+            process = run.start()
+            assert run.await_checkpoint(process)
+            process.send_signal(number)
+            output, errors = process.communicate(timeout=60)
+            assert process.returncode == code, errors
+            assert output == ""
+            step = max(run.check())
+            line = f"training was interrupted at step {step} and saved. Go on with: nd train run --resume\n"
+            assert errors == line
+        run.finish()
+        assert run.results() == whole.results()
+    record_property("signals_to_commands", SIGNALS_TO_COMMANDS)
+    print(f"{SIGNALS_TO_COMMANDS} signals to the command line")  # noqa: T201

@@ -108,10 +108,12 @@ class Job:
         """What is being done."""
         return Path(self.place) / "moment"
 
-    def sample_order(self) -> dict[str, Any]:
-        """Return which items each step saw; where a step was done again, the last time counts."""
-        lines = self.samples.read_text("ascii").splitlines()
-        return dict(sorted((step, items) for step, items in map(json.loads, lines)))
+    def sample_order(self) -> dict[int, list[int]]:
+        """Return which items each step saw; a step that was done again must have seen the same."""
+        found: dict[int, list[int]] = {}
+        for step, numbers in map(json.loads, self.samples.read_text("ascii").splitlines()):
+            assert found.setdefault(step, numbers) == numbers, f"step {step} saw other items when it was done again"
+        return dict(sorted(found.items()))
 
 
 def train(job: Job) -> None:

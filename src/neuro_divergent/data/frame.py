@@ -348,7 +348,7 @@ def _numbers(layout: Layout, name: str) -> Floats:
     if too_large:
         position = layout.earliest(np.flatnonzero(np.abs(values) > LARGEST))
         value = float(column[position])
-        problem = "infinite" if np.isinf(value) else f"{value:g} {explain_size(value)}"
+        problem = "infinite" if np.isinf(value) else f"{value:.8g} {explain_size(value)}"
         raise layout.table.error(f"{layout.place(name, position, row=True)}: {problem}")
     return values
 

@@ -67,7 +67,7 @@ def _read(data: mmap.mmap, wanted: Collection[str] | None) -> ParquetHeader:
     rows = _number(footer, 3, "rows")
     names = tuple(_top_level(_list(footer, 2)))
     sizes = dict.fromkeys(names, 0)
-    found, is_delicate = 0, False
+    found, room, is_delicate = 0, begin, False
     for group in _list(footer, 4):
         here = _number(_structure(group), 3, "rows of a group", rows)
         found += here
@@ -77,6 +77,8 @@ def _read(data: mmap.mmap, wanted: Collection[str] | None) -> ParquetHeader:
             name, nested = _text(place[0] if place else None), len(place) > 1
             if wanted is not None and name not in wanted:
                 continue
+            # Columns lie beside each other. If they could overlap, a small file could hold any amount of them to check.
+            room -= _number(column, 7, "bytes of a column", room)
             size = _number(column, 6, "bytes of a column")
             sizes[name] = sizes.get(name, 0) + size
             values = _number(column, 5, "values of a column", None if nested else here)

@@ -17,23 +17,22 @@ from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
-from neuro_divergent.core.spec import Batch
-from neuro_divergent.core.threads import Contention, threads_for, using_threads
+from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
-from neuro_divergent.losses.reduce import mean_of
-from neuro_divergent.training.accumulation import GradientSum
+from neuro_divergent.training.callbacks.audience import Audience
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
 from neuro_divergent.training.compilation import compiled
+from neuro_divergent.training.computation import Computation
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.differentiation import numerical_gradients, warn_about
+from neuro_divergent.training.differentiation import warn_about
 from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
-from neuro_divergent.training.gradients import add_penalty, gradient_norm
+from neuro_divergent.training.gradients import gradient_norm
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.meter import Meter, Tally
 from neuro_divergent.training.metrics import metric_for
-from neuro_divergent.training.objective import Example, LossFunction, Objective, Restore
+from neuro_divergent.training.objective import LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.recompute import choose_every, recomputing
 from neuro_divergent.training.resume import load_latest
@@ -41,11 +40,8 @@ from neuro_divergent.training.schedules.base import Pace, Plan
 from neuro_divergent.training.snapshot import snapshot
 from neuro_divergent.training.state import TrainingState, goes_further, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
-from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
 Measure = Callable[[Tensor, Any], Tensor]
-
-_EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "state" not in name)
 
 
 class _ValidationCancelledError(Exception):
@@ -101,13 +97,13 @@ class Trainer:
         self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
+        self._computation = Computation(module, self.objective, self.config, self.precision, self.strategy)
         self._guard = Guard(self.config.divergence, name_row)
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
         self._meter = Meter()
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
-        self._active: list[Callback] = []
-        self._listeners: dict[str, list[Callable[..., None]]] = {}
+        self._audience = Audience()
 
     def fit(
         self,
@@ -158,7 +154,10 @@ class Trainer:
             require_same(resume["config"], config.to_dict())
         self._interruption = None
         self.module.to(self.device)
-        self.threads = self._choose_threads(loader) if config.threads == "auto" else config.threads
+        if config.threads == "auto":
+            self.threads = self._computation.threads(next(iter(loader.epoch(0))))
+        else:
+            self.threads = config.threads
         with ExitStack() as stack:
             stack.enter_context(explaining_memory(self, loader))
             stack.enter_context(seeded(config.seed))
@@ -205,7 +204,7 @@ class Trainer:
             "pace": self.pace.state_dict(),
             "precision": self.precision.state_dict(),
             "guard": self._guard.state_dict(),
-            "callbacks": [{"kind": type(item).__name__, "state": item.state_dict()} for item in self._active],
+            "callbacks": self._audience.state_dict(),
             "history": self.history.state_dict(),
             "meter": self._meter.state_dict(),
             "random": random_state(self.device),
@@ -229,26 +228,13 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.pace.load_state_dict(state["pace"])
         self.precision.load_state_dict(state["precision"])
-        self._load_callbacks(state["callbacks"])
+        self._audience.load_state_dict(state["callbacks"])
         self.history.load_state_dict(state["history"])
         self._meter.load_state_dict(state["meter"])
         set_random_state(state["random"], self.device)
         self._epoch_random = state.get("epoch_random")  # format 1 has no such thing, and no guard
         if "guard" in state:
             self._guard.load_state_dict(state["guard"])
-
-    def _load_callbacks(self, saved: list[dict[str, Any]]) -> None:
-        """Give each callback with a memory its own back; those without one may come and go."""
-        kept = [item for item in saved if item["state"]]
-        for callback in self._active:
-            if kept and type(callback).__name__ == kept[0]["kind"]:
-                callback.load_state_dict(kept.pop(0)["state"])
-        if kept:
-            now = ", ".join(type(item).__name__ for item in self._active) or "none"
-            raise ConfigError(
-                f"the state was saved with callbacks that are missing now or come in another order: "
-                f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
-            )
 
     def _run(self, loader: Loader, checker: Loader | None, resume: Mapping[str, Any] | None) -> None:
         """Do all of training."""
@@ -257,15 +243,14 @@ class Trainer:
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
         from_config = config.build_callbacks(with_validation=checker is not None)
-        self._active = [*unfreezers, *from_config, *self.callbacks]
-        self._listeners = {event: self._hearing(event) for event in _EVENTS}
+        self._audience = Audience([*unfreezers, *from_config, *self.callbacks])
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module
         self.optimizer = config.optimizer.build(self.module, ever_trained)
         self.pace = config.schedule.start(self.optimizer, self.plan)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        gradient_sum = GradientSum(parameters, in_double=config.gradient_sum == "float64")
+        self._computation.prepare(parameters)
         validate_every = config.validation_interval(steps_per_epoch)
         self._meter = Meter()
         contention = Contention(self.threads)
@@ -291,7 +276,7 @@ class Trainer:
                     self._emit("epoch_start")
                 step = self.state.step
                 for batches in _groups(self._batches(loader), config.accumulate):
-                    self._step(in_training, batches, parameters, gradient_sum)
+                    self._step(in_training, batches, parameters)
                     if self._settle(module, loader, checker, validate_every):
                         contention.check()
                     if self.is_over:
@@ -317,15 +302,14 @@ class Trainer:
         set_random_state(now, self.device)
         return batches
 
-    def _step(
-        self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter], gradient_sum: GradientSum
-    ) -> None:
+    def _step(self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter]) -> None:
         """Change the weights once."""
         self._guard.before_step(self.module)
-        loss = self._differentiate(module, batches, parameters, gradient_sum)
-        norm = self._transform(parameters)
+        loss = self._computation.differentiate(module, batches, self.progress)
+        norm = self._computation.transform(self.optimizer, self.state.step)
         self._emit("gradients_ready")
-        final = gradient_norm(parameters) if self._listeners["gradients_ready"] else norm  # listeners may change them
+        may_have_changed = self._audience.hears("gradients_ready")
+        final = gradient_norm(parameters) if may_have_changed else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
         is_healthy = self._guard.is_healthy(loss, loss if self.precision.name == "fp16" else final, gradients)
@@ -369,7 +353,8 @@ class Trainer:
     def _settle(self, module: nn.Module, loader: Loader, checker: Loader | None, validate_every: int) -> bool:
         """Do all that belongs to the last step besides changing the weights, and return whether a row was written."""
         state = self.state
-        is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
+        rows = len(self.history.rows)
+        is_logged = rows > 0 and self.history.rows[-1]["step"] == state.step
         validate = checker is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
         try:
@@ -392,7 +377,7 @@ class Trainer:
             pass
         if self._interruption is not None:
             self._interrupt()
-        return validate or log
+        return len(self.history.rows) > rows
 
     def _require_finite_weights(self, when: str) -> None:
         """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
@@ -424,61 +409,9 @@ class Trainer:
         self._switch(module, training=False)
         self._emit("fit_end")
 
-    def _differentiate(
-        self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter], gradient_sum: GradientSum
-    ) -> Tensor:
-        """Set the gradients of the mean cost of some batches, and return the loss."""
-        config, finish = self.config, self.objective.finish
-        if config.teacher_forcing is not None:
-            self._force(config.teacher_forcing)
-        for augmentation in config.augment:
-            batches = [augmentation.apply(batch) for batch in batches]
-
-        def costs(batch: Any) -> tuple[Tensor, Tensor | float]:
-            example = Example.of(self.precision.cast_batch(batch))
-            return self.objective.total(self._forward(module, example), example, self.progress)
-
-        def mean() -> Tensor:
-            totals, weights = zip(*map(costs, batches), strict=True)
-            return finish(mean_of(sum(totals), sum(weights)))
-
-        if config.gradient_method != "autodiff":
-            return numerical_gradients(mean, parameters, config.gradient_method, buffers=self.module.buffers())
-        if len(batches) == 1:
-            example = Example.of(self.precision.cast_batch(batches[0]))
-            loss = self.objective.mean(self._forward(module, example), example, self.progress)
-            self.precision.backward(loss)
-            return loss.detach()
-        return gradient_sum.run(batches, costs, finish, self.precision.backward, lambda: self.strategy.no_sync(module))
-
-    def _force(self, forcing: TeacherForcing) -> None:
-        """Tell autoregressive parts how often to read the true value before."""
-        if not set_ratio(self.module, forcing.ratio(self.progress)):
-            raise ConfigError(
-                "teacher_forcing: the network forecasts all steps at once, so there is nothing to force. Choose an "
-                'autoregressive one, such as LSTM(decoding="autoregressive"), or leave teacher_forcing out.'
-            )
-
-    def _transform(self, parameters: list[nn.Parameter]) -> Tensor:
-        """Penalise, clip and add noise, in place; return the norm before clipping."""
-        config = self.config
-        self.precision.unscale(self.optimizer)
-        if config.l1 or config.l2:
-            add_penalty(parameters, l1=config.l1, l2=config.l2)
-        norm = gradient_norm(parameters) if config.clip is None else config.clip.apply(parameters)
-        if config.gradient_noise is not None:
-            config.gradient_noise.apply(parameters, self.state.step)
-        return norm
-
-    def _forward(self, module: nn.Module, example: Example) -> Tensor:
-        """Return the output, in the type of the weights."""
-        with self.precision.forward():
-            output: Tensor = module(example.inputs)
-        return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output
-
     def answer(self, batch: Any) -> Tensor:
         """Return what the module answers to a batch, in the mode it is in."""
-        return self._forward(self.module, Example.of(self.precision.cast_batch(batch)))
+        return self._computation.forward(self.module, batch)[0]
 
     def _validate(self, module: nn.Module, checker: Loader) -> float:
         """Measure the network as it would be if training ended now, and return the validation loss."""
@@ -507,8 +440,7 @@ class Trainer:
         """Return the loss, each target counted by its weight, and the metrics."""
         tally = Tally()
         for batch in checker.epoch(0):
-            example = Example.of(self.precision.cast_batch(batch))
-            output = self._forward(module, example)
+            output, example = self._computation.forward(module, batch)
             tally.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
             for name, metric in self._named_metrics.items():
                 tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
@@ -548,27 +480,8 @@ class Trainer:
         every = self.config.recompute
         return choose_every(self.module) if every == "auto" else every
 
-    def _choose_threads(self, loader: Loader) -> int:
-        """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
-        inputs = Example.of(next(iter(loader.epoch(0)))).inputs
-        first = inputs.past_y if isinstance(inputs, Batch) else inputs
-        recurrent = any(isinstance(part, nn.RNNBase) for part in self.module.modules())
-        rows = first.shape[0] * (first.shape[1] if recurrent and first.ndim > 2 else 1)
-        weights = sum(parameter.numel() for parameter in self.module.parameters())
-        return threads_for(rows * weights)
-
-    def _hearing(self, event: str) -> list[Callable[..., None]]:
-        """Return the methods that override an event, so that an event nobody hears costs nothing."""
-        found = [
-            getattr(callback, event)
-            for callback in self._active
-            if getattr(type(callback), event) is not getattr(Callback, event)
-        ]
-        return found[::-1] if event == "validation_end" else found
-
     def _emit(self, event: str, *arguments: Any) -> None:
-        for listener in self._listeners.get(event, ()):
-            listener(self, *arguments)
+        self._audience.tell(self, event, *arguments)
 
 
 def _groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -92,3 +95,34 @@ def test_toml_errors_name_the_file_and_the_place(tmp_path: Path) -> None:
         read_toml(tmp_path / "absent.toml")
     with pytest.raises(nd.ConfigError, match="is a directory"):
         read_toml(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a." * 100_000 + "b = 1", "nested too deeply"),
+        ("a = " + "[" * 100_000, "nested too deeply"),
+        ('"a b".' * 10_000 + "c = 1", "nested too deeply"),
+        ("a = " + "1" * 10_000, "Exceeds the limit"),
+        ("[task\n", "Expected ']' at the end of a table declaration"),
+    ],
+    ids=["long key", "deep list", "quoted key", "long number", "open table"],
+)
+def test_toml_that_would_take_forever_is_refused_at_once(text: str, message: str) -> None:
+    begin = time.perf_counter()
+    with pytest.raises(nd.ConfigError, match=f"TOML: .*{re.escape(message)}"):
+        read_toml(text)
+    assert time.perf_counter() - begin < 2
+
+
+def test_toml_that_is_no_document_is_refused(tmp_path: Path) -> None:
+    large, pipe = tmp_path / "large.toml", tmp_path / "pipe.toml"
+    large.write_bytes(b"#" * (1 << 20) + b"\n")
+    os.mkfifo(pipe)
+    with pytest.raises(nd.ConfigError, match=r"large\.toml: 1,048,577 bytes, settings have 1,048,576 at most"):
+        read_toml(large)
+    with pytest.raises(nd.ConfigError, match=r"pipe\.toml: is not a plain file"):
+        read_toml(pipe)
+    with pytest.raises(nd.ConfigError, match="cannot be read: File name too long"):
+        read_toml(tmp_path / ("x" * 300))
+    assert read_toml("sentence = 'a.b.c. d.e'\nnumbers = [" + "0.5, " * 100 + "]")["numbers"] == [0.5] * 100

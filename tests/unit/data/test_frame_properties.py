@@ -20,7 +20,8 @@ from neuro_divergent.data.schema import Schema
 
 FREQUENCIES = ("15m", "1h", "5h", "1d", "bd", "1w", "2w", "1mo", "me", "1q", "3me", "1y", 1, 7)
 POLICIES = ("error", "interpolate", "forward", "zero", "mask")
-FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+LARGEST = float(np.float32(1e17))
+FLOATS = st.floats(-LARGEST, LARGEST, width=32)
 QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 

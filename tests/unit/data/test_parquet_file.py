@@ -100,6 +100,29 @@ def test_a_page_that_makes_polars_end_the_process_is_refused(tmp_path: Path) -> 
         read_parquet(str(path), None)
 
 
+def test_columns_that_overlap_are_refused(tmp_path: Path) -> None:
+    """Otherwise checking a file of a few megabytes could take days."""
+    path = tmp_path / "table.parquet"
+    frame = pl.DataFrame({name: range(5000) for name in ("a", "b", "c")})
+    frame.write_parquet(path, compression="uncompressed", statistics=False)
+    whole = path.read_bytes()
+    begin = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    first = pq.read_metadata(path).row_group(0).column(0)
+    # Every column is said to have more than half of the bytes.
+    footer = whole[begin:-8].replace(_zigzag(first.total_compressed_size), _zigzag(begin // 2 + 100))
+    path.write_bytes(whole[:begin] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(DataError, match=r"bytes of a column: \d+, at most \d+ can be"):
+        read_parquet(str(path), None)
+
+
+def _zigzag(number: int) -> bytes:
+    value, parts = number << 1, []
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
 def test_a_delicate_file_that_is_damaged_is_tried_elsewhere_first(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     texts = pa.table({"unique_id": [f"a name {n}" for n in range(500)]})

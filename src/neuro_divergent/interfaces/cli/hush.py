@@ -34,6 +34,7 @@ def hushed() -> Iterator[None]:
             yield
         finally:
             sys.stderr = stream
+            aside.flush()
             os.dup2(own, _ERRORS)
         held.seek(0)
         with suppress(OSError):

@@ -119,6 +119,9 @@ def test_a_second_signal_is_for_whoever_heard_it_before() -> None:
     class Twice(nd.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # right after the first: the same request, sent to all of a group
+            assert trainer.state.step == 1
+            time.sleep(0.25)
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)

@@ -1,0 +1,63 @@
+"""Who hears which event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "state" not in name)
+
+
+class Audience:
+    """The callbacks of a training, in the order in which they hear.
+
+    Only the methods that override an event are called, so that an event nobody hears costs nothing.
+    """
+
+    def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
+        self.callbacks = list(callbacks)
+        self._listeners = {event: self._hearing(event) for event in EVENTS}
+
+    def hears(self, event: str) -> bool:
+        """Whether anybody hears an event."""
+        return bool(self._listeners[event])
+
+    def tell(self, trainer: Trainer, event: str, *arguments: Any) -> None:
+        """Tell all who hear an event."""
+        for listener in self._listeners[event]:
+            listener(trainer, *arguments)
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        """Return what each remembers."""
+        return [{"kind": type(item).__name__, "state": item.state_dict()} for item in self.callbacks]
+
+    def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
+        """Give each callback with a memory its own back; those without one may come and go.
+
+        Raises:
+            ConfigError: If somebody whose memory was saved is missing, or comes in another order.
+        """
+        kept = [item for item in saved if item["state"]]
+        for callback in self.callbacks:
+            if kept and type(callback).__name__ == kept[0]["kind"]:
+                callback.load_state_dict(kept.pop(0)["state"])
+        if kept:
+            now = ", ".join(type(item).__name__ for item in self.callbacks) or "none"
+            raise ConfigError(
+                f"the state was saved with callbacks that are missing now or come in another order: "
+                f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
+            )
+
+    def _hearing(self, event: str) -> list[Callable[..., None]]:
+        found = [
+            getattr(callback, event)
+            for callback in self.callbacks
+            if getattr(type(callback), event) is not getattr(Callback, event)
+        ]
+        return found[::-1] if event == "validation_end" else found
