@@ -93,8 +93,9 @@ class Forecaster:
             resume: Checkpoint, or directory of checkpoints, to go on from, as in ``Trainer.fit``.
             allow_changes: Whether settings may differ from those of the checkpoint.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
-                ``future``, ``static``, ``weight``, ``calendar``, ``frequency``) and policies (``missing``, ``gaps``,
-                ``short``, ``unknown_category``).
+                ``future``, ``static``, ``weight``, ``calendar``, ``frequency``), policies (``missing``, ``gaps``,
+                ``short``, ``unknown_category``, ``strict``) and how files are written (``encoding``,
+                ``date_format``).
 
         Raises:
             DataError: If the table cannot be used as it is.

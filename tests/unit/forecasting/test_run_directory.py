@@ -106,8 +106,8 @@ def test_what_has_changed_is_refused_and_shown(tmp_path: Path) -> None:
         nd.Forecaster.resume(run, table(noise=1.1))
     changed = nd.Forecaster.resume(run, table(noise=1.1), optimizer=nd.AdamW(lr=0.01), allow_changes=True)
     assert changed.history["step"][-1] == 24
+    begin(tmp_path / "next", table())
     with pytest.raises(nd.InputError, match="was begun with a table in memory; pass it as data"):
-        begin(tmp_path / "next", table())
         nd.Forecaster.resume(tmp_path / "next")
 
 

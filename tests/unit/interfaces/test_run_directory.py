@@ -6,14 +6,15 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError, StorageError
-from neuro_divergent.interfaces.cli.run_directory import RunDirectory, model_directory, write_table
+from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.interfaces.cli.run_directory import model_directory, named_after, write_table
 
 
 def test_names() -> None:
-    path = RunDirectory.named_after("data/sales.2024.csv.gz", "nhits").path
+    path = named_after("data/sales.2024.csv.gz", "nhits").path
     assert path.parent == Path("runs")
     assert path.name.startswith("sales-nhits-20")
-    assert RunDirectory.named_after("data/*.csv", "nhits").path.name.startswith("data-nhits-")
+    assert named_after("data/*.csv", "nhits").path.name.startswith("data-nhits-")
 
 
 def test_a_place_that_is_taken(tmp_path: Path) -> None:
@@ -22,10 +23,6 @@ def test_a_place_that_is_taken(tmp_path: Path) -> None:
     run.path.mkdir()
     run.check_free()
     (run.path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists already"):
-        run.check_free(replace=True)
-    (run.path / "config.toml").write_text("")
-    run.check_free(replace=True)
     with pytest.raises(InputError, match="exists already"):
         run.check_free()
     with pytest.raises(InputError, match="exists already"):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.core.errors import InputError, Interrupted
+from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
 from neuro_divergent.forecasting.run import RunConfig
 from neuro_divergent.forecasting.run_directory import CONFIG, RunDirectory
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after, write_run
@@ -109,6 +109,9 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
 
     A quantile loss without quantiles is given those that the intervals need.
     """
+    for name in values:
+        if name not in RunConfig.model_fields:
+            raise ConfigError(f"unknown section {name!r}.{did_you_mean(name, RunConfig.model_fields)}")
     task = values.setdefault("task", {})
     if isinstance(task, dict):
         if "horizon" not in task:
@@ -127,8 +130,10 @@ def read_panel(config: RunConfig) -> Panel:
     from neuro_divergent.data.frame import check_lengths
     from neuro_divergent.data.parts import load_panel
     from neuro_divergent.data.splits import split_by_time
+    from neuro_divergent.interfaces.cli.hush import hushed
 
-    panel = load_panel(config.data.path, config.data.schema_fields)
+    with hushed():
+        panel = load_panel(config.data.path, config.data.schema_fields)
     task = config.task
     history = task.history_for(panel)
     panel = check_lengths(panel, input_size=history, horizon=task.horizon)

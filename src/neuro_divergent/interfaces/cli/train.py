@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, parse_levels, parse_numbers, split_list
+from neuro_divergent.core.errors import ConfigError, InputError
+from neuro_divergent.interfaces.cli.options import (
+    AsJson,
+    Levels,
+    Quiet,
+    parse_horizon,
+    parse_levels,
+    parse_numbers,
+    split_list,
+)
 
 if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli import session
@@ -59,12 +70,15 @@ def train(
     ] = None,
     gaps: Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")] = None,
     short: Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")] = None,
+    unknown_category: Annotated[
+        str | None, option("--unknown-category", text="Categories that training never saw: error, unknown.")
+    ] = None,
     encoding: Annotated[str | None, option("--encoding", text="Of a CSV file: latin-1, cp1252, ... (utf-8).")] = None,
     date_format: Annotated[
         str | None, option("--date-format", metavar="FORMAT", text="Of times, as in '%d/%m/%Y' (ISO 8601).")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse data that otherwise give a warning.")] = False,
-    horizon: Annotated[int | None, option("--horizon", text="Steps to forecast.")] = None,
+    horizon: Annotated[str | None, option("--horizon", metavar="STEPS", text="Steps to forecast.")] = None,
     input_size: Annotated[int | None, option("--input-size", text="Steps of history (5 horizons).")] = None,
     model: Annotated[str | None, option("--model", "-m", text="Architecture (nhits); see 'nd models'.")] = None,
     loss: Annotated[str | None, option("--loss", text="mae, mse, huber, quantile, smape, ... (mae).")] = None,
@@ -148,11 +162,12 @@ def train(
         "data.missing": missing,
         "data.gaps": gaps,
         "data.short": short,
+        "data.unknown_category": unknown_category,
         "data.encoding": encoding,
         "data.date_format": date_format,
         "data.strict": strict or None,
         "model": model,
-        "task.horizon": horizon,
+        "task.horizon": parse_horizon(horizon),
         "task.input_size": input_size,
         "task.loss": "quantile" if quantiles and loss is None else loss,
         "task.loss.quantiles": parse_numbers(quantiles, "--quantiles") or None,
@@ -193,15 +208,26 @@ def train(
         resume=resume,
         allow_changes=allow_changes,
     )
-    if retries or stall is not None:
-        _supervise(values, wishes, retries, stall)
-    session.run(values, wishes)
+    with naming(file):
+        if retries or stall is not None:
+            _supervise(values, wishes, retries, stall)
+        session.run(values, wishes)
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Say which document a wrong setting is in, where there is one."""
+    try:
+        yield
+    except ConfigError as error:
+        if not file.lower().endswith(".toml") or str(error).startswith(file):
+            raise
+        raise ConfigError(f"{file}: {error}") from None
 
 
 def _read(file: str, *, resume: bool) -> dict[str, Any]:
     """Return the sections of a run: those of a TOML file or of a run that was begun, or a table's path alone."""
     from neuro_divergent.core.config import read_toml
-    from neuro_divergent.core.errors import InputError
     from neuro_divergent.forecasting.run_directory import RunDirectory
 
     directory = RunDirectory(Path(file))
