@@ -14,6 +14,8 @@ from random import Random
 
 import pytest
 
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_directory import RunDirectory
 from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
 from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later
@@ -88,12 +90,12 @@ def test_training_that_is_killed_at_any_moment_leaves_what_training_that_is_not_
 
 
 def test_a_run_that_was_killed_before_training_began_can_be_begun_again(tmp_path: Path) -> None:
-    run = CommandRun(tmp_path / "killed")
-    run.run.mkdir()
     for name in ("lock", "status.json", "config.toml", ".run.json.partial-0"):  # all that is written before run.json
-        (run.run / name).touch()
-    run.finish()
-    assert run.results()
+        (tmp_path / name).touch()
+        RunDirectory(tmp_path).check_free()
+    (tmp_path / "lock").unlink()
+    with pytest.raises(InputError, match="exists already"):  # somebody else's
+        RunDirectory(tmp_path).check_free()
 
 
 def test_a_run_of_the_command_line_that_is_killed_gives_the_model_of_one_that_is_not(

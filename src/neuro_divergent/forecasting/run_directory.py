@@ -77,14 +77,14 @@ class RunDirectory:
         return isinstance(status, dict) and status.get("state") == "finished" and (self.path / MODEL).is_dir()
 
     def check_free(self) -> None:
-        """Refuse a place that is taken.
+        """Refuse a place that is taken; what a run left that was killed before it began does not count.
 
         Raises:
             InputError: If there is something.
             StorageError: If nobody may look.
         """
         try:
-            is_free = not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir()))
+            is_free = not self.path.exists() or (self.path.is_dir() and _is_false_start(self.path))
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}.") from error
         if not is_free:
@@ -255,6 +255,12 @@ def _comparable(values: dict[str, Any]) -> dict[str, Any]:
         for key, value in values.items()
         if key != "checkpoints"
     }
+
+
+def _is_false_start(path: Path) -> bool:
+    """Whether a directory is empty or holds only what is written before ``run.json``."""
+    names = {item.name for item in path.iterdir()}
+    return not names or (LOCK in names and all(name in (LOCK, STATUS, CONFIG) or name[0] == "." for name in names))
 
 
 def _state_after(error: BaseException) -> Ending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -86,6 +87,11 @@ def _norm(gradients: list[Tensor]) -> Tensor:
     import torch
 
     norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if norm.device.type == "cpu" and math.isinf(norm):  # perhaps it is only the squares that are too large
+        largest = torch.stack(torch._foreach_norm(gradients, math.inf)).max()
+        if largest.isfinite():
+            scaled = torch._foreach_div(gradients, largest)
+            norm = largest * torch.linalg.vector_norm(torch.stack(torch._foreach_norm(scaled)))
     return norm
 
 

@@ -54,3 +54,14 @@ def test_clipping_by_value_bounds_each_entry_and_tells_the_norm_before() -> None
     both = parameters([-3.0, 0.5], [4.0])
     assert float(nd.ClipValue(1.0).apply(both)) == pytest.approx(math.sqrt(9 + 0.25 + 16))
     assert [parameter.grad.tolist() for parameter in both] == [[-1.0, 0.5], [1.0]]
+
+
+@pytest.mark.parametrize("size", [1e3, 1e22, 1e30])
+def test_gradients_too_large_to_be_squared_are_still_clipped(size: float) -> None:
+    parameters = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(2))]
+    for parameter in parameters:
+        parameter.grad = torch.full_like(parameter, size)
+    norm = nd.ClipNorm(2.0).apply(parameters)
+    assert float(norm) == pytest.approx(size * 5**0.5)
+    clipped = torch.cat([parameter.grad for parameter in parameters])  # type: ignore[misc]
+    assert float(clipped.norm()) == pytest.approx(2.0)
