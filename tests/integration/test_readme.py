@@ -61,6 +61,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "predict",
         "evaluate",
         "models",
+        "runs",
         "presets",
         "schedule",
         "bench",
