@@ -12,6 +12,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.forecasting.artifact import FORMAT as MODEL_FORMAT
+from neuro_divergent.training.checkpoint import FORMAT as CHECKPOINT_FORMAT
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "formats"
 
@@ -25,8 +26,9 @@ def expected(kind: str, version: int) -> dict[str, Any]:
     return content
 
 
-def test_there_is_a_model_of_every_format() -> None:
+def test_there_is_a_model_and_a_checkpoint_of_every_format() -> None:
     assert formats("model") == list(range(1, MODEL_FORMAT + 1))
+    assert formats("checkpoint") == list(range(1, CHECKPOINT_FORMAT + 1))
 
 
 @pytest.mark.parametrize("version", formats("model"))

@@ -1,4 +1,4 @@
-"""Keeping memory between training steps.
+"""How much memory there is, and keeping it between training steps.
 
 Each step frees the large buffers of the step before. glibc gives such memory back to the system and asks for it again
 at once, and the system clears every page anew: a quarter of the time of an LSTM step. Inside ``keeping_memory`` freed
@@ -8,14 +8,27 @@ memory stays with the process, and it is given back at the end.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as <malloc.h> numbers them
 _USUAL = 128 * 1024
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+
+
+def memory_limit() -> float:
+    """GiB of memory that this process may use: of the machine or of its container; infinite where neither tells."""
+    limits = [float("inf")]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    with suppress(ValueError, OSError):
+        limits.append(int(_CONTAINER.read_text("ascii")) / 2**30)
+    return min(limits)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 from neuro_divergent.core import strict_json
 from neuro_divergent.core.disk import storage_error
 from neuro_divergent.core.errors import UntrustedFileError
+from neuro_divergent.core.memory import memory_limit
 
 
 def read_file(path: Path, *, size: int | None = None, limit: int | None = None) -> bytes:
@@ -31,9 +32,9 @@ def read_file(path: Path, *, size: int | None = None, limit: int | None = None) 
         found = os.fstat(handle).st_size
         if size is not None and found != size:
             raise UntrustedFileError(f"{path}: {found:,} bytes, the manifest lists {size:,}; altered or damaged.")
-        most = _memory() if limit is None else limit
+        most = memory_limit() * 2**30 if limit is None else limit
         if found > most:
-            raise UntrustedFileError(f"{path}: {found:,} bytes, at most {most:,} are read.")
+            raise UntrustedFileError(f"{path}: {found:,} bytes, at most {most:,.0f} are read.")
         with os.fdopen(handle, "rb", closefd=False) as file:
             content = file.read(found + 1)
         if len(content) != found:
@@ -64,11 +65,3 @@ def opened(path: Path) -> Iterator[int]:
         if error.errno == errno.ELOOP:
             raise UntrustedFileError(f"{path}: is a link, not a plain file.") from None
         raise storage_error(path, "read", error) from error
-
-
-def _memory() -> int:
-    """Return the bytes of memory of this machine; a file that is larger cannot be read at once."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**63

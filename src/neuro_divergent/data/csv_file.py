@@ -18,7 +18,7 @@ from typing import IO, Any
 import polars as pl
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.limits import LARGEST_FIELD, memory_limit
+from neuro_divergent.core.memory import memory_limit
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.table import Table, first_line, show_name
 
@@ -26,6 +26,8 @@ _WRONG_BYTE = r"[\udc80-\udcff]"  # How Python stands in for a byte that it cann
 _UNREADABLE = (OSError, EOFError, zlib.error, MemoryError)
 _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *_UNREADABLE)
 _PIECE = 1 << 20
+LARGEST_FIELD = 1 << 20
+"""Bytes of one value; longer ones are forgotten quotation marks or attacks."""
 
 
 class CsvFile:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.limits import memory_limit
+from neuro_divergent.core.memory import memory_limit
 from neuro_divergent.data.parquet_header import ParquetHeader, read_header
 from neuro_divergent.data.table import Table, first_line, show_name
 from neuro_divergent.data.thrift import ThriftError

@@ -31,6 +31,7 @@ Examples:
   nd train load.csv --horizon 24 --future temperature --calendar hour,day_of_week --model nhits
   nd train sales.csv --horizon 24 --preset best --average ema --find-lr
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
+  nd train runs/sales-nhits-20260101-120000 --resume
 """
 
 
