@@ -31,7 +31,7 @@ class Divergence(Config):
     """What is done about a loss, gradient or weight that is not finite.
 
     It is noticed in the step in which it appears, before it reaches the weights; on a GPU, where looking at a number
-    makes the processor wait, at the next row of the history.
+    makes the processor wait, at the next row of the history, when it is too late to leave the step out.
 
     Attributes:
         policy: ``stop`` ends training with an error that names the series or the weights. ``skip`` leaves the step out:

@@ -455,7 +455,7 @@ class Trainer:
         """Add a row to the history."""
         reading = self._meter.read()
         if not math.isfinite(reading.loss) and reading.steps:
-            raise DivergedError(advise(f"the training loss became {reading.loss} at step {self.state.step}."))
+            self._give_up(f"the training loss became {reading.loss} at step {self.state.step}.")
         self.history.add(
             step=self.state.step,
             epoch=self.state.epoch,
