@@ -85,6 +85,12 @@ def test_a_rate_can_be_found_first(sales: Path) -> None:
     assert f"{rate:.2e}" in output
 
 
+def test_a_batch_size_can_be_found_first(sales: Path) -> None:
+    output, _ = nd(*TRAIN, *FAST, "--auto-batch-size", "--output", "run", cwd=sales)
+    size = config_of(sales / "run")["training"]["batch_size"]
+    assert f"{size:,} windows, the most that fit into memory" in output
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has no such signal")
 @pytest.mark.parametrize("way", ["signal", "file"])
 def test_training_can_be_ended_early_with_all_that_belongs_to_a_run(sales: Path, way: str) -> None:

@@ -197,7 +197,7 @@ def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> Ru
         from neuro_divergent.forecasting.forecaster import Forecaster
 
         size = Forecaster.for_run(config).auto_batch_size(panel)
-    screen.facts([("batch size", f"{size:,} windows fit into the memory that is free")])
+    screen.facts([("batch", f"{size:,} windows, the most that fit into memory or that there are")])
     return config.replace(training=config.training.replace(batch_size=size))
 
 
