@@ -9,7 +9,7 @@ import pytest
 from neuro_divergent.data.bundled import air_passengers
 from neuro_divergent.data.frame import build_panel
 
-CLASSIC = Path("/work/shared/data/classic.parquet")
+CLASSIC = Path(__file__).parents[4] / "shared" / "data" / "classic.parquet"
 
 
 def test_air_passengers() -> None:

@@ -32,12 +32,12 @@ def system(root: Path, files: dict[str, str]) -> Path:
 
 MEMINFO = {"proc/meminfo": "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\n"}
 V2 = {
-    "proc/self/cgroup": "0::/work/job\n",
-    "sys/fs/cgroup/work/memory.max": "5000000\n",
-    "sys/fs/cgroup/work/memory.current": "3000000\n",
-    "sys/fs/cgroup/work/memory.stat": "anon 2000000\ninactive_file 400000\nactive_file 7\n",
-    "sys/fs/cgroup/work/job/memory.max": "max\n",
-    "sys/fs/cgroup/work/job/memory.current": "2000000\n",
+    "proc/self/cgroup": "0::/batch/job\n",
+    "sys/fs/cgroup/batch/memory.max": "5000000\n",
+    "sys/fs/cgroup/batch/memory.current": "3000000\n",
+    "sys/fs/cgroup/batch/memory.stat": "anon 2000000\ninactive_file 400000\nactive_file 7\n",
+    "sys/fs/cgroup/batch/job/memory.max": "max\n",
+    "sys/fs/cgroup/batch/job/memory.current": "2000000\n",
 }
 V1 = {
     "proc/self/cgroup": "7:cpu,cpuacct:/job\n4:memory:/job\n0::/\n",
@@ -54,8 +54,8 @@ V1 = {
     [
         ({}, 8000 * 1024),
         (V2, 5_000_000 - 3_000_000 + 400_000),  # the group around it has the limit
-        (V2 | {"sys/fs/cgroup/work/job/memory.max": "2100000"}, 100_000),
-        (V2 | {"sys/fs/cgroup/work/job/memory.max": "1000000"}, 0),  # a limit can be set below what is used
+        (V2 | {"sys/fs/cgroup/batch/job/memory.max": "2100000"}, 100_000),
+        (V2 | {"sys/fs/cgroup/batch/job/memory.max": "1000000"}, 0),  # a limit can be set below what is used
         (V1, 1_000_050),
         (V1 | {"proc/self/cgroup": "4:memory:/known/to/the/host\n"}, 8000 * 1024),
         (
