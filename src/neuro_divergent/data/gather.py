@@ -114,6 +114,8 @@ class Gather:
         numbers = torch.from_numpy(series).to(self.device)
         if self.series_scaler is not None:
             values = self.series_scaler.transform(values, self._fitted(numbers))
+            if mask is not None:  # what was not observed is stored as 0, which some transformations make infinite
+                values = values.where(mask.bool(), 0.0)
         loc, scale = self.scaler.statistics(values[:, :length], None if mask is None else mask[:, :length])
         if self.scaler.applied:
             values = (values - loc) / scale
@@ -208,5 +210,6 @@ def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Arr
                 f"needs values above {scaler.lowest:g}. Choose another series scaler."
             )
             raise DataError(describe(panel.source, message))
-        fitted.append(scaler.fit(values if values.size else np.zeros(1)))
+        # A series without a value in training is scaled like one that is always the smallest harmless number.
+        fitted.append(scaler.fit(values if values.size else np.array([max(scaler.lowest + 1.0, 0.0)])))
     return np.stack(fitted)

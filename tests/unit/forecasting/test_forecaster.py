@@ -357,3 +357,16 @@ class TestFit:
     def test_the_environment_is_recorded(self, fitted: nd.Forecaster) -> None:
         assert fitted.environment["threads"] == 1
         assert fitted.environment["packages"]["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize("series_scaler", ["boxcox", "log", "standard"])
+@pytest.mark.parametrize("scaler", ["mean_abs", "standard", "robust", "minmax", "identity"])
+def test_a_series_that_is_hardly_observed_is_forecast_all_the_same(series_scaler: str, scaler: str) -> None:
+    """Its padding is stored as zeros, of which Box-Cox makes infinities, and training has seen none of its values."""
+    times = [*range(20), 0]
+    values = [*(10 + 3 * np.sin(np.arange(20))), 1.0]
+    frame = pl.DataFrame({"unique_id": ["long"] * 20 + ["short"], "ds": times, "y": values})
+    training = nd.TrainingConfig(max_steps=2, threads=1)
+    task = {"scaler": scaler, "series_scaler": series_scaler, "validation": 0}
+    model = nd.Forecaster("nlinear", horizon=1, input_size=4, training=training, **task)
+    assert model.fit(frame, short="pad").predict()["forecast"].is_finite().all()
