@@ -169,15 +169,14 @@ def test_what_has_come_to_its_end_stays_there_unless_more_is_asked_for(tmp_path:
     assert longer.state.step > first.state.step
 
 
-@pytest.mark.parametrize("workers", [0])
-def test_a_shuffling_data_loader_and_the_generators_of_others(workers: int) -> None:
+def test_a_shuffling_data_loader_and_the_generators_of_others() -> None:
     class Noisy(TensorDataset):
         def __getitem__(self, index: int) -> Any:
             inputs, target = super().__getitem__(index)
             return inputs + torch.rand(()) * 0.1 + np.random.rand() * 0.1 + random.random() * 0.1, target
 
     def loader() -> DataLoader[Any]:
-        return DataLoader(Noisy(*data()), batch_size=4, shuffle=True, num_workers=workers)
+        return DataLoader(Noisy(*data()), batch_size=4, shuffle=True)
 
     def seed() -> None:
         random.seed(1)
