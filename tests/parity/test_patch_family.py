@@ -1,0 +1,60 @@
+"""PatchTST, TFT, TimeXer and StemGNN beside those of NeuralForecast 3.3.0.
+
+PatchTST gives the same forecasts with the same weights. The others have the same number of parameters, up to those that
+their docstrings leave out.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.spec import TaskSpec
+from neuro_divergent.models.patchtst import PatchTST
+from tests.parity.test_neuralforecast import Weights, batches, theirs, trainable
+
+
+def patchtst_weights(weights: Weights, patches: int, layers: int = 3) -> list[Tensor]:
+    """Join the query, key and value projections, and let the head read patch after patch instead of unit after unit."""
+    root = "model.backbone."
+    ordered = [weights[f"{root}{key}"] for key in ("W_pos", "W_P.weight", "W_P.bias")]
+    for layer in range(layers):
+        inside = f"{root}encoder.layers.{layer}."
+        for end in ("weight", "bias"):
+            ordered.append(torch.cat([weights[f"{inside}self_attn.W_{part}.{end}"] for part in "QKV"]))
+        for part in ("self_attn.to_out.0", "norm_attn.1", "ff.0", "ff.3", "norm_ffn.1"):
+            ordered += [weights[f"{inside}{part}.weight"], weights[f"{inside}{part}.bias"]]
+    head = weights["model.head.linear.weight"]
+    by_patch = head.view(len(head), -1, patches).transpose(1, 2).reshape(len(head), -1)
+    return [*ordered, by_patch, weights["model.head.linear.bias"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "their_settings"),
+    [
+        (TaskSpec(24, 96), {"level": "last"}, {}),
+        (TaskSpec(24, 96), {}, {"revin_subtract_last": False}),
+        (TaskSpec(7, 13, outputs=3), {"use_norm": False}, {"revin": False}),
+        (
+            TaskSpec(12, 50),
+            {"level": "last", "residual_attention": False, "patch_length": 12, "stride": 5, "activation": "relu"},
+            {"res_attention": False, "patch_len": 12, "stride": 5, "activation": "relu"},
+        ),
+        (TaskSpec(5, 3), {"level": "last", "hidden_size": 32, "num_heads": 4}, {"hidden_size": 32, "n_heads": 4}),
+    ],
+    ids=["last", "mean", "without normalisation", "plain attention", "short history"],
+)
+def test_same_patchtst(spec: TaskSpec, settings: dict[str, object], their_settings: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    their_network = theirs("PatchTST", spec, **their_settings)
+    weights = trainable(their_network)
+    network = PatchTST(**settings).build(spec).eval()
+    assert sum(value.numel() for value in network.parameters()) == sum(value.numel() for value in weights.values())
+    ordered = patchtst_weights(weights, network.encoder.size)
+    with torch.no_grad():
+        for mine, copied in zip(network.parameters(), ordered, strict=True):
+            mine.copy_(copied)
+        batch, windows = batches(spec, missing=False)
+        ours, expected = network(batch)[:, :, 0], their_network(windows)
+        torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
