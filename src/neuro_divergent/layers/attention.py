@@ -88,6 +88,7 @@ class ProbSparse(nn.Module):
             else:
                 places = torch.arange(queries * count, device=device, dtype=torch.float64) * _GOLDEN
                 sample_QU = (places.frac() * keys).long().view(queries, count)
+            # One product with all keys, read at the sampled ones, moves less memory than as many copies of keys.
             scores_BMQK = query_BMQE @ key_BMKE.transpose(2, 3)
             scores = scores_BMQK.gather(3, sample_QU.expand(*scores_BMQK.shape[:2], -1, -1))
             return scores.amax(3) - scores.sum(3) / keys

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.decomposition import Decomposition
+from neuro_divergent.layers.embedding import CircularConvolution
 from neuro_divergent.layers.encoder import feedforward
 
 
@@ -70,3 +72,69 @@ class Decoder(nn.Module):
             tokens = layer(tokens, encoded)
         result: Tensor = self.norm(tokens)
         return result
+
+
+class DecompositionLayer(nn.Module):
+    """A decoder layer that takes the trend out after each addition, instead of normalising (Autoformer).
+
+    Args:
+        hidden_size: Width of a token.
+        outputs: Numbers per step of the trend that is handed on.
+        self_attention: How tokens look at each other.
+        cross_attention: How tokens look at the encoded ones.
+        decomposition: What splits tokens into season and trend.
+        feedforward_size: Hidden units of the perceptron, which has no biases.
+        activation: Activation of the perceptron.
+        dropout: Share left out in training, of hidden units and what is added.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        outputs: int,
+        *,
+        self_attention: nn.Module,
+        cross_attention: nn.Module,
+        decomposition: Decomposition,
+        feedforward_size: int,
+        activation: Activation,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout, bias=False)
+        self.trend_projection = CircularConvolution(hidden_size, outputs)
+        self.decomposition = decomposition
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the seasonal tokens ``(batch, token, hidden)`` and the trend ``(batch, token, outputs)``."""
+        split = self.decomposition.split
+        tokens, first = split(tokens + self.dropout(self.self_attention(tokens, tokens, tokens)))
+        tokens, second = split(tokens + self.dropout(self.cross_attention(tokens, encoded, encoded)))
+        tokens, third = split(tokens + self.dropout(self.feedforward(tokens)))
+        return tokens, self.trend_projection(first + second + third)
+
+
+class DecompositionDecoder(nn.Module):
+    """Decoder layers that refine the season while their trends add up.
+
+    Args:
+        layers: The layers.
+        norm: What the seasonal tokens go through at the end.
+    """
+
+    def __init__(self, layers: Sequence[DecompositionLayer], norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the seasonal tokens ``(batch, token, hidden)`` and the trend ``(batch, token, outputs)``."""
+        trend: Tensor | None = None
+        for layer in self.layers:
+            tokens, more = layer(tokens, encoded)
+            trend = more if trend is None else trend + more
+        assert trend is not None
+        return self.norm(tokens), trend
