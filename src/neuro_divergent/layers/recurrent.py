@@ -40,8 +40,8 @@ class DilatedRecurrence(nn.Module):
         apart = min(self.dilation, steps)
         padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, -steps % apart))
         # Steps that far apart are sequences of their own. With time first they are rows, without moving anything.
-        states, _ = self.cells(padded.view(-1, apart * rows, width))
-        result: Tensor = states.view(-1, rows, states.shape[-1])[:steps]
+        states, _ = self.cells(padded.reshape(-1, apart * rows, width))
+        result: Tensor = states.reshape(-1, rows, states.shape[-1])[:steps]
         return result
 
     def extra_repr(self) -> str:
