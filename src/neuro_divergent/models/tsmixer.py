@@ -11,7 +11,7 @@ from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import mixing_layer
 from neuro_divergent.layers.normalization import Normalization
-from neuro_divergent.layers.revin import RevIN
+from neuro_divergent.layers.reversible import RevIN
 from neuro_divergent.models.base import Architecture
 
 
@@ -68,8 +68,8 @@ class _Network(nn.Module):
         values, mask = observed(batch.past_y, batch.past_mask)
         if self.revin is None:
             return self._forecast(values)
-        values, scale = self.revin(values, mask)
-        return self.revin.restore(self._forecast(values), scale)
+        values, measured = self.revin(values, mask)
+        return self.revin.restore(self._forecast(values), measured)
 
     def _forecast(self, values_BLC: Tensor) -> Tensor:
         forecast: Tensor = self.projection(self.blocks(values_BLC).transpose(1, 2))

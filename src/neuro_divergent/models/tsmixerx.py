@@ -13,7 +13,7 @@ from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import FeatureMixing, mixing_layer
-from neuro_divergent.layers.revin import RevIN
+from neuro_divergent.layers.reversible import RevIN
 from neuro_divergent.models.base import Architecture
 
 
@@ -88,8 +88,8 @@ class _Network(nn.Module):
         encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
         if self.revin is None:
             return self._forecast(values, *encoded)
-        values, scale = self.revin(values, mask)
-        return self.revin.restore(self._forecast(values, *encoded), scale)
+        values, measured = self.revin(values, mask)
+        return self.revin.restore(self._forecast(values, *encoded), measured)
 
     def _forecast(
         self, values_BLC: Tensor, past: Tensor | None, future: Tensor | None, static: Tensor | None
