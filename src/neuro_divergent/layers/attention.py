@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.layers.spectral import spectrum
+
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -120,7 +122,7 @@ class AutoCorrelation(nn.Module):
         # A negative pad cuts.
         missing = (0, 0, 0, steps - key_BMKE.shape[2])
         key, value = functional.pad(key_BMKE, missing), functional.pad(value_BMKE, missing)
-        agreement = torch.fft.rfft(query_BMQE, dim=2) * torch.fft.rfft(key, dim=2).conj()
+        agreement = spectrum(query_BMQE, 2) * spectrum(key, 2).conj()
         correlation_BQ = torch.fft.irfft(agreement.mean((1, 3)), n=steps, dim=1)
         count = max(1, int(self.factor * math.log(steps)))
         if self.training:
@@ -129,8 +131,8 @@ class AutoCorrelation(nn.Module):
             delays = correlation_BQ.topk(count).indices
         weights = torch.softmax(correlation_BQ.gather(1, delays), 1)
         kernel_BQ = torch.zeros_like(correlation_BQ).scatter(1, delays, weights)
-        shifts = torch.fft.rfft(kernel_BQ, dim=1).conj()[:, None, :, None]
-        return torch.fft.irfft(torch.fft.rfft(value, dim=2) * shifts, n=steps, dim=2)
+        shifts = spectrum(kernel_BQ, 1).conj()[:, None, :, None]
+        return torch.fft.irfft(spectrum(value, 2) * shifts, n=steps, dim=2).type_as(value)
 
 
 class Attention(nn.Module):
