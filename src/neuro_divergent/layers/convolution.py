@@ -5,6 +5,7 @@ Letters: T time, N rows, D hidden, I inputs, O outputs.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
@@ -42,6 +43,27 @@ class DilatedConvolution(nn.Conv1d):
             if self.ahead:
                 seen, seeing = values_TNI[distance:], result[:-distance]
             seeing.view(-1, self.out_channels).addmm_(seen.flatten(0, 1), tap_OI.T)
+        return result
+
+
+class DepthwiseConvolution(nn.Conv1d):
+    """Causal convolution of each number of a step by itself.
+
+    Args:
+        hidden_size: Numbers per step.
+        kernel_size: Steps that are seen, the last of which is the present.
+    """
+
+    def __init__(self, hidden_size: int, kernel_size: int) -> None:
+        super().__init__(hidden_size, hidden_size, kernel_size, groups=hidden_size)
+
+    def forward(self, values_TND: Tensor) -> Tensor:
+        """Return ``(time, row, hidden)``."""
+        present, *others = self.weight.squeeze(1).flip(1).unbind(1)
+        assert self.bias is not None
+        result = torch.addcmul(self.bias, values_TND, present)
+        for distance, tap_D in enumerate(others[: len(values_TND) - 1], 1):
+            result[distance:].addcmul_(values_TND[:-distance], tap_D)
         return result
 
 
