@@ -163,7 +163,8 @@ class WaveletKAN(nn.Module):
             return (5 * place).cos() * envelope
         if self._wavelet == "dog":
             return -place * envelope
-        return (2 / (math.sqrt(3) * math.pi**0.25)) * (square - 1) * envelope
+        hat: Tensor = (2 / (math.sqrt(3) * math.pi**0.25)) * (square - 1) * envelope
+        return hat
 
 
 def _meyer(place: Tensor) -> Tensor:

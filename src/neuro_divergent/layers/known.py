@@ -18,9 +18,7 @@ def known_size(history: int, spec: TaskSpec, covariates: Covariates) -> int:
         covariates: The covariates of the task.
     """
     steps = spec.input_size + spec.horizon
-    return (
-        history + spec.input_size * covariates.past_size + steps * covariates.future_size + covariates.static_size
-    )
+    return history + spec.input_size * covariates.past_size + steps * covariates.future_size + covariates.static_size
 
 
 def join_known(history: Tensor, encoded: Encoded) -> Tensor:

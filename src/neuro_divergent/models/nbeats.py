@@ -124,7 +124,9 @@ class _Network(nn.Module):
             )
             for kind in kinds
         ]
-        reading = [_ReadingBlock(block, kind == "exogenous", spec.horizon) for block, kind in zip(blocks, kinds, strict=True)]
+        reading = [
+            _ReadingBlock(block, kind == "exogenous", spec.horizon) for block, kind in zip(blocks, kinds, strict=True)
+        ]
         self._reads = bool(spec.past or spec.future or spec.static)
         self.stack = DoublyResidualStack(reading if self._reads else blocks, repeats, config.stochastic_depth)
 

@@ -84,7 +84,7 @@ class _Network(nn.Module):
     def _forecast(self, values_BLC: Tensor) -> Tensor:
         tokens_BCD = self.layers(self.dropout(self.embedding(values_BLC.transpose(1, 2))))
         forecast: Tensor = self.projection(tokens_BCD)
-        return forecast.unflatten(2, (self.spec.horizon, self.spec.outputs)).transpose(1, 2)
+        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
 
 
 class _Core(nn.Module):

@@ -104,8 +104,9 @@ class _Network(nn.Module):
             return self._forecast([values for values, _ in scales])
         normalised = [revin(*scale) for revin, scale in zip(self.revins, scales, strict=True)]
         forecast = self._forecast([values for values, _ in normalised])
-        restored: Tensor = self.revins[0].restore(forecast, normalised[0][1])
-        return restored
+        finest = self.revins[0]
+        assert isinstance(finest, RevIN)
+        return finest.restore(forecast, normalised[0][1])
 
     def _coarsen(self, values: Tensor, mask: Tensor | None) -> list[tuple[Tensor, Tensor | None]]:
         """Return the history on every scale, finest first, each ``(batch, time, channel)`` with what was observed."""
@@ -209,16 +210,18 @@ class _Fourier(nn.Module):
         strength[:, 0] = 0  # The mean is no wave.
         weakest = strength.topk(min(self.num_waves, strength.shape[1]), 1).values[:, -1:]
         kept = (strength >= weakest) & (strength > 0)
-        return torch.fft.irfft(spectrum * kept, n=values_BTD.shape[1], dim=1)
+        season: Tensor = torch.fft.irfft(spectrum * kept, n=values_BTD.shape[1], dim=1)
+        return season
 
 
 def _pool(values_BTC: Tensor, mask: Tensor | None, factor: int, kind: str) -> tuple[Tensor, Tensor | None]:
     """Make one step of every ``factor``, of what was observed in them; steps that do not fill one are left out."""
-    steps = values_BTC.shape[1] // factor * factor
-    groups = values_BTC[:, :steps].unflatten(1, (-1, factor))
+    size, steps, channels = values_BTC.shape
+    shape = (size, steps // factor, factor, channels)
+    groups = values_BTC[:, : shape[1] * factor].reshape(shape)
     if mask is None:
         return groups.mean(2) if kind == "average" else groups.amax(2), None
-    seen = mask[:, :steps].unflatten(1, (-1, factor))
+    seen = mask[:, : shape[1] * factor].reshape(shape)
     count = seen.sum(2)
     if kind == "average":
         return groups.sum(2) / count.clamp(min=1), (count > 0).to(mask.dtype)
