@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import product
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ losses = pytest.importorskip("neuralforecast.losses.pytorch")
 
 Weights = dict[str, Tensor]
 PAST, FUTURE, STATIC = (Feature("h1"), Feature("h2")), (Feature("f1"),), tuple(Feature(f"s{index}") for index in "123")
+KERNELS = list(product(range(2), (0, 2), ("weight", "bias"), range(6)))
 ROLES = {"past": "hist", "future": "futr", "static": "stat"}
 
 
@@ -74,7 +76,12 @@ CASES: dict[str, tuple[Architecture, str, dict[str, object], Callable[[Weights],
         TimesNet(periods="batch"),
         "TimesNet",
         {},
-        parts("enc_embedding.value", "enc_embedding.temporal", "predict", "model", "layer_norm", "projection"),
+        parts(
+            *("enc_embedding.value", "enc_embedding.temporal", "predict"),
+            # Theirs are kernel by kernel, ours all weights of a block and then all biases.
+            *([f"model.{layer}.conv.{block}.kernels.{kernel}.{end}" for layer, block, end, kernel in KERNELS]),
+            *("layer_norm", "projection"),
+        ),
     ),
 }
 ALL = [name for name in CASES if name != "timesnet"]

@@ -18,7 +18,7 @@ def recurrent_layers(
     cell: Cell, inputs: int, hidden_size: int, num_layers: int = 1, dropout: float = 0.0
 ) -> nn.RNNBase:
     """Return recurrent layers for ``(time, row, inputs)``; dropout is between them, so one layer has none."""
-    kinds: dict[Cell, type[nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+    kinds: dict[Cell, type[nn.RNN | nn.LSTM | nn.GRU]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
     return kinds[cell](inputs, hidden_size, num_layers, dropout=dropout if num_layers > 1 else 0.0)
 
 
@@ -79,7 +79,8 @@ def matrix_memory(
     matches = queries_NGTK @ keys_NGTK.transpose(2, 3) / queries_NGTK.shape[3] ** 0.5
     weights = matches * (exponents_NGTT - largest).exp()
     total = torch.maximum(weights.sum(3, keepdim=True).abs(), (-largest).exp())
-    return weights @ values_NGTK / (total + 1e-6)
+    found: Tensor = weights @ values_NGTK / (total + 1e-6)
+    return found
 
 
 def scalar_memory(gates_TGNK: Tensor, recurrent_GKK: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ class _Network(nn.Module):
         tokens_NTD = self._embed(values_NLC, future)
         for block in self.blocks:
             tokens_NTD = self.norm(block(tokens_NTD))
-        forecast = self.output(tokens_NTD[:, -self.spec.horizon :])
+        forecast: Tensor = self.output(tokens_NTD[:, -self.spec.horizon :])
         if self._joint:
             return forecast.view(*forecast.shape[:2], self.spec.channels, self.spec.outputs)
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
@@ -91,7 +91,7 @@ class _Network(nn.Module):
         history = self.spec.input_size
         tokens_NLD = self.embedding(values_NLC, None if future_NTE is None else future_NTE[:, :history])
         tokens_NTD: Tensor = self.lengthen(tokens_NLD.transpose(1, 2)).transpose(1, 2)
-        if future_NTE is None:
+        if future_NTE is None or self.embedding.covariates is None:
             return tokens_NTD.contiguous()
         ahead = self.embedding.covariates(future_NTE[:, history:])
         return tokens_NTD + functional.pad(ahead, (0, 0, history, 0))
@@ -110,7 +110,7 @@ class _TimesBlock(nn.Module):
         shares_NK = strengths_NK.softmax(1)
         kernels = self.widen.merged(), self.narrow.merged()
         result = values_NTD
-        for period in periods_NK.unique().tolist():
+        for period in torch.unique(periods_NK).tolist():
             has_NK = periods_NK == period
             share_N = (shares_NK * has_NK).sum(1)
             rows = has_NK.any(1).nonzero().squeeze(1)
@@ -160,15 +160,15 @@ class _Inception(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, num_kernels: int) -> None:
         super().__init__()
-        self.kernels = nn.ModuleList(nn.Conv2d(inputs, outputs, 2 * reach + 1) for reach in range(num_kernels))
-        for kernel in self.kernels:
-            assert isinstance(kernel, nn.Conv2d)
-            assert kernel.bias is not None
-            nn.init.kaiming_normal_(kernel.weight, mode="fan_out", nonlinearity="relu")
-            nn.init.zeros_(kernel.bias)
+        self.weights = nn.ParameterList(
+            torch.empty(outputs, inputs, 2 * reach + 1, 2 * reach + 1) for reach in range(num_kernels)
+        )
+        self.biases = nn.ParameterList(torch.zeros(outputs) for _ in range(num_kernels))
+        for weight in self.weights:
+            nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
 
     def merged(self) -> tuple[Tensor, Tensor]:
         """Return weight and bias of the one convolution that is the mean of all."""
-        largest = len(self.kernels) - 1
-        weights = [functional.pad(kernel.weight, [largest - reach] * 4) for reach, kernel in enumerate(self.kernels)]
-        return torch.stack(weights).mean(0), torch.stack([kernel.bias for kernel in self.kernels]).mean(0)
+        largest = len(self.weights) - 1
+        padded = [functional.pad(weight, [largest - reach] * 4) for reach, weight in enumerate(self.weights)]
+        return torch.stack(padded).mean(0), torch.stack(list(self.biases)).mean(0)

@@ -43,12 +43,12 @@ def test_there_are_no_more_periods_than_frequencies() -> None:
 def test_one_kernel_is_the_mean_of_all_kernels(folds: int, period: int) -> None:
     torch.manual_seed(0)
     block = _Inception(3, 4, 6).double()
-    for kernel in block.kernels:
-        torch.nn.init.normal_(kernel.bias)
+    for bias in block.biases:
+        torch.nn.init.normal_(bias)
     picture = torch.randn(2, 3, folds, period, dtype=torch.float64)
     each = [
-        functional.conv2d(picture, kernel.weight, kernel.bias, padding=reach)
-        for reach, kernel in enumerate(block.kernels)
+        functional.conv2d(picture, weight, bias, padding=reach)
+        for reach, (weight, bias) in enumerate(zip(block.weights, block.biases, strict=True))
     ]
     torch.testing.assert_close(_apply(picture, *block.merged()), torch.stack(each).mean(0))
 
