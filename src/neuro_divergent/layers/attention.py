@@ -6,7 +6,6 @@ Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U
 from __future__ import annotations
 
 import math
-from itertools import starmap
 
 import torch
 from torch import Tensor, nn
@@ -102,11 +101,11 @@ class ProbSparse(nn.Module):
 class AutoCorrelation(nn.Module):
     """Adds up the values shifted by the delays at which queries and keys agree most.
 
-    Wu et al., "Autoformer", NeurIPS 2021. The correlation over all delays comes from a Fourier transform and is averaged
-    over heads and their width. The ``factor * ln(queries)`` best delays are weighed by the softmax of their correlation;
-    in training they are those of the whole batch, in evaluation those of each row, as in the authors' code. Adding up
-    shifted values is a circular correlation as well, and is done like the first. Keys and values are cut, or filled up
-    with zeros, to as many as there are queries.
+    Wu et al., "Autoformer", NeurIPS 2021. The correlation over all delays comes from a Fourier transform and is
+    averaged over heads and their width. The ``factor * ln(queries)`` best delays are weighed by the softmax of their
+    correlation; in training they are those of the whole batch, in evaluation those of each row, as in the authors'
+    code. Adding up shifted values is a circular correlation as well, and is done like the first. Keys and values are
+    cut, or filled up with zeros, to as many as there are queries.
 
     Args:
         factor: Delays that are used, in units of the logarithm of the number of queries.
@@ -132,7 +131,8 @@ class AutoCorrelation(nn.Module):
         weights = torch.softmax(correlation_BQ.gather(1, delays), 1)
         kernel_BQ = torch.zeros_like(correlation_BQ).scatter(1, delays, weights)
         shifts = spectrum(kernel_BQ, 1).conj()[:, None, :, None]
-        return torch.fft.irfft(spectrum(value, 2) * shifts, n=steps, dim=2).type_as(value)
+        shifted: Tensor = torch.fft.irfft(spectrum(value, 2) * shifts, n=steps, dim=2)
+        return shifted.type_as(value)
 
 
 class Attention(nn.Module):
@@ -173,8 +173,11 @@ class Attention(nn.Module):
             query, key, value = heads.permute(2, 0, 3, 1, 4)
         else:
             weights, biases = self.query_key_value.weight.chunk(3), self.query_key_value.bias.chunk(3)
-            projected = starmap(functional.linear, zip((queries_BQD, keys_BKD, values_BKD), weights, biases, strict=True))
-            query, key, value = (part.unflatten(2, (self.num_heads, -1)).transpose(1, 2) for part in projected)
+            tokens = (queries_BQD, keys_BKD, values_BKD)
+            query, key, value = (
+                functional.linear(*given).view(batch, -1, self.num_heads, width // self.num_heads).transpose(1, 2)
+                for given in zip(tokens, weights, biases, strict=True)
+            )
         attended = self.scoring(query, key, value)
         result: Tensor = self.output(attended.transpose(1, 2).reshape(batch, count, width))
         return result

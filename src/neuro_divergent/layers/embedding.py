@@ -36,7 +36,7 @@ class CircularConvolution(nn.Module):
             neighbours = torch.stack([values_BLF.roll(1, 1), values_BLF, values_BLF.roll(-1, 1)], 3)
             return functional.linear(neighbours.flatten(2), self.weight.flatten(1))
         products = functional.linear(values_BLF, self.weight.permute(2, 0, 1).reshape(width * outputs, inputs))
-        before, here, after = products.split(outputs, 2)
+        before, here, after = products.chunk(width, 2)
         return before.roll(1, 1) + here + after.roll(-1, 1)
 
 
@@ -49,14 +49,10 @@ class ValueEmbedding(nn.Module):
         kind: A circular convolution over three steps, as in Informer, or a linear layer with bias.
     """
 
-    def __init__(
-        self, features: int, hidden_size: int, kind: Literal["convolution", "linear"] = "convolution"
-    ) -> None:
+    def __init__(self, features: int, hidden_size: int, kind: Literal["convolution", "linear"] = "convolution") -> None:
         super().__init__()
         convolve = kind == "convolution"
-        self.projection = (
-            CircularConvolution(features, hidden_size) if convolve else nn.Linear(features, hidden_size)
-        )
+        self.projection = CircularConvolution(features, hidden_size) if convolve else nn.Linear(features, hidden_size)
 
     def forward(self, values_BLF: Tensor) -> Tensor:
         """Return ``(batch, time, hidden)``."""

@@ -29,7 +29,8 @@ def select_modes(steps: int, modes: int, selection: Selection = "low") -> Tensor
 
 def spectrum(series: Tensor, dim: int) -> Tensor:
     """Return the Fourier transform of real numbers, in single precision if they have less."""
-    return torch.fft.rfft(series if series.dtype.itemsize >= 4 else series.float(), dim=dim)
+    coefficients: Tensor = torch.fft.rfft(series if series.dtype.itemsize >= 4 else series.float(), dim=dim)
+    return coefficients
 
 
 class ModeWeights(nn.Module):
@@ -120,7 +121,8 @@ class FrequencyBlock(nn.Module):
 
     def forward(self, queries_BLD: Tensor, keys: Tensor | None = None, values: Tensor | None = None) -> Tensor:
         """Return tokens of the same shape as the queries."""
-        heads = self.input(queries_BLD).unflatten(2, (self.num_heads, -1)).transpose(1, 2)
+        batch, steps, width = queries_BLD.shape
+        heads = self.input(queries_BLD).view(batch, steps, self.num_heads, width // self.num_heads).transpose(1, 2)
         result: Tensor = self.output(self.mixing(heads).transpose(1, 2).flatten(2))
         return result
 
@@ -153,7 +155,8 @@ def _from_modes(coefficients_BMXE: Tensor, modes: list[int], steps: int) -> Tens
         spread = coefficients_BMXE.new_zeros(batch, heads, steps // 2 + 1, width)
         spread[:, :, modes] = coefficients_BMXE
         coefficients_BMXE = spread
-    return torch.fft.irfft(coefficients_BMXE, n=steps, dim=2)
+    series: Tensor = torch.fft.irfft(coefficients_BMXE, n=steps, dim=2)
+    return series
 
 
 def _are_lowest(modes: list[int]) -> bool:

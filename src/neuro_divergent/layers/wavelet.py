@@ -57,14 +57,16 @@ class Multiwavelet(nn.Module):
 
     def forward(self, values_BMSK: Tensor) -> tuple[Tensor, Tensor]:
         """Return the details and the coarser values, each of half the length."""
-        pairs = values_BMSK.unflatten(2, (-1, 2)).flatten(3)
+        batch, heads, steps, width = values_BMSK.shape
+        pairs = values_BMSK.reshape(batch, heads, steps // 2, 2 * width)
         detail, coarse = (pairs @ self.filters).chunk(2, -1)
         return detail, coarse
 
     def merge(self, detail: Tensor, coarse: Tensor) -> Tensor:
         """Return the values that ``forward`` took apart."""
+        batch, heads, steps, width = coarse.shape
         pairs = torch.cat([detail, coarse], -1) @ self.filters.T
-        return pairs.unflatten(3, (2, -1)).flatten(2, 3)
+        return pairs.view(batch, heads, 2 * steps, width)
 
 
 class WaveletMixing(nn.Module):
@@ -159,4 +161,5 @@ def _joined(values_BMSK: Tensor) -> Tensor:
 
 def _parted(values: Tensor, like_BMSK: Tensor) -> Tensor:
     """Undo ``_joined``."""
-    return values[:, 0].unflatten(2, (like_BMSK.shape[1], -1)).transpose(1, 2)
+    batch, heads, steps, width = like_BMSK.shape
+    return values.view(batch, steps, heads, width).transpose(1, 2)

@@ -27,14 +27,15 @@ from neuro_divergent.models.encoder_decoder import DecompositionNetwork, Encoder
 class FEDformer(EncoderDecoder):
     """Autoformer's encoder and decoder with blocks that work on a few Fourier or wavelet coefficients.
 
-    Zhou et al., "FEDformer: Frequency Enhanced Decomposed Transformer for Long-term Series Forecasting", ICML 2022, with
-    a moving average of one width. Where it deviates from NeuralForecast and the authors' code, in size too:
+    Zhou et al., "FEDformer: Frequency Enhanced Decomposed Transformer for Long-term Series Forecasting", ICML 2022,
+    with a moving average of one width. Where it deviates from NeuralForecast and the authors' code, in size too:
 
     - The blocks in place of self-attention have no projections of keys and values, which neither uses, and every
       encoder layer has a block of its own. A complex weight is two real ones. The last norms have no bias, since the
       mean over time is taken out behind them.
-    - Selected frequencies go back to where they were taken from, and the values of the attention are those of the
-      values, not of the keys. The attention's outputs are not divided by the square of the width a second time.
+    - Heads and steps keep their order, selected frequencies go back to where they were taken from, and the values of
+      the attention are those of the values, not of the keys. The attention's outputs are not divided by the square of
+      the width a second time.
     - Which frequencies are selected at random depends on the sizes alone.
     - In the ``wavelet`` version, which NeuralForecast does not have, the wavelets work on the hidden size, not on 1024
       numbers per step.

@@ -21,7 +21,7 @@ class Informer(EncoderDecoder):
     Zhou et al., "Informer: Beyond Efficient Transformer for Long Sequence Time-Series Forecasting", AAAI 2021. The
     query, key and value projections are one matrix. Keys are sampled at random in training only. Distilling halves the
     tokens exactly, as in the paper; NeuralForecast's convolution adds two more before halving, and its attention hands
-    on heads and steps in the wrong order, so that forecasts agree only for one head and without distilling.
+    on heads and steps in the wrong order.
 
     Attributes:
         factor: Keys sampled and queries kept by the attention, in units of the logarithm of how many there are.
