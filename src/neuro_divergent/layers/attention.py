@@ -42,7 +42,8 @@ class ProbSparse(nn.Module):
     Zhou et al., "Informer", AAAI 2021. A query is measured by how far its largest score is above its mean score, over a
     sample of ``factor * ceil(ln(keys))`` keys; ``factor * ceil(ln(queries))`` queries are kept. The sample is random in
     training. In evaluation it is spread by the golden ratio instead, so that a forecast does not depend on chance.
-    When causal, a query that is not kept gets the mean of the values up to its own; the authors' code adds them up.
+    The authors' code divides the sum of the sample by the number of all keys. Where a causal query is not kept, their
+    code adds up the values up to its own; here it gets their mean too.
 
     Args:
         factor: Keys sampled and queries kept, in units of the logarithm of how many there are.
@@ -92,7 +93,7 @@ class ProbSparse(nn.Module):
             # One product with all keys, read at the sampled ones, moves less memory than as many copies of keys.
             scores_BMQK = query_BMQE @ key_BMKE.transpose(2, 3)
             scores = scores_BMQK.gather(3, sample_QU.expand(*scores_BMQK.shape[:2], -1, -1))
-            return scores.amax(3) - scores.sum(3) / keys
+            return scores.amax(3) - scores.mean(3)
 
     def _count(self, steps: int) -> int:
         return max(1, min(steps, self.factor * math.ceil(math.log(steps))))
