@@ -24,6 +24,20 @@ def cut_patches(history_NL: Tensor, length: int, stride: int) -> Tensor:
     return longer.unfold(1, length, stride)
 
 
+def cut_side_by_side(history_NL: Tensor, length: int) -> Tensor:
+    """Return the patches ``(rows, patches, length)`` that cover histories without overlap.
+
+    The last patch ends with the last value. If the first is not full, the first value fills it from before.
+
+    Args:
+        history_NL: Values shaped ``(rows, history)``.
+        length: Steps per patch.
+    """
+    missing = -history_NL.shape[1] % length
+    longer = functional.pad(history_NL[:, None], (missing, 0), mode="replicate")[:, 0] if missing else history_NL
+    return longer.unflatten(1, (-1, length))
+
+
 def patch_length(wanted: int, stride: int, history: int) -> int:
     """Return the steps per patch: those wanted, or fewer if the history and a stride do not hold them."""
     return min(wanted, history + stride)
