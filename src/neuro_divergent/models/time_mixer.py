@@ -6,13 +6,12 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import field_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
-from neuro_divergent.layers.decomposition import moving_average_matrix
+from neuro_divergent.layers.decomposition import Decomposition, Window
 from neuro_divergent.layers.embedding import ValueEmbedding
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mlp import multilayer_perceptron
@@ -57,18 +56,11 @@ class TimeMixer(Architecture):
     scale_factor: int = knob(2, choices=(2, 3, 4), ge=2)
     downsampling: Literal["average", "max"] = knob("average", choices=("average", "max"))
     decomposition: Literal["moving_average", "fourier"] = knob("moving_average", choices=("moving_average", "fourier"))
-    kernel_size: int = knob(25, choices=(5, 13, 25, 51), ge=1)
+    kernel_size: Window = knob(25, choices=(5, 13, 25, 51))
     num_waves: int = knob(5, low=1, high=10, ge=1)
     mix_channels: bool = knob(True, choices=(True, False))
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
     use_norm: bool = True
-
-    @field_validator("kernel_size")
-    @classmethod
-    def _odd(cls, value: int) -> int:
-        if value % 2 == 0:
-            raise ValueError(f"{value} must be odd, so that the average has a middle; try {value + 1}")
-        return value
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""
@@ -86,11 +78,14 @@ class _Network(nn.Module):
         self.revins = nn.ModuleList(RevIN(spec.channels) for _ in lengths if config.use_norm)
         self.embedding = ValueEmbedding(width, config.hidden_size)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.Sequential(*(_PastMixing(config, lengths) for _ in range(config.num_layers)))
+        averages = nn.ModuleList(Decomposition(length, config.kernel_size) for length in lengths)
+        waves = nn.ModuleList(_Waves(config.num_waves) for _ in lengths)
+        chosen = waves if config.decomposition == "fourier" else averages
+        self.blocks = nn.Sequential(*(_PastMixing(config, lengths, chosen) for _ in range(config.num_layers)))
         self.to_horizon = nn.ModuleList(nn.Linear(length, spec.horizon) for length in lengths)
         self.projection = nn.Linear(config.hidden_size, spec.outputs * width)
-        self.averages = _MovingAverages(lengths, config.kernel_size)
         # What the embedding does not see of mixed channels, their trends, goes to the horizon by itself.
+        self.seasons = averages
         self.trends = nn.ModuleList(
             nn.Sequential(nn.Linear(length, length), nn.Linear(length, spec.horizon))
             for length in lengths
@@ -119,8 +114,7 @@ class _Network(nn.Module):
     def _forecast(self, scales: list[Tensor]) -> Tensor:
         size, _, channels = scales[0].shape
         if self.config.mix_channels:
-            trends = self.averages(scales)
-            inputs = [values - trend for values, trend in zip(scales, trends, strict=True)]
+            inputs, trends = _split(scales, self.seasons)
         else:
             inputs = [values.transpose(1, 2).reshape(size * channels, -1, 1) for values in scales]
         hidden = self.blocks([self.dropout(self.embedding(values)) for values in inputs])
@@ -139,11 +133,10 @@ class _Network(nn.Module):
 class _PastMixing(nn.Module):
     """Splits each scale in season and trend, mixes both over the scales and puts them together."""
 
-    def __init__(self, config: TimeMixer, lengths: list[int]) -> None:
+    def __init__(self, config: TimeMixer, lengths: list[int], seasons: nn.ModuleList) -> None:
         super().__init__()
         self.mix_channels = config.mix_channels
-        fourier = config.decomposition == "fourier"
-        self.trend = _Fourier(config.num_waves) if fourier else _MovingAverages(lengths, config.kernel_size)
+        self.seasons = seasons
         # Over the width of a step: of season and trend before mixing when channels are mixed, else of their sum.
         self.perceptron = multilayer_perceptron(
             (config.hidden_size, config.feedforward_size, config.hidden_size), "GELU"
@@ -156,8 +149,7 @@ class _PastMixing(nn.Module):
         )
 
     def forward(self, scales: list[Tensor]) -> list[Tensor]:
-        trends = self.trend(scales)
-        seasons = [values - trend for values, trend in zip(scales, trends, strict=True)]
+        seasons, trends = _split(scales, self.seasons)
         if self.mix_channels:
             seasons, trends = [self.perceptron(item) for item in seasons], [self.perceptron(item) for item in trends]
         mixed = zip(self._mix_seasons(seasons), self._mix_trends(trends), strict=True)
@@ -181,30 +173,14 @@ class _PastMixing(nn.Module):
         return mixed[::-1]
 
 
-class _MovingAverages(nn.Module):
-    """The trend of every scale as its moving average over time."""
-
-    def __init__(self, lengths: list[int], window: int) -> None:
-        super().__init__()
-        self._names = [f"average_{index}" for index in range(len(lengths))]
-        for name, length in zip(self._names, lengths, strict=True):
-            self.register_buffer(name, moving_average_matrix(length, window), persistent=False)
-
-    def forward(self, scales: list[Tensor]) -> list[Tensor]:
-        return [self.get_buffer(name) @ values for name, values in zip(self._names, scales, strict=True)]
-
-
-class _Fourier(nn.Module):
-    """The trend of every scale as what is left without its strongest waves."""
+class _Waves(nn.Module):
+    """The season of a series as its strongest waves."""
 
     def __init__(self, num_waves: int) -> None:
         super().__init__()
         self.num_waves = num_waves
 
-    def forward(self, scales: list[Tensor]) -> list[Tensor]:
-        return [values - self._season(values) for values in scales]
-
-    def _season(self, values_BTD: Tensor) -> Tensor:
+    def forward(self, values_BTD: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(values_BTD, dim=1)
         strength = spectrum.detach().abs()
         strength[:, 0] = 0  # The mean is no wave.
@@ -212,6 +188,12 @@ class _Fourier(nn.Module):
         kept = (strength >= weakest) & (strength > 0)
         season: Tensor = torch.fft.irfft(spectrum * kept, n=values_BTD.shape[1], dim=1)
         return season
+
+
+def _split(scales: list[Tensor], seasons: nn.ModuleList) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the season and the trend of every scale."""
+    found = [season(values) for season, values in zip(seasons, scales, strict=True)]
+    return found, [values - season for values, season in zip(scales, found, strict=True)]
 
 
 def _pool(values_BTC: Tensor, mask: Tensor | None, factor: int, kind: str) -> tuple[Tensor, Tensor | None]:

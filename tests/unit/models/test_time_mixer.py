@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.models.time_mixer import TimeMixer, _Fourier, _MovingAverages, _PastMixing, _pool
+from neuro_divergent.layers.decomposition import Decomposition
+from neuro_divergent.models.time_mixer import TimeMixer, _PastMixing, _pool, _split, _Waves
 
 SMALL = TimeMixer(hidden_size=4, feedforward_size=8, num_layers=2, num_scales=2, kernel_size=3)
 
@@ -42,20 +44,21 @@ def test_the_strongest_waves_are_the_season() -> None:
     strong, weak = 3 * torch.sin(2 * clock + 1), torch.cos(5 * clock)
     values = (strong + weak + 7)[None, :, None]
     for waves, season in ((1, strong), (2, strong + weak), (20, strong + weak)):
-        (trend,) = _Fourier(waves)([values])
-        torch.testing.assert_close(values - trend, season[None, :, None])
+        torch.testing.assert_close(_Waves(waves)(values), season[None, :, None])
 
 
 def test_a_constant_has_no_season() -> None:
     values = [torch.full((1, length, 2), 5.0) for length in (12, 6)]
-    for decomposition in (_Fourier(3), _MovingAverages([12, 6], 5)):
-        for trend, item in zip(decomposition(values), values, strict=True):
+    for kinds in ([_Waves(3), _Waves(3)], [Decomposition(12, 5), Decomposition(6, 5)]):
+        seasons, trends = _split(values, nn.ModuleList(kinds))
+        for season, trend, item in zip(seasons, trends, values, strict=True):
             torch.testing.assert_close(trend, item)
+            torch.testing.assert_close(season, torch.zeros_like(item), atol=1e-6, rtol=0)
 
 
 def test_seasons_flow_to_coarser_and_trends_to_finer_scales() -> None:
     torch.manual_seed(0)
-    block = _PastMixing(SMALL, [12, 6, 3])
+    block = _PastMixing(SMALL, [12, 6, 3], nn.ModuleList())
     scales = [torch.randn(2, length, 4) for length in (12, 6, 3)]
     changed = [scales[0], scales[1] + torch.randn(2, 6, 4), scales[2]]
 
