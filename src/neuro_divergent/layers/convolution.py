@@ -35,14 +35,14 @@ class DilatedConvolution(nn.Conv1d):
         """Return ``(time, row, outputs)``."""
         present, *others = self.weight.unbind(2) if self.ahead else self.weight.flip(2).unbind(2)
         result = functional.linear(values_TNI, present, self.bias)
+        seen = values_TNI.to(result.dtype)  # under autocast the product above is of a narrower type
         for place, tap_OI in enumerate(others, 1):
             distance = place * self.dilation[0]
-            if distance >= len(values_TNI):
+            if distance >= len(seen):
                 break
-            seen, seeing = values_TNI[:-distance], result[distance:]
-            if self.ahead:
-                seen, seeing = values_TNI[distance:], result[:-distance]
-            seeing.view(-1, self.out_channels).addmm_(seen.flatten(0, 1), tap_OI.T)
+            later, earlier = slice(distance, None), slice(-distance)
+            into, of = (earlier, later) if self.ahead else (later, earlier)
+            result[into].view(-1, self.out_channels).addmm_(seen[of].flatten(0, 1), tap_OI.T.to(result.dtype))
         return result
 
 
