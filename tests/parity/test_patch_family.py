@@ -10,9 +10,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuro_divergent.core.spec import TaskSpec
+from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.models.patchtst import PatchTST
-from tests.parity.test_neuralforecast import Weights, batches, theirs, trainable
+from neuro_divergent.models.stemgnn import StemGNN
+from neuro_divergent.models.tft import TFT
+from neuro_divergent.models.timexer import TimeXer
+from tests.parity.test_neuralforecast import (
+    COVARIATES,
+    FUTURE,
+    PAST,
+    STATIC,
+    Weights,
+    batches,
+    reference,
+    theirs,
+    trainable,
+)
 
 
 def patchtst_weights(weights: Weights, patches: int, layers: int = 3) -> list[Tensor]:
@@ -58,3 +71,40 @@ def test_same_patchtst(spec: TaskSpec, settings: dict[str, object], their_settin
         batch, windows = batches(spec, missing=False)
         ours, expected = network(batch)[:, :, 0], their_network(windows)
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+
+
+def size(parameters: object) -> int:
+    return sum(value.numel() for value in parameters)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_same_size_of_tft_with_covariates(cell: str, layers: int) -> None:
+    spec = TaskSpec(8, 21, past=PAST, future=(*FUTURE, Feature("f2")), static=STATIC)
+    their_settings = {**COVARIATES, "futr_exog_list": ["f1", "f2"], "hidden_size": 32}
+    their_network = reference.TFT(h=8, input_size=21, rnn_type=cell, n_rnn_layers=layers, **their_settings)
+    network = TFT(hidden_size=32, cell=cell, num_layers=layers).build(spec)
+    context_of_static_selection = 32 * 32
+    assert size(network.parameters()) == size(trainable(their_network).values()) - context_of_static_selection
+
+
+def test_same_size_of_tft_without_covariates() -> None:
+    their_network = theirs("TFT", TaskSpec(8, 21), hidden_size=32)
+    network = TFT(hidden_size=32).build(TaskSpec(8, 21))
+    contexts = 3 * 32 * 32
+    selection_among_one = (32 * 32 + 32) + (32 * 32 + 32) + 2 * (32 + 1) + (32 + 1)
+    assert size(network.parameters()) == size(trainable(their_network).values()) - contexts - selection_among_one
+
+
+@pytest.mark.parametrize("spec", [TaskSpec(24, 96, channels=7), TaskSpec(12, 32, channels=3, outputs=3)])
+def test_same_size_of_timexer(spec: TaskSpec) -> None:
+    their_network = theirs("TimeXer", spec, n_series=spec.channels)
+    assert size(TimeXer().build(spec).parameters()) == size(trainable(their_network).values())
+
+
+@pytest.mark.parametrize("spec", [TaskSpec(24, 36, channels=7), TaskSpec(12, 20, channels=3, outputs=3)])
+def test_same_size_of_stemgnn(spec: TaskSpec) -> None:
+    their_network = theirs("StemGNN", spec, n_series=spec.channels)
+    shortcut_of_the_last_block = spec.input_size * (spec.input_size + 1)
+    ours, expected = StemGNN().build(spec), size(trainable(their_network).values())
+    assert size(ours.parameters()) == expected - shortcut_of_the_last_block
