@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from torch import Tensor, nn
 
@@ -67,17 +68,14 @@ class Encoder(nn.Module):
 
     def __init__(self, layers: Sequence[nn.Module], norm: nn.Module, between: Sequence[nn.Module] = ()) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(layers)
-        self.between = nn.ModuleList(between)
+        # In one chain, which training can run in segments that forget their activations.
+        pairs = zip_longest(layers, between)
+        self.layers = nn.Sequential(*(part for pair in pairs for part in pair if part is not None))
         self.norm = norm
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens, ``(batch, token, hidden)``, as many as came in unless ``between`` makes them fewer."""
-        for index, layer in enumerate(self.layers):
-            if index and self.between:
-                tokens = self.between[index - 1](tokens)
-            tokens = layer(tokens)
-        result: Tensor = self.norm(tokens)
+        result: Tensor = self.norm(self.layers(tokens))
         return result
 
 

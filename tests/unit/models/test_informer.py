@@ -25,7 +25,7 @@ def test_is_a_transformer_when_all_queries_are_kept_and_nothing_is_distilled() -
 def test_distilling_halves_the_tokens(steps: int, norm: str) -> None:
     torch.manual_seed(0)
     network = Informer(hidden_size=16, norm=norm).build(TaskSpec(4, steps)).eval()
-    distilling, tokens = network.encoder.between[0], torch.randn(3, steps, 16)
+    distilling, tokens = network.encoder.layers[1], torch.randn(3, steps, 16)
     ring = functional.pad(tokens.transpose(1, 2), (1, 1), mode="circular")
     convolved = functional.conv1d(ring, distilling.convolution.weight, distilling.convolution.bias)
     active = functional.elu(distilling.norm(convolved.transpose(1, 2)))
@@ -36,4 +36,4 @@ def test_distilling_halves_the_tokens(steps: int, norm: str) -> None:
 @pytest.mark.parametrize(("layers", "distil", "between"), [(1, True, 0), (3, True, 2), (3, False, 0)])
 def test_distils_after_each_layer_but_the_last(layers: int, distil: bool, between: int) -> None:
     network = Informer(hidden_size=16, num_layers=layers, distil=distil).build(TaskSpec(4, 12))
-    assert len(network.encoder.between) == between
+    assert len(network.encoder.layers) == layers + between
