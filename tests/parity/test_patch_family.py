@@ -34,8 +34,8 @@ def patchtst_weights(weights: Weights, patches: int, layers: int = 3) -> list[Te
     ordered = [weights[f"{root}{key}"] for key in ("W_pos", "W_P.weight", "W_P.bias")]
     for layer in range(layers):
         inside = f"{root}encoder.layers.{layer}."
-        for end in ("weight", "bias"):
-            ordered.append(torch.cat([weights[f"{inside}self_attn.W_{part}.{end}"] for part in "QKV"]))
+        ends = ("weight", "bias")
+        ordered += [torch.cat([weights[f"{inside}self_attn.W_{part}.{end}"] for part in "QKV"]) for end in ends]
         for part in ("self_attn.to_out.0", "norm_attn.1", "ff.0", "ff.3", "norm_ffn.1"):
             ordered += [weights[f"{inside}{part}.weight"], weights[f"{inside}{part}.bias"]]
     head = weights["model.head.linear.weight"]

@@ -2,20 +2,20 @@
 
 The last step of HINT (Olivares et al., "HINT: Hierarchical Mixture Networks for Coherent Probabilistic Forecasting",
 2023), for any architecture: train one model on all nodes, then bring its forecasts onto the space where parts add up to
-their sums. A ``Hierarchy`` knows which nodes are sums of which; a ``Reconciliation`` is a matrix ``P`` from forecasts of
-all nodes to forecasts of the bottom ones, so that ``S P`` makes any forecast, or any sampled path, coherent.
+their sums. A ``Hierarchy`` knows which nodes are sums of which; a ``Reconciliation`` is a matrix ``P`` from forecasts
+of all nodes to forecasts of the bottom ones, so that ``S P`` makes any forecast, or any sampled path, coherent.
 
 - ``bottom_up``: forget the forecasts of sums.
 - ``top_down``: split the forecast of the total by the shares that bottom series had in the past.
 - ``mint``: minimum trace (Wickramasuriya et al., JASA 2019), the coherent forecast of least error variance, for a
-  covariance of the errors that is the identity (``ols``), the number of bottom series below a node (``structural``), the
-  variance of each node (``variance``), or the covariance shrunk towards it (``shrink``; Schaefer and Strimmer, 2005).
+  covariance of the errors that is the identity (``ols``), the number of bottom series below a node (``structural``),
+  the variance of each node (``variance``), or the covariance shrunk towards it (``shrink``; Schaefer and Strimmer, 2005).
 
-Coherent intervals come from sample paths: each path is made coherent and quantiles are taken afterwards (Panagiotelis et
-al., EJOR 2023). Paths of a model without a distribution are its forecast plus errors of past windows, whole windows
+Coherent intervals come from sample paths: each path is made coherent and quantiles are taken afterwards (Panagiotelis
+et al., EJOR 2023). Paths of a model without a distribution are its forecast plus errors of past windows, whole windows
 at a time over all nodes, so that what goes together in the errors goes together in the paths.
 
-Letters: A node, Z bottom node, H horizon, W window or path.
+Shapes: forecasts are ``(nodes, horizon)``; paths and errors of past windows have one more axis in front.
 """
 
 from __future__ import annotations
@@ -145,15 +145,15 @@ class Reconciliation:
         result: Matrix = matrix @ covariance @ matrix.T
         return result
 
-    def quantiles(self, paths_WAH: NDArray[Any], levels: Sequence[float]) -> Matrix:
+    def quantiles(self, paths: NDArray[Any], levels: Sequence[float]) -> Matrix:
         """Return quantiles ``(levels, nodes, horizon)`` of paths that are made coherent one by one."""
-        result: Matrix = np.quantile(self.apply(paths_WAH), levels, axis=0)
+        result: Matrix = np.quantile(self.apply(paths), levels, axis=0)
         return result
 
 
-def error_paths(point_AH: NDArray[Any], errors_WAH: NDArray[Any]) -> Matrix:
+def error_paths(point: NDArray[Any], errors: NDArray[Any]) -> Matrix:
     """Return paths ``(windows, nodes, horizon)``: a forecast that misses as it missed in each of the past windows."""
-    paths: Matrix = point_AH + errors_WAH
+    paths: Matrix = point + errors
     return paths
 
 

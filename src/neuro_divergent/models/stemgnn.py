@@ -28,9 +28,9 @@ class StemGNN(Architecture):
     Deviations: each window has a graph of its own, where the authors average it over the batch, so that a forecast does
     not depend on what else is forecast with it. The polynomial of degree 0 is the identity, as in the paper, where the
     code has zeros. The Fourier transform runs over time, as in the paper and the authors' code; in NeuralForecast it
-    runs over the polynomials. The Laplacian is that of the symmetric graph. Spectra
-    and gated layers start such that the signal keeps its size; the authors' leave a thousandth of it. The shortcut of the last block, which
-    nobody reads, is left out: one linear layer over the history less than in NeuralForecast.
+    runs over the polynomials. The Laplacian is that of the symmetric graph. Spectra and gated layers start such that
+    the signal keeps its size; the authors' leave a thousandth of it. The shortcut of the last block, which nobody
+    reads, is left out: one linear layer over the history less than in NeuralForecast.
 
     Attributes:
         num_blocks: Blocks; each but the last also reconstructs what the next one reads.
@@ -75,7 +75,7 @@ class _Network(nn.Module):
             forecast, residual = block(residual, filters)
             forecasts.append(forecast)
         output: Tensor = self.output(torch.stack(forecasts).sum(0))
-        return output.unflatten(2, (self.spec.horizon, -1)).transpose(1, 2)
+        return output.view(*output.shape[:2], self.spec.horizon, -1).transpose(1, 2)
 
 
 class _LatentCorrelation(nn.Module):
@@ -124,8 +124,9 @@ class _Block(nn.Module):
         """Return ``(batch, channel, K * width)`` after gated layers on the spectra of all filtered histories."""
         spectrum = torch.fft.fft(values_BKCL.transpose(1, 2), norm="ortho")
         real, imaginary = self.real(spectrum.real.flatten(2)), self.imaginary(spectrum.imag.flatten(2))
-        changed = torch.complex(real, imaginary).unflatten(2, (_ORDERS, -1))
-        return torch.fft.ifft(changed, norm="ortho").real.flatten(2)
+        changed = torch.complex(real, imaginary).view(*real.shape[:2], _ORDERS, -1)
+        result: Tensor = torch.fft.ifft(changed, norm="ortho").real.flatten(2)
+        return result
 
 
 def _gated(input_size: int, output_size: int) -> GatedLinearUnit:

@@ -134,7 +134,7 @@ class _Network(nn.Module):
         forecast = self.output(self.output_skip(fused, local[:, steps:]))
 
         def by_channel(weights: Tensor) -> Tensor:
-            return weights.unflatten(0, (-1, channels))
+            return weights.view(-1, channels, *weights.shape[1:])
 
         return Explanation(
             unfold_channels(forecast, channels, self.spec.horizon),
@@ -178,7 +178,7 @@ class _Variables(nn.Module):
         self.projections = nn.ModuleList(nn.Linear(width, hidden_size) for width in self.widths)
 
     def forward(self, encoded: Tensor) -> Tensor:
-        numbers, *codes = encoded.split([self.numeric, *self.widths], -1)
+        numbers, *codes = torch.split(encoded, [self.numeric, *self.widths], -1)
         parts = [project(code)[..., None, :] for project, code in zip(self.projections, codes, strict=True)]
         if self.vectors is not None and self.bias is not None:
             parts.insert(0, torch.addcmul(self.bias, numbers[..., None], self.vectors))
