@@ -9,7 +9,8 @@ of all nodes to forecasts of the bottom ones, so that ``S P`` makes any forecast
 - ``top_down``: split the forecast of the total by the shares that bottom series had in the past.
 - ``mint``: minimum trace (Wickramasuriya et al., JASA 2019), the coherent forecast of least error variance, for a
   covariance of the errors that is the identity (``ols``), the number of bottom series below a node (``structural``),
-  the variance of each node (``variance``), or the covariance shrunk towards it (``shrink``; Schaefer and Strimmer, 2005).
+  the variance of each node (``variance``), or the covariance shrunk towards it (``shrink``; Schaefer and
+  Strimmer, 2005).
 
 Coherent intervals come from sample paths: each path is made coherent and quantiles are taken afterwards (Panagiotelis
 et al., EJOR 2023). Paths of a model without a distribution are its forecast plus errors of past windows, whole windows
