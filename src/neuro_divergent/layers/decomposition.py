@@ -2,8 +2,63 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
-from torch import Tensor
+from pydantic import AfterValidator, Field
+from torch import Tensor, nn
+
+
+def _odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError(f"{value} must be odd, so that the average has a middle; try {value + 1}")
+    return value
+
+
+Window = Annotated[int, Field(ge=1), AfterValidator(_odd)]
+
+
+class Decomposition(nn.Module):
+    """Splits series into their moving average and what it leaves (Wu et al., "Autoformer", NeurIPS 2021).
+
+    Args:
+        steps: Length of the series.
+        window: Odd number of steps to average.
+    """
+
+    averaging: Tensor
+
+    def __init__(self, steps: int, window: int) -> None:
+        super().__init__()
+        self.register_buffer("averaging", moving_average_matrix(steps, window), persistent=False)
+
+    def forward(self, series_BLD: Tensor) -> Tensor:
+        """Return the seasonal part alone, ``(batch, time, feature)``."""
+        return self.split(series_BLD)[0]
+
+    def split(self, series_BLD: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the seasonal part and the trend."""
+        trend = self.averaging @ series_BLD
+        return series_BLD - trend, trend
+
+
+class SeasonalNorm(nn.Module):
+    """Layer normalisation after which each feature has the mean 0 over time (Autoformer).
+
+    A bias would be taken out again by the second, so there is none.
+
+    Args:
+        hidden_size: Width of a token.
+    """
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(hidden_size, bias=False)
+
+    def forward(self, tokens_BLD: Tensor) -> Tensor:
+        """Return tokens of the same shape."""
+        normalised: Tensor = self.norm(tokens_BLD)
+        return normalised - normalised.mean(1, keepdim=True)
 
 
 def moving_average_matrix(steps: int, window: int) -> Tensor:

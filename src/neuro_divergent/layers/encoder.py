@@ -1,11 +1,14 @@
-"""The layer that transformers are stacked from."""
+"""The layers that transformers read with, and their stack."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from torch import Tensor, nn
 
 from neuro_divergent.layers.activation import Activation
-from neuro_divergent.layers.attention import SelfAttention
+from neuro_divergent.layers.attention import Attention
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.stochastic_depth import StochasticDepth
@@ -20,31 +23,68 @@ class EncoderLayer(nn.Module):
         feedforward_size: Hidden units of the perceptron.
         activation: Activation of the perceptron.
         dropout: Share left out in training, of attention weights, hidden units and what is added.
-        norm: Normalisation of what was added up.
+        norm: Normalisation of what was added up, by name or as what makes it.
         stochastic_depth: Share of rows for which, in training, nothing is added; drawn for each of the two.
+        attention: How tokens look at each other; full attention with ``num_heads`` heads unless given.
+        bias: Whether the perceptron has biases.
     """
 
     def __init__(
         self,
         hidden_size: int,
         *,
-        num_heads: int,
         feedforward_size: int,
         activation: Activation,
         dropout: float,
-        norm: Normalization = "layer",
+        num_heads: int = 1,
+        norm: Normalization | Callable[[], nn.Module] = "layer",
         stochastic_depth: float = 0.0,
+        attention: nn.Module | None = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(hidden_size, num_heads, dropout)
-        self.attention_norm = make_norm(norm, hidden_size)
-        self.feedforward = multilayer_perceptron((hidden_size, feedforward_size, hidden_size), activation, dropout)
-        self.feedforward_norm = make_norm(norm, hidden_size)
+        self.attention = Attention(hidden_size, num_heads, dropout) if attention is None else attention
+        self.attention_norm = norm() if callable(norm) else make_norm(norm, hidden_size)
+        self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout, bias=bias)
+        self.feedforward_norm = norm() if callable(norm) else make_norm(norm, hidden_size)
         self.dropout = nn.Dropout(dropout)
         self.depth = StochasticDepth(stochastic_depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return tokens of the same shape, ``(batch, token, hidden)``."""
-        tokens = self.attention_norm(tokens + self.depth(self.dropout(self.attention(tokens))))
+        tokens = self.attention_norm(tokens + self.depth(self.dropout(self.attention(tokens, tokens, tokens))))
         result: Tensor = self.feedforward_norm(tokens + self.depth(self.dropout(self.feedforward(tokens))))
         return result
+
+
+class Encoder(nn.Module):
+    """Encoder layers one after the other, then a norm.
+
+    Args:
+        layers: The layers.
+        norm: What the last tokens go through.
+        between: What tokens go through after each layer but the last, such as ``Distilling``; nothing unless given.
+    """
+
+    def __init__(self, layers: Sequence[nn.Module], norm: nn.Module, between: Sequence[nn.Module] = ()) -> None:
+        super().__init__()
+        # In one chain, which training can run in segments that forget their activations.
+        pairs = zip_longest(layers, between)
+        self.layers = nn.Sequential(*(part for pair in pairs for part in pair if part is not None))
+        self.norm = norm
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return tokens, ``(batch, token, hidden)``, as many as came in unless ``between`` makes them fewer."""
+        result: Tensor = self.norm(self.layers(tokens))
+        return result
+
+
+def feedforward(
+    hidden_size: int, feedforward_size: int, activation: Activation, dropout: float, *, bias: bool = True
+) -> nn.Sequential:
+    """Return a perceptron with one hidden layer that works on each token by itself."""
+    perceptron = multilayer_perceptron((hidden_size, feedforward_size, hidden_size), activation, dropout)
+    for part in perceptron:
+        if isinstance(part, nn.Linear) and not bias:
+            part.register_parameter("bias", None)
+    return perceptron

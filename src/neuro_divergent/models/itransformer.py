@@ -13,6 +13,7 @@ from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.normalization import Normalization
+from neuro_divergent.layers.revin import Standardisation
 from neuro_divergent.layers.stochastic_depth import growing_rates
 from neuro_divergent.models.base import Architecture
 
@@ -91,23 +92,10 @@ class _Network(nn.Module):
         values, mask = observed(batch.past_y, batch.past_mask)
         if not self.use_norm:
             return self._forecast(values)
-        level, spread = _level_and_spread(values, mask)
-        values = (values - level) / spread
-        forecast = self._forecast(values if mask is None else values * mask)
-        return forecast * spread[..., None] + level[..., None]
+        window = Standardisation.of(values, mask)
+        return window.restore(self._forecast(window.remove(values)))
 
     def _forecast(self, values_BLC: Tensor) -> Tensor:
         tokens = self.dropout(self.embedding(values_BLC.transpose(1, 2)))
         forecast: Tensor = self.projection(self.norm(self.layers(tokens)))
         return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
-
-
-def _level_and_spread(values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the mean and standard deviation over time of what was observed, each ``(batch, 1, channel)``."""
-    if mask is None:
-        variance, level = values_BLC.var(1, correction=0, keepdim=True), values_BLC.mean(1, keepdim=True)
-    else:
-        count = mask.sum(1, keepdim=True).clamp(min=1)
-        level = values_BLC.sum(1, keepdim=True) / count
-        variance = ((values_BLC - level) * mask).square().sum(1, keepdim=True) / count
-    return level, (variance + 1e-5).sqrt()

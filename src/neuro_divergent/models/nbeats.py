@@ -1,18 +1,22 @@
-"""N-BEATS: blocks that explain the history bit by bit, on free or fixed functions of time."""
+"""N-BEATS and NBEATSx: blocks that explain the history bit by bit, on free or fixed functions of time or covariates."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
+import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.basis import harmonic_basis, polynomial_basis
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.covariates import Covariates, Encoded
 from neuro_divergent.layers.doubly_residual import DoublyResidualStack, Expansion, ResidualBlock, blocks_per_stack
+from neuro_divergent.layers.known import join_known, known_size
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
 
@@ -71,10 +75,38 @@ class NBEATS(Architecture):
         return _Network(self, spec)
 
 
+@register("nbeatsx")
+class NBEATSx(NBEATS):
+    """``NBEATS`` whose blocks also read covariates, and may expand on them.
+
+    Olivares et al., "Neural Basis Expansion Analysis with Exogenous Variables: Forecasting Electricity Prices with
+    NBEATSx", International Journal of Forecasting 2023. The published interpretable model is ``stacks=("trend",
+    "seasonality", "exogenous")``. An ``exogenous`` stack forecasts a weighted sum of the covariates known ahead and the
+    static ones; it is the one with a basis of raw covariates, not with the one that a convolution finds.
+
+    Deviations from NeuralForecast: what an ``exogenous`` block explains of the history is read backwards like the rest
+    of it, so that a covariate stands for its own step, and there are weights for each output of the loss.
+
+    Attributes:
+        stacks: Kind of each stack: ``generic`` (free), ``trend`` (polynomial), ``seasonality`` (harmonic) or
+            ``exogenous`` (covariates).
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2104.05522"
+    )
+
+    stacks: tuple[Literal["generic", "trend", "seasonality", "exogenous"], ...] = knob(  # type: ignore[assignment]
+        ("generic", "trend", "seasonality"),
+        choices=(("generic", "trend", "seasonality"), ("generic",) * 3, ("trend", "seasonality")),
+    )
+
+
 class _Network(nn.Module):
     def __init__(self, config: NBEATS, spec: TaskSpec) -> None:
         super().__init__()
         self.spec = spec
+        self.covariates = Covariates(spec)
         kinds: list[str] = []
         repeats: list[int] = []
         for kind, count in zip(config.stacks, blocks_per_stack(config.num_blocks, len(config.stacks)), strict=True):
@@ -82,8 +114,8 @@ class _Network(nn.Module):
             repeats += [count] if config.share_weights else [1] * count
         blocks = [
             ResidualBlock(
-                spec.input_size,
-                _expansion(kind, config, spec),
+                known_size(spec.input_size, spec, self.covariates),
+                _expansion(kind, config, spec, self.covariates),
                 hidden_size=config.hidden_size,
                 num_layers=config.num_layers,
                 activation=config.activation,
@@ -92,15 +124,45 @@ class _Network(nn.Module):
             )
             for kind in kinds
         ]
-        self.stack = DoublyResidualStack(blocks, repeats, config.stochastic_depth)
+        reading = [
+            _ReadingBlock(block, kind == "exogenous", spec.horizon) for block, kind in zip(blocks, kinds, strict=True)
+        ]
+        self._reads = bool(spec.past or spec.future or spec.static)
+        self.stack = DoublyResidualStack(reading if self._reads else blocks, repeats, config.stochastic_depth)
 
     def forward(self, batch: Batch) -> Tensor:
         values, mask = observed(batch.past_y, batch.past_mask)
-        forecast = self.stack(fold_channels(values), None if mask is None else fold_channels(mask))
+        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x) if self._reads else ()
+        forecast = self.stack(fold_channels(values), None if mask is None else fold_channels(mask), *encoded)
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 
 
-def _expansion(kind: str, config: NBEATS, spec: TaskSpec) -> Expansion:
+class _ReadingBlock(nn.Module):
+    """A block that reads covariates beside the history; its coefficients may be the weights of those covariates."""
+
+    def __init__(self, block: ResidualBlock, on_covariates: bool, horizon: int) -> None:
+        super().__init__()
+        self.block = block
+        self._on_covariates = on_covariates
+        self._horizon = horizon
+
+    def forward(
+        self, residual: Tensor, past: Tensor | None, future: Tensor | None, static: Tensor | None, with_backcast: bool
+    ) -> tuple[Tensor | None, Tensor]:
+        features = join_known(residual, Encoded(past, future, static))
+        backcast, forecast = self.block(features, with_backcast)
+        if not self._on_covariates:
+            return backcast, forecast
+        history = residual.shape[1]
+        basis = [] if future is None else [future]
+        basis += [] if static is None else [static[:, None].expand(-1, history + self._horizon, -1)]
+        basis_NTE = torch.cat(basis, 2)
+        if backcast is not None:
+            backcast = torch.matmul(basis_NTE[:, :history], backcast[..., None]).squeeze(2).flip(1)
+        return backcast, basis_NTE[:, history:] @ forecast
+
+
+def _expansion(kind: str, config: NBEATS, spec: TaskSpec, covariates: Covariates) -> Expansion:
     history, horizon = spec.input_size, spec.horizon
     if kind == "trend":
         backcast, forecast = polynomial_basis(history, config.degree), polynomial_basis(horizon, config.degree)
@@ -108,4 +170,9 @@ def _expansion(kind: str, config: NBEATS, spec: TaskSpec) -> Expansion:
     if kind == "seasonality":
         backcast = harmonic_basis(history, horizon, config.harmonics, direction=-1)
         return Expansion(backcast, harmonic_basis(horizon, horizon, config.harmonics), spec.outputs)
+    if kind == "exogenous":
+        size = covariates.future_size + covariates.static_size
+        if not size:
+            raise ConfigError("an exogenous stack needs covariates that are known ahead or static; the task has none.")
+        return Expansion(size, size, spec.outputs)
     return Expansion(history, horizon, spec.outputs)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, Feature, TaskSpec
@@ -44,7 +45,7 @@ def test_a_long_horizon_mixes_all_states_over_time() -> None:
     torch.manual_seed(0)
     network, values = GRU(hidden_size=5).build(TaskSpec(9, 4)), torch.randn(2, 4, 1)
     states, _ = network.encoder(values.transpose(0, 1))
-    longer = network.lengthen(states.permute(1, 2, 0)).transpose(1, 2)
+    longer = functional.linear(states.permute(1, 2, 0), network.lengthen.weight, network.lengthen.bias).transpose(1, 2)
     forecast = network(Batch(values, torch.ones_like(values)))
     torch.testing.assert_close(forecast[:, :, 0], network.decoder(longer))
 

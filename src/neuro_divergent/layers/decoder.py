@@ -1,0 +1,140 @@
+"""The layers that transformers forecast with, and their stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.decomposition import Decomposition
+from neuro_divergent.layers.embedding import CircularConvolution
+from neuro_divergent.layers.encoder import feedforward
+
+
+class DecoderLayer(nn.Module):
+    """Attention to itself, attention to what was encoded and a perceptron, each added and normalised afterwards.
+
+    Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
+
+    Args:
+        hidden_size: Width of a token.
+        self_attention: How tokens look at each other.
+        cross_attention: How tokens look at the encoded ones.
+        feedforward_size: Hidden units of the perceptron.
+        activation: Activation of the perceptron.
+        dropout: Share left out in training, of hidden units and what is added.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        *,
+        self_attention: nn.Module,
+        cross_attention: nn.Module,
+        feedforward_size: int,
+        activation: Activation,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.self_norm = nn.LayerNorm(hidden_size)
+        self.cross_attention = cross_attention
+        self.cross_norm = nn.LayerNorm(hidden_size)
+        self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout)
+        self.feedforward_norm = nn.LayerNorm(hidden_size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
+        """Return tokens of the same shape, ``(batch, token, hidden)``."""
+        tokens = self.self_norm(tokens + self.dropout(self.self_attention(tokens, tokens, tokens)))
+        tokens = self.cross_norm(tokens + self.dropout(self.cross_attention(tokens, encoded, encoded)))
+        result: Tensor = self.feedforward_norm(tokens + self.dropout(self.feedforward(tokens)))
+        return result
+
+
+class Decoder(nn.Module):
+    """Decoder layers one after the other, then a norm.
+
+    Args:
+        layers: The layers.
+        norm: What the last tokens go through.
+    """
+
+    def __init__(self, layers: Sequence[nn.Module], norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
+        """Return tokens of the same shape, ``(batch, token, hidden)``."""
+        for layer in self.layers:
+            tokens = layer(tokens, encoded)
+        result: Tensor = self.norm(tokens)
+        return result
+
+
+class DecompositionLayer(nn.Module):
+    """A decoder layer that takes the trend out after each addition, instead of normalising (Autoformer).
+
+    Args:
+        hidden_size: Width of a token.
+        outputs: Numbers per step of the trend that is handed on.
+        self_attention: How tokens look at each other.
+        cross_attention: How tokens look at the encoded ones.
+        decomposition: What splits tokens into season and trend.
+        feedforward_size: Hidden units of the perceptron, which has no biases.
+        activation: Activation of the perceptron.
+        dropout: Share left out in training, of hidden units and what is added.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        outputs: int,
+        *,
+        self_attention: nn.Module,
+        cross_attention: nn.Module,
+        decomposition: Decomposition,
+        feedforward_size: int,
+        activation: Activation,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout, bias=False)
+        self.trend_projection = CircularConvolution(hidden_size, outputs)
+        self.decomposition = decomposition
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the seasonal tokens ``(batch, token, hidden)`` and the trend ``(batch, token, outputs)``."""
+        split = self.decomposition.split
+        tokens, first = split(tokens + self.dropout(self.self_attention(tokens, tokens, tokens)))
+        tokens, second = split(tokens + self.dropout(self.cross_attention(tokens, encoded, encoded)))
+        tokens, third = split(tokens + self.dropout(self.feedforward(tokens)))
+        return tokens, self.trend_projection(first + second + third)
+
+
+class DecompositionDecoder(nn.Module):
+    """Decoder layers that refine the season while their trends add up.
+
+    Args:
+        layers: The layers.
+        norm: What the seasonal tokens go through at the end.
+    """
+
+    def __init__(self, layers: Sequence[DecompositionLayer], norm: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+
+    def forward(self, tokens: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the seasonal tokens ``(batch, token, hidden)`` and the trend ``(batch, token, outputs)``."""
+        trend: Tensor | None = None
+        for layer in self.layers:
+            tokens, more = layer(tokens, encoded)
+            trend = more if trend is None else trend + more
+        assert trend is not None
+        return self.norm(tokens), trend

@@ -1,0 +1,109 @@
+"""Recurrent layers over sequences with time first.
+
+Letters: T time, N rows, I inputs, D hidden, G heads, K numbers per head.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Cell = Literal["rnn", "lstm", "gru"]
+
+
+def recurrent_layers(
+    cell: Cell, inputs: int, hidden_size: int, num_layers: int = 1, dropout: float = 0.0
+) -> nn.RNNBase:
+    """Return recurrent layers for ``(time, row, inputs)``; dropout is between them, so one layer has none."""
+    kinds: dict[Cell, type[nn.RNN | nn.LSTM | nn.GRU]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+    return kinds[cell](inputs, hidden_size, num_layers, dropout=dropout if num_layers > 1 else 0.0)
+
+
+class DilatedRecurrence(nn.Module):
+    """Recurrent layer whose state comes from ``dilation`` steps before (Chang et al., NeurIPS 2017).
+
+    Args:
+        cell: Kind of cell.
+        inputs: Numbers read per step.
+        hidden_size: Units of the state.
+        dilation: Steps between a state and the one it follows.
+    """
+
+    def __init__(self, cell: Cell, inputs: int, hidden_size: int, dilation: int) -> None:
+        super().__init__()
+        self.cells = recurrent_layers(cell, inputs, hidden_size)
+        self.dilation = dilation
+
+    def forward(self, values_TNI: Tensor) -> Tensor:
+        """Return the states, ``(time, row, hidden)``."""
+        steps, rows, width = values_TNI.shape
+        apart = min(self.dilation, steps)
+        padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, -steps % apart))
+        # Steps that far apart are sequences of their own. With time first they are rows, without moving anything.
+        states, _ = self.cells(padded.reshape(-1, apart * rows, width))
+        result: Tensor = states.reshape(-1, rows, states.shape[-1])[:steps]
+        return result
+
+    def extra_repr(self) -> str:
+        """Show the dilation."""
+        return f"dilation={self.dilation}"
+
+
+def matrix_memory(
+    queries_NGTK: Tensor, keys_NGTK: Tensor, values_NGTK: Tensor, write_NGT: Tensor, keep_NGT: Tensor
+) -> Tensor:
+    """Read at each step a matrix in which all steps so far stored a value under a key (mLSTM of Beck et al., 2024).
+
+    What is stored fades with the forget gates of the steps since. All steps are worked out at once, as in attention,
+    with weights that are scaled by the largest exponent so that none overflows.
+
+    Args:
+        queries_NGTK: What is looked up, ``(row, head, time, width)``.
+        keys_NGTK: Under what each step stores its value.
+        values_NGTK: What it stores.
+        write_NGT: Input gates, as exponents.
+        keep_NGT: Forget gates, before their sigmoid.
+
+    Returns:
+        What is found, in the shape of the queries.
+    """
+    faded = functional.logsigmoid(keep_NGT).cumsum(2)
+    exponents_NGTT = faded[..., :, None] - faded[..., None, :] + write_NGT[..., None, :]
+    steps = queries_NGTK.shape[2]
+    later = torch.ones(steps, steps, dtype=torch.bool, device=queries_NGTK.device).triu_(1)
+    exponents_NGTT = exponents_NGTT.masked_fill(later, -torch.inf)
+    largest = exponents_NGTT.amax(3, keepdim=True)
+    matches = queries_NGTK @ keys_NGTK.transpose(2, 3) / queries_NGTK.shape[3] ** 0.5
+    weights = matches * (exponents_NGTT - largest).exp()
+    total = torch.maximum(weights.sum(3, keepdim=True).abs(), (-largest).exp())
+    found: Tensor = weights @ values_NGTK / (total + 1e-6)
+    return found
+
+
+def scalar_memory(gates_TGNK: Tensor, recurrent_GKK: Tensor) -> Tensor:
+    """Run cells with exponential gates, whose heads remember apart from each other (sLSTM of Beck et al., 2024).
+
+    Args:
+        gates_TGNK: What the inputs say to the gates, ``(time, head, row, 4 * width)``: input, forget, cell, output.
+        recurrent_GKK: What the state before says to them, ``(head, width, 4 * width)``.
+
+    Returns:
+        The states, ``(time, head, row, width)``.
+    """
+    shape = (*gates_TGNK.shape[1:3], recurrent_GKK.shape[1])
+    state = cell = count = gates_TGNK.new_zeros(shape)
+    largest = gates_TGNK.new_full(shape, -torch.inf)  # of the exponents so far: all is relative to it
+    states = []
+    for gates in gates_TGNK:
+        write, keep, content, output = torch.baddbmm(gates, state, recurrent_GKK).chunk(4, 2)
+        kept = functional.logsigmoid(keep) + largest
+        largest = torch.maximum(write, kept)
+        new, old = (write - largest).exp(), (kept - largest).exp()
+        cell = old * cell + new * content.tanh()
+        count = old * count + new
+        state = output.sigmoid() * cell / count
+        states.append(state)
+    return torch.stack(states)

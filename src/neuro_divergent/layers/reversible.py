@@ -1,0 +1,50 @@
+"""Reversible instance normalisation with its learned part.
+
+Letters: B batch, L history, H horizon, C channel, P outputs per step.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.layers.revin import Standardisation
+
+
+class RevIN(nn.Module):
+    """Standardises each history, applies a learned gain and shift per channel, and undoes both on the forecast.
+
+    Kim et al., "Reversible Instance Normalization for Accurate Time-Series Forecasting against Distribution Shift",
+    ICLR 2022. Level and spread are those of the observed values.
+
+    Args:
+        channels: Channels of a window.
+        affine: Whether there are a gain and a shift.
+    """
+
+    def __init__(self, channels: int, affine: bool = True) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(channels)) if affine else None
+        self.shift = nn.Parameter(torch.zeros(channels)) if affine else None
+
+    def forward(self, values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Standardisation]:
+        """Return the history, zero where unobserved, and what ``restore`` needs.
+
+        Args:
+            values_BLC: Values, zero where unobserved.
+            mask: The same shape, 1 where observed; ``None`` when all is.
+        """
+        measured = Standardisation.of(values_BLC, mask)
+        values = measured.remove(values_BLC)
+        if self.gain is not None and self.shift is not None:
+            values = torch.addcmul(self.shift, values, self.gain)
+            values = values if mask is None else values * mask
+        return values, measured
+
+    def restore(self, forecast_BHCP: Tensor, measured: Standardisation) -> Tensor:
+        """Return forecasts in the units that came in."""
+        if self.gain is not None and self.shift is not None:
+            # A gain that training brought near zero must not blow the forecast up.
+            gain = self.gain.where(self.gain.abs() > 1e-5, 1e-5)
+            forecast_BHCP = (forecast_BHCP - self.shift[:, None]) / gain[:, None]
+        return measured.restore(forecast_BHCP)

@@ -1,0 +1,163 @@
+"""Working on the frequencies of a series instead of its steps.
+
+Letters: B batch, M head, L time, E width of a head, X frequency of a query, Y frequency of a key, D hidden.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Selection = Literal["random", "low"]
+Score = Literal["tanh", "softmax"]
+
+
+def select_modes(steps: int, modes: int, selection: Selection = "low") -> Tensor:
+    """Return which frequencies of a series are used, rising: at most ``modes`` of the ``steps // 2`` lowest.
+
+    A random selection is always the same for the same sizes, so that a network is rebuilt from its settings.
+    """
+    available = max(1, steps // 2)
+    if selection == "low":
+        return torch.arange(min(modes, available))
+    order = torch.randperm(available, generator=torch.Generator().manual_seed(0))
+    return order[:modes].sort().values
+
+
+def spectrum(series: Tensor, dim: int) -> Tensor:
+    """Return the Fourier transform of real numbers, in single precision if they have less."""
+    coefficients: Tensor = torch.fft.rfft(series if series.dtype.itemsize >= 4 else series.float(), dim=dim)
+    return coefficients
+
+
+class ModeWeights(nn.Module):
+    """Mixes the numbers of each head with weights of its own for each frequency.
+
+    A complex weight is stored as two real ones, so that optimizers, precisions and files need not know of it.
+
+    Args:
+        num_heads: Heads.
+        width: Width of a head.
+        modes: Frequencies.
+    """
+
+    def __init__(self, num_heads: int, width: int, modes: int) -> None:
+        super().__init__()
+        scale = 1 / (num_heads * width) ** 2
+        self.weight = nn.Parameter(scale * torch.rand(modes, num_heads, width, width, 2))
+
+    def forward(self, coefficients_BMXE: Tensor) -> Tensor:
+        """Return coefficients of the same shape, for the first frequencies if there are fewer than weights."""
+        weight = torch.view_as_complex(self.weight)[: coefficients_BMXE.shape[2]]
+        return torch.einsum("bmxi,xmio->bmxo", coefficients_BMXE, weight)
+
+
+class FourierMixing(nn.Module):
+    """Mixes the numbers of a token frequency by frequency; a circular convolution, if all frequencies are used.
+
+    Zhou et al., "FEDformer", ICML 2022 (frequency enhanced block). Frequencies that are not used are left out.
+
+    Args:
+        num_heads: Heads.
+        width: Width of a head.
+        modes: Which frequencies are used, rising.
+    """
+
+    def __init__(self, num_heads: int, width: int, modes: Tensor) -> None:
+        super().__init__()
+        self.weights = ModeWeights(num_heads, width, len(modes))
+        self._modes = modes.tolist()
+
+    def forward(self, series_BMLE: Tensor) -> Tensor:
+        """Return series of the same shape; a short one has fewer frequencies, of which it uses what there are."""
+        steps = series_BMLE.shape[2]
+        modes = self._modes[: bisect_left(self._modes, steps // 2 + 1)]
+        return _from_modes(self.weights(_at_modes(series_BMLE, modes)), modes, steps).type_as(series_BMLE)
+
+
+class FourierAttention(nn.Module):
+    """Attention between the frequencies of queries and keys (FEDformer's frequency enhanced attention).
+
+    Args:
+        num_heads: Heads.
+        width: Width of a head.
+        query_modes: Which frequencies of the queries are used, rising.
+        key_modes: Which frequencies of keys and values are used, rising.
+        score: How a product becomes a weight: ``tanh``, or ``softmax`` of its size.
+    """
+
+    def __init__(self, num_heads: int, width: int, query_modes: Tensor, key_modes: Tensor, score: Score) -> None:
+        super().__init__()
+        self.weights = ModeWeights(num_heads, width, len(query_modes))
+        self._query_modes, self._key_modes = query_modes.tolist(), key_modes.tolist()
+        self._score: Score = score
+
+    def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
+        """Return ``(batch, head, query, width)``."""
+        query = _at_modes(query_BMQE, self._query_modes)
+        key, value = (_at_modes(part, self._key_modes) for part in (key_BMKE, value_BMKE))
+        mixed = self.weights(_attend(query, key, value, self._score))
+        return _from_modes(mixed, self._query_modes, query_BMQE.shape[2]).type_as(query_BMQE)
+
+
+class FrequencyBlock(nn.Module):
+    """Stands where attention would and has its arguments, but transforms the queries alone.
+
+    Args:
+        hidden_size: Width of a token.
+        num_heads: Heads.
+        mixing: What is done with the projected tokens ``(batch, head, time, width)``.
+    """
+
+    def __init__(self, hidden_size: int, num_heads: int, mixing: nn.Module) -> None:
+        super().__init__()
+        self.input = nn.Linear(hidden_size, hidden_size)
+        self.mixing = mixing
+        self.output = nn.Linear(hidden_size, hidden_size)
+        self.num_heads = num_heads
+
+    def forward(self, queries_BLD: Tensor, keys: Tensor | None = None, values: Tensor | None = None) -> Tensor:
+        """Return tokens of the same shape as the queries."""
+        batch, steps, width = queries_BLD.shape
+        heads = self.input(queries_BLD).view(batch, steps, self.num_heads, width // self.num_heads).transpose(1, 2)
+        result: Tensor = self.output(self.mixing(heads).transpose(1, 2).flatten(2))
+        return result
+
+
+def attend_low_modes(query_BMLE: Tensor, key_BMLE: Tensor, value_BMLE: Tensor, modes: int, score: Score) -> Tensor:
+    """Return what attention between the lowest frequencies gives, ``(batch, head, time, width)``, without weights."""
+    steps = query_BMLE.shape[2]
+    used = list(range(min(modes, steps // 2 + 1)))
+    query, key, value = (_at_modes(part, used) for part in (query_BMLE, key_BMLE, value_BMLE))
+    return _from_modes(_attend(query, key, value, score), used, steps).type_as(query_BMLE)
+
+
+def _attend(query_BMXE: Tensor, key_BMYE: Tensor, value_BMYE: Tensor, score: Score) -> Tensor:
+    """Return coefficients ``(batch, head, query frequency, width)``."""
+    products_BMXY = query_BMXE @ key_BMYE.transpose(2, 3)
+    if score == "tanh":
+        return products_BMXY.tanh() @ value_BMYE
+    return torch.softmax(products_BMXY.abs(), 3).to(value_BMYE.dtype) @ value_BMYE
+
+
+def _at_modes(series_BMLE: Tensor, modes: list[int]) -> Tensor:
+    coefficients = spectrum(series_BMLE, 2)
+    return coefficients[:, :, : len(modes)] if _are_lowest(modes) else coefficients[:, :, modes]
+
+
+def _from_modes(coefficients_BMXE: Tensor, modes: list[int], steps: int) -> Tensor:
+    """Return series of so many steps whose other frequencies are zero."""
+    if not _are_lowest(modes):  # the inverse transform fills up behind the lowest by itself
+        batch, heads, _, width = coefficients_BMXE.shape
+        spread = coefficients_BMXE.new_zeros(batch, heads, steps // 2 + 1, width)
+        spread[:, :, modes] = coefficients_BMXE
+        coefficients_BMXE = spread
+    series: Tensor = torch.fft.irfft(coefficients_BMXE, n=steps, dim=2)
+    return series
+
+
+def _are_lowest(modes: list[int]) -> bool:
+    return modes[-1] == len(modes) - 1

@@ -1,0 +1,101 @@
+"""BiTCN: one stack of convolutions looks back along the history, another ahead along what is known."""
+
+from __future__ import annotations
+
+from math import ceil, log2
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.convolution import SkipConvolution
+from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.sequence import OverTime, read_history, windows_first
+from neuro_divergent.models.base import Architecture
+
+
+@register("bitcn")
+class BiTCN(Architecture):
+    """Two temporal convolutional networks: backward over the history, forward over the covariates known ahead.
+
+    Sprangers et al., "Parameter-Efficient Deep Probabilistic Forecasting", International Journal of Forecasting 2023,
+    in the form that NeuralForecast gives it: a perceptron over time makes the states of the horizon, and the forward
+    network is there only if something is known ahead. Each network has just as many layers as it takes to see the whole
+    sequence, at least one. What the last layer would add to its input is not used by anything.
+
+    Attributes:
+        hidden_size: Width of a state, and hidden units of the perceptron over time.
+        dropout: Share left out in training of what the networks read, of their hidden states and of the perceptron.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="convolutional",
+        past_x=True,
+        future_x=True,
+        static_x=True,
+        paper="https://doi.org/10.1016/j.ijforecast.2021.11.011",
+    )
+
+    hidden_size: int = knob(16, choices=(16, 32), ge=1)
+    dropout: float = knob(0.5, low=0.0, high=0.9, ge=0.0, lt=1.0)
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: BiTCN, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.covariates = Covariates(spec)
+        ahead, hidden, dropout = self.covariates.future_size, config.hidden_size, config.dropout
+        inputs = 1 + self.covariates.past_size + self.covariates.static_size + ahead
+        self.backward_network = _Convolutions(inputs, hidden, spec.input_size, dropout, ahead=False)
+        self.forward_network = (
+            _Convolutions(ahead, hidden, spec.input_size + spec.horizon, dropout, ahead=True) if ahead else None
+        )
+        self.compress = OverTime(spec.input_size, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.expand = OverTime(hidden, spec.horizon)
+        self.output = nn.Linear(hidden * (3 if ahead else 1), spec.outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, _ = observed(batch.past_y, batch.past_mask)
+        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        states_LND = self.backward_network(read_history(values, covariates))
+        if self.forward_network is None:
+            return windows_first(self.output(self._to_horizon(states_LND)), self.spec.channels)
+        known_TND = self.forward_network(covariates.future.transpose(0, 1))
+        before, ahead = known_TND.split([self.spec.input_size, self.spec.horizon])
+        states_HND = self._to_horizon(torch.cat([states_LND, before], 2))
+        return windows_first(self.output(torch.cat([states_HND, ahead], 2)), self.spec.channels)
+
+    def _to_horizon(self, states_LND: Tensor) -> Tensor:
+        states_HND: Tensor = self.expand(self.dropout(functional.gelu(self.compress(states_LND))))
+        return states_HND
+
+
+class _Convolutions(nn.Module):
+    """A linear layer and as many convolutions as it takes to see all steps; what they share is added up."""
+
+    def __init__(self, inputs: int, hidden_size: int, steps: int, dropout: float, *, ahead: bool) -> None:
+        super().__init__()
+        self.inputs = nn.Linear(inputs, hidden_size)
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            SkipConvolution(hidden_size, 2, 2**index, dropout, ahead=ahead)
+            for index in range(max(1, ceil(log2(steps))))
+        )
+
+    def forward(self, values_TNI: Tensor) -> Tensor:
+        values = self.dropout(self.inputs(values_TNI))
+        result = torch.zeros_like(values)
+        for layer in self.layers:
+            values, share = layer(values)
+            result = result + share
+        return result

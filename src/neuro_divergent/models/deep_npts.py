@@ -1,0 +1,78 @@
+"""DeepNPTS: forecasts that are weighted averages of the history."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.known import join_known, known_size
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.normalization import make_norm
+from neuro_divergent.models.base import Architecture
+
+
+@register("deepnpts")
+class DeepNPTS(Architecture):
+    """A perceptron that finds, for each step of the horizon, how much each past value counts in its forecast.
+
+    Rangapuram et al., "Deep Non-Parametric Time Series Forecaster", 2023, in NeuralForecast's form: the forecast is the
+    mean of the distribution over past values that the paper draws from, for all steps of the horizon at once. No
+    forecast leaves the range of the history, and values that were not observed do not count.
+
+    Each output of the loss, such as a quantile, has weights of its own; NeuralForecast takes point losses only.
+
+    Attributes:
+        hidden_size: Units per hidden layer.
+        num_layers: Hidden layers.
+        dropout: Share of hidden units left out in training.
+        norm: Normalisation after each activation: none, over the ``batch``, or over the ``layer``.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2312.14657"
+    )
+
+    hidden_size: int = knob(32, low=16, high=512, log=True, ge=1)
+    num_layers: int = knob(2, low=1, high=4, ge=1)
+    dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    norm: Literal["none", "batch", "layer"] = knob("batch", choices=("none", "batch", "layer"))
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: DeepNPTS, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.covariates = Covariates(spec)
+        width = known_size(spec.input_size, spec, self.covariates)
+        layers: list[nn.Module] = []
+        for _ in range(config.num_layers):
+            layers += [nn.Linear(width, config.hidden_size), nn.ReLU(inplace=True)]
+            layers += [] if config.norm == "none" else [make_norm(config.norm, config.hidden_size)]
+            layers += [nn.Dropout(config.dropout)]
+            width = config.hidden_size
+        self.layers = nn.Sequential(*layers, nn.Linear(width, spec.input_size * spec.horizon * spec.outputs))
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, mask = observed(batch.past_y, batch.past_mask)
+        history = fold_channels(values)
+        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        weights = self._weights(join_known(history, encoded), None if mask is None else fold_channels(mask))
+        return unfold_channels(history[:, None] @ weights, self.spec.channels, self.spec.horizon)
+
+    def _weights(self, known: Tensor, mask: Tensor | None) -> Tensor:
+        """Return ``(row, history, horizon * outputs)``, of which each column sums to 1."""
+        scores: Tensor = self.layers(known).view(len(known), self.spec.input_size, -1)
+        if mask is not None:
+            # Not minus infinity: a history in which nothing was observed would give no numbers at all.
+            scores = scores.masked_fill(mask[..., None] == 0, torch.finfo(scores.dtype).min)
+        return scores.softmax(1)

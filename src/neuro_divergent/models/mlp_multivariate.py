@@ -1,0 +1,53 @@
+"""MLPMultivariate: a multilayer perceptron that reads and forecasts all channels at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.known import join_known, known_size
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.mlp import multilayer_perceptron
+from neuro_divergent.models.mlp import MLP
+
+
+@register("mlpmultivariate")
+class MLPMultivariate(MLP):
+    """``MLP`` from the flattened histories of all channels to all their forecasts.
+
+    Rosenblatt, "Principles of Neurodynamics", 1961, in the form that NeuralForecast gives it. The channels of a window
+    share their covariates here; NeuralForecast has a copy for each channel, and so more parameters when there are both
+    covariates and several channels.
+    """
+
+    traits: ClassVar[Traits] = replace(MLP.traits, mixes_channels=True)
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: MLPMultivariate, spec: TaskSpec) -> None:
+        super().__init__()
+        self.shape = (spec.horizon, spec.channels, spec.outputs)
+        self.covariates = Covariates(replace(spec, channels=1))
+        known = known_size(spec.input_size * spec.channels, spec, self.covariates)
+        forecasts = spec.horizon * spec.channels * spec.outputs
+        self.layers = multilayer_perceptron(
+            [known, *[config.hidden_size] * config.num_layers, forecasts],
+            config.activation,
+            config.dropout,
+            config.norm,
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, _ = observed(batch.past_y, batch.past_mask)
+        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        forecast: Tensor = self.layers(join_known(values.flatten(1), encoded))
+        return forecast.view(-1, *self.shape)

@@ -1,0 +1,83 @@
+"""RMoK: a mixture of Kolmogorov-Arnold layers."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.kan import JacobiKAN, TaylorKAN, Wavelet, WaveletKAN
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.normalization import make_norm
+from neuro_divergent.layers.reversible import RevIN
+from neuro_divergent.models.base import Architecture
+
+
+@register("rmok")
+class RMoK(Architecture):
+    """Polynomials, Jacobi polynomials, wavelets and a linear map from history to horizon, weighted for each window.
+
+    Han et al., "KAN4TSF: Are KAN and KAN-based Models Effective for Time Series Forecasting?", 2024, with the four
+    experts and the defaults of NeuralForecast. One set of experts serves all channels, so it takes one series at a time
+    unless asked for all; the gain and shift of the normalisation are for each channel of a window.
+
+    NeuralForecast's wavelets have one more matrix of weights, which nothing reads; it is left out here.
+
+    Attributes:
+        taylor_order: Powers in the polynomials, from 0 on.
+        jacobi_degree: Highest degree of the Jacobi polynomials.
+        wavelet: Shape of the wavelets.
+        dropout: Share of the normalised history left out in training.
+        affine: Whether the normalisation of the history has a learned gain and shift.
+        norm: Normalisation of what the wavelets forecast: none, over the ``batch``, or over the ``layer``.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/2408.11306")
+
+    taylor_order: int = knob(3, low=2, high=5, ge=1)
+    jacobi_degree: int = knob(6, low=2, high=8, ge=0)
+    wavelet: Wavelet = knob("mexican_hat", choices=("mexican_hat", "morlet", "dog", "meyer", "shannon"))
+    dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    affine: bool = True
+    norm: Literal["none", "batch", "layer"] = knob("batch", choices=("none", "batch", "layer"))
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: RMoK, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        history, outputs = spec.input_size, spec.horizon * spec.outputs
+        wavelets: nn.Module = WaveletKAN(history, outputs, config.wavelet)
+        if config.norm != "none":
+            wavelets = nn.Sequential(wavelets, make_norm(config.norm, outputs))
+        self.revin = RevIN(spec.channels, config.affine)
+        self.dropout = nn.Dropout(config.dropout)
+        self.gate = nn.Linear(history, 4)
+        self.experts = nn.ModuleList(
+            [
+                TaylorKAN(history, outputs, config.taylor_order),
+                JacobiKAN(history, outputs, config.jacobi_degree),
+                wavelets,
+                nn.Linear(history, outputs),
+            ]
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, measured = self.revin(*observed(batch.past_y, batch.past_mask))
+        history = fold_channels(self.dropout(values))
+        shares = self.shares(history)
+        forecast = torch.stack([expert(history) for expert in self.experts], 2) @ shares[..., None]
+        return self.revin.restore(unfold_channels(forecast, self.spec.channels, self.spec.horizon), measured)
+
+    def shares(self, history: Tensor) -> Tensor:
+        """Return how much each expert counts for each row, ``(row, expert)``."""
+        shares: Tensor = self.gate(history).softmax(1)
+        return shares

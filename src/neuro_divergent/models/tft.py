@@ -1,0 +1,232 @@
+"""TFT: recurrent layers and attention over covariates that the network selects itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, Feature, TaskSpec, Traits
+from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.covariates import Covariates, embedding_width
+from neuro_divergent.layers.gating import GatedResidual, GatedSkip
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.models.base import Architecture
+
+
+@register("tft")
+class TFT(Architecture):
+    """Temporal fusion transformer: selected covariates, a recurrent encoder and decoder, and attention that tells.
+
+    Lim et al., "Temporal Fusion Transformers for Interpretable Multi-horizon Time Series Forecasting", International
+    Journal of Forecasting, 2021. ``network.explain(batch)`` returns the forecast with the weights of the variables and
+    of the steps.
+
+    Without covariates that are known ahead the last value stands for one, as in NeuralForecast. Only the steps of the
+    horizon ask in the attention, since nobody reads the others. A numeric variable has a vector and a bias of its own;
+    a categorical one is embedded first, which NeuralForecast lacks. Weights that can have no effect are left out, so
+    there are fewer parameters than in NeuralForecast: those for a context where there is none (always in the selection
+    of static variables, everywhere without static variables), and the selection among a single variable.
+
+    Attributes:
+        hidden_size: Units of all layers, a multiple of ``num_heads``.
+        num_heads: Heads of the attention.
+        cell: Kind of recurrent cell: ``lstm`` or ``gru``.
+        num_layers: Recurrent layers of the encoder and of the decoder.
+        activation: Activation in the gated blocks.
+        dropout: Share left out in training in the gated blocks and after the attention.
+        attention_dropout: Share of attention weights left out in training.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="transformer", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/1912.09363"
+    )
+
+    hidden_size: int = knob(128, choices=(32, 64, 128, 256), ge=1)
+    num_heads: int = knob(4, choices=(1, 4, 8), ge=1)
+    cell: Literal["lstm", "gru"] = knob("lstm", choices=("lstm", "gru"))
+    num_layers: int = knob(1, low=1, high=3, ge=1)
+    activation: Activation = "ELU"
+    dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    attention_dropout: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if self.hidden_size % self.num_heads:
+            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
+        return self
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class Explanation(NamedTuple):
+    """A forecast and what it looked at. Letters: V variable; the weights over V, and those over time, sum to 1."""
+
+    forecast: Tensor  # B H C P
+    static: Tensor | None  # B C V
+    past: Tensor  # B C L V
+    future: Tensor  # B C H V
+    attention: Tensor  # B C H L+H, mean of the heads
+    static_names: tuple[str, ...]
+    past_names: tuple[str, ...]
+    future_names: tuple[str, ...]
+
+
+class _Network(nn.Module):
+    def __init__(self, config: TFT, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        size = config.hidden_size
+        context = size if spec.static else 0
+        residual = partial(GatedResidual, size, size, size, activation=config.activation, dropout=config.dropout)
+        self.covariates = Covariates(spec)
+        ahead = spec.future or (Feature("last value"),)
+        self.past = _Variables(spec.past, size)
+        self.future = _Variables(ahead, size)
+        self.target = _Variables((Feature("target"),), size)
+        self.static = _Variables(spec.static, size)
+        self.select_static = _Selection(config, len(spec.static), 0) if spec.static else None
+        # For the selection, the enrichment, and the first states of the cells of each layer.
+        states = config.num_layers * (2 if config.cell == "lstm" else 1)
+        self.contexts = nn.ModuleList(residual() for _ in range(2 + states if spec.static else 0))
+        self.select_past = _Selection(config, len(spec.past) + len(ahead) + 1, context)
+        self.select_future = _Selection(config, len(ahead), context)
+        kind = {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
+        self.is_lstm = config.cell == "lstm"
+        self.encoder = kind(size, size, config.num_layers, batch_first=True)
+        self.decoder = kind(size, size, config.num_layers, batch_first=True)
+        self.recurrent_skip = GatedSkip(size)
+        self.enrichment = residual(context_size=context)
+        self.attention = _InterpretableAttention(config, spec)
+        self.attention_skip = GatedSkip(size)
+        self.feedforward = residual()
+        self.output_skip = GatedSkip(size)
+        self.output = nn.Linear(size, spec.outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.explain(batch).forecast
+
+    def explain(self, batch: Batch) -> Explanation:
+        """Forecast, and say which variables and which steps were looked at."""
+        steps, channels = self.spec.input_size, self.spec.channels
+        values, _ = observed(batch.past_y, batch.past_mask)
+        history = fold_channels(values)[..., None]
+        past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        known = self.future(history[:, -1:].expand(-1, steps + self.spec.horizon, -1) if future is None else future)
+        seen = [*([] if past is None else [self.past(past)]), known[:, :steps], self.target(history)]
+
+        selecting, enriching, state, static_weights = self._context(static)
+        read, past_weights = self.select_past(torch.cat(seen, -2), selecting)
+        ahead, future_weights = self.select_future(known[:, steps:], selecting)
+        encoded, state = self.encoder(read, state)
+        decoded, _ = self.decoder(ahead, state)
+        local = self.recurrent_skip(torch.cat([encoded, decoded], 1), torch.cat([read, ahead], 1))
+        enriched = self.enrichment(local, enriching)
+        attended, attention = self.attention(enriched)
+        fused = self.feedforward(self.attention_skip(attended, enriched[:, steps:]))
+        forecast = self.output(self.output_skip(fused, local[:, steps:]))
+
+        def by_channel(weights: Tensor) -> Tensor:
+            return weights.view(-1, channels, *weights.shape[1:])
+
+        return Explanation(
+            unfold_channels(forecast, channels, self.spec.horizon),
+            None if static_weights is None else by_channel(static_weights),
+            by_channel(past_weights),
+            by_channel(future_weights),
+            by_channel(attention),
+            self.static.names,
+            (*self.past.names, *self.future.names, *self.target.names),
+            self.future.names,
+        )
+
+    def _context(self, static: Tensor | None) -> tuple[Tensor | None, Tensor | None, Any, Tensor | None]:
+        """Return what static variables say to the selection, the enrichment and the cells, and their weights."""
+        if static is None or self.select_static is None:
+            return None, None, None, None
+        summary, weights = self.select_static(self.static(static))
+        selecting, enriching, *states = (context(summary) for context in self.contexts)
+        first = torch.stack(states)
+        return selecting, enriching, tuple(first.chunk(2)) if self.is_lstm else first, weights
+
+
+class _Variables(nn.Module):
+    """Gives each variable a vector: from encoded covariates ``(..., E)`` to ``(..., variable, hidden)``.
+
+    Attributes:
+        names: The variables in their order: numeric ones first, as they are encoded.
+    """
+
+    def __init__(self, features: tuple[Feature, ...], hidden_size: int) -> None:
+        super().__init__()
+        ordered = sorted(features, key=lambda feature: feature.cardinality is not None)
+        coded = [feature.cardinality for feature in ordered if feature.cardinality]
+        self.names = tuple(feature.name for feature in ordered)
+        self.widths = [embedding_width(cardinality) for cardinality in coded]
+        self.numeric = len(features) - len(coded)
+        self.vectors = self.bias = None
+        if self.numeric:
+            self.vectors = nn.Parameter(nn.init.xavier_normal_(torch.empty(self.numeric, hidden_size)))
+            self.bias = nn.Parameter(torch.zeros(self.numeric, hidden_size))
+        self.projections = nn.ModuleList(nn.Linear(width, hidden_size) for width in self.widths)
+
+    def forward(self, encoded: Tensor) -> Tensor:
+        numbers, *codes = torch.split(encoded, [self.numeric, *self.widths], -1)
+        parts = [project(code)[..., None, :] for project, code in zip(self.projections, codes, strict=True)]
+        if self.vectors is not None and self.bias is not None:
+            parts.insert(0, torch.addcmul(self.bias, numbers[..., None], self.vectors))
+        return torch.cat(parts, -2) if len(parts) > 1 else parts[0]
+
+
+class _Selection(nn.Module):
+    """Weighs variables by what all of them, and a context, say."""
+
+    def __init__(self, config: TFT, count: int, context_size: int) -> None:
+        super().__init__()
+        size = config.hidden_size
+        residual = partial(GatedResidual, activation=config.activation)
+        self.weighing = residual(size * count, size, count, context_size=context_size) if count > 1 else None
+        self.transforms = nn.ModuleList(residual(size, size, size, dropout=config.dropout) for _ in range(count))
+
+    def forward(self, variables: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the mix ``(..., hidden)`` and the weights ``(..., variable)``."""
+        transformed = [transform(variables[..., place, :]) for place, transform in enumerate(self.transforms)]
+        if self.weighing is None:
+            return transformed[0], torch.ones_like(variables[..., 0])
+        weights = self.weighing(variables.flatten(-2), context).softmax(-1)
+        mix = weights[..., None, :] @ torch.stack(transformed, -2)
+        return mix.squeeze(-2), weights
+
+
+class _InterpretableAttention(nn.Module):
+    """Attention whose heads share their values, so that their mean says what was looked at."""
+
+    visible: Tensor
+
+    def __init__(self, config: TFT, spec: TaskSpec) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.heads, self.width, self.horizon = config.num_heads, size // config.num_heads, spec.horizon
+        self.query = nn.Linear(size, size, bias=False)
+        self.key_value = nn.Linear(size, size + self.width, bias=False)
+        self.output = nn.Linear(self.width, size, bias=False)
+        self.dropout, self.attention_dropout = nn.Dropout(config.dropout), nn.Dropout(config.attention_dropout)
+        steps = spec.input_size + spec.horizon
+        visible = torch.ones(spec.horizon, steps, dtype=torch.bool).tril(spec.input_size)
+        self.register_buffer("visible", visible, persistent=False)
+
+    def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the steps of the horizon see, ``(rows, horizon, hidden)``, and where, ``(..., time)``."""
+        query = self.query(values[:, -self.horizon :]).unflatten(-1, (self.heads, self.width)).transpose(1, 2)
+        key, value = self.key_value(values).split([self.heads * self.width, self.width], -1)
+        key = key.unflatten(-1, (self.heads, self.width)).permute(0, 2, 3, 1)
+        scores = (query * self.width**-0.5 @ key).masked_fill(~self.visible, -torch.inf)
+        weights = self.attention_dropout(scores.softmax(-1)).mean(1)
+        return self.dropout(self.output(weights @ value)), weights

@@ -1,0 +1,76 @@
+"""TSMixer: perceptrons that take turns over time and over channels."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.mixing import mixing_layer
+from neuro_divergent.layers.normalization import Normalization
+from neuro_divergent.layers.reversible import RevIN
+from neuro_divergent.models.base import Architecture
+
+
+@register("tsmixer")
+class TSMixer(Architecture):
+    """Blocks that mix a window over time and over channels, and a linear map from history to horizon.
+
+    Chen et al., "TSMixer: An All-MLP Architecture for Time Series Forecasting", TMLR 2023, with NeuralForecast's
+    defaults. ``TSMixerx`` is the extension to covariates.
+
+    Attributes:
+        num_blocks: Mixing blocks.
+        hidden_size: Hidden units of the perceptron over channels.
+        dropout: Share of hidden units, and of what a mixing adds, left out in training.
+        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        norm: Normalisation of whole windows before each mixing, over the ``batch`` or over the ``layer``.
+    """
+
+    traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2303.06053")
+
+    num_blocks: int = knob(2, low=1, high=8, ge=1)
+    hidden_size: int = knob(64, low=8, high=256, log=True, ge=1)
+    dropout: float = knob(0.9, choices=(0.1, 0.3, 0.5, 0.7, 0.9), ge=0.0, lt=1.0)
+    use_norm: bool = True
+    norm: Normalization = knob("batch", choices=("batch", "layer"))
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: TSMixer, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.revin = RevIN(spec.channels) if config.use_norm else None
+        self.blocks = nn.Sequential(
+            *(
+                mixing_layer(
+                    spec.input_size,
+                    spec.channels,
+                    spec.channels,
+                    hidden_size=config.hidden_size,
+                    dropout=config.dropout,
+                    norm=config.norm,
+                    norm_place="before",
+                )
+                for _ in range(config.num_blocks)
+            )
+        )
+        self.projection = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, mask = observed(batch.past_y, batch.past_mask)
+        if self.revin is None:
+            return self._forecast(values)
+        values, measured = self.revin(values, mask)
+        return self.revin.restore(self._forecast(values), measured)
+
+    def _forecast(self, values_BLC: Tensor) -> Tensor:
+        forecast: Tensor = self.projection(self.blocks(values_BLC).transpose(1, 2))
+        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)

@@ -1,0 +1,115 @@
+"""XLinear: gates over time and over channels, with a token of each channel that goes between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.masking import observed
+from neuro_divergent.layers.mlp import multilayer_perceptron
+from neuro_divergent.layers.revin import Standardisation
+from neuro_divergent.models.base import Architecture
+
+
+@register("xlinear")
+class XLinear(Architecture):
+    """Gates each channel's embedding over time, and a learned token of it over the channels, before a linear head.
+
+    Chen et al., "XLinear: A Lightweight and Accurate MLP-Based Model for Long-Term Time Series Forecasting with
+    Exogenous Inputs", 2026, in NeuralForecast's form: all channels are forecast, and covariates go to the head
+    through a linear map each. The channels of a window share their covariates here.
+
+    Attributes:
+        hidden_size: Width of the embedding of a channel, and of its token.
+        temporal_size: Hidden units of the gate over time.
+        channel_size: Hidden units of the gate over channels; the paper likes a multiple of the channels.
+        temporal_dropout: Share of the hidden units of the gate over time left out in training.
+        channel_dropout: Share of the hidden units of the gate over channels left out in training.
+        embedding_dropout: Share of the embedding left out in training.
+        head_dropout: Share of what the head reads left out in training.
+        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+    """
+
+    traits: ClassVar[Traits] = Traits(
+        family="mlp",
+        past_x=True,
+        future_x=True,
+        static_x=True,
+        mixes_channels=True,
+        paper="https://arxiv.org/abs/2601.09237",
+    )
+
+    hidden_size: int = knob(128, low=32, high=512, log=True, ge=1)
+    temporal_size: int = knob(256, low=64, high=1024, log=True, ge=1)
+    channel_size: int = knob(8, low=2, high=64, log=True, ge=1)
+    temporal_dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    channel_dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    embedding_dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    head_dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
+    use_norm: bool = True
+
+    def network(self, spec: TaskSpec) -> nn.Module:
+        """Make the network."""
+        return _Network(self, spec)
+
+
+class _Network(nn.Module):
+    def __init__(self, config: XLinear, spec: TaskSpec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.use_norm = config.use_norm
+        self.covariates = covariates = Covariates(replace(spec, channels=1))
+        hidden, history = config.hidden_size, spec.input_size
+        self.embedding = nn.Sequential(nn.Linear(history, hidden), nn.Dropout(config.embedding_dropout))
+        self.token = nn.Parameter(torch.randn(spec.channels, hidden))
+        self.temporal_gate = _Gate(2 * hidden, config.temporal_size, config.temporal_dropout)
+        self.channel_gate = _Gate(2 * spec.channels, config.channel_size, config.channel_dropout)
+        sizes = (
+            history * covariates.past_size,
+            (history + spec.horizon) * covariates.future_size,
+            covariates.static_size,
+        )
+        self.projections = nn.ModuleList(nn.Linear(size, hidden) for size in sizes if size)
+        self.head = nn.Sequential(
+            nn.Dropout(config.head_dropout),
+            nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        values, mask = observed(batch.past_y, batch.past_mask)
+        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        known = [item.flatten(1) for item in encoded if item is not None]
+        if not self.use_norm:
+            return self._forecast(values, known)
+        measured = Standardisation.of(values, mask)
+        return measured.restore(self._forecast(measured.remove(values), known))
+
+    def _forecast(self, values_BLC: Tensor, known: list[Tensor]) -> Tensor:
+        embedded_BCD = self.embedding(values_BLC.transpose(1, 2))
+        both = torch.cat([embedded_BCD, self.token.expand_as(embedded_BCD)], 2)
+        within, token_BCD = self.temporal_gate(both).chunk(2, 2)
+        across = torch.cat([embedded_BCD, token_BCD], 1).transpose(1, 2)
+        token_BDC = self.channel_gate(across).chunk(2, 2)[1]
+        parts = [within, token_BDC.transpose(1, 2)]
+        for item, projection in zip(known, self.projections, strict=True):
+            parts.append(projection(item)[:, None].expand_as(embedded_BCD))
+        forecast: Tensor = self.head(torch.cat(parts, 2))
+        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+
+
+class _Gate(nn.Module):
+    """Scales each number by a share between 0 and 1 that a perceptron finds from all of them."""
+
+    def __init__(self, size: int, hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.perceptron = multilayer_perceptron((size, hidden_size, size), "ReLU", dropout)
+
+    def forward(self, values: Tensor) -> Tensor:
+        result: Tensor = values * self.perceptron(values).sigmoid()
+        return result
