@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
 from neuro_divergent.layers.activation import Activation, make_activation
+from neuro_divergent.layers.dropout import Dropout
 
 
 class DilatedConvolution(nn.Conv1d):
@@ -102,7 +103,7 @@ class ResidualConvolution(nn.Module):
         layers: list[nn.Module] = []
         for width in (inputs, outputs):
             convolution = weight_norm(DilatedConvolution(width, outputs, kernel_size, dilation))
-            layers += [convolution, make_activation(activation), nn.Dropout(dropout)]
+            layers += [convolution, make_activation(activation), Dropout(dropout)]
         self.branch = nn.Sequential(*layers)
         self.shortcut = nn.Linear(inputs, outputs) if inputs != outputs else nn.Identity()
         self.activation = make_activation(activation)
@@ -130,7 +131,7 @@ class SkipConvolution(nn.Module):
         super().__init__()
         self.convolution = DilatedConvolution(hidden_size, hidden_size, kernel_size, dilation, ahead=ahead)
         self.split = nn.Linear(hidden_size, 2 * hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, values_TND: Tensor) -> tuple[Tensor, Tensor]:
         """Return the corrected values and the share of the result, both ``(time, row, hidden)``."""

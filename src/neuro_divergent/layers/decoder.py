@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.decomposition import Decomposition
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import CircularConvolution
 from neuro_divergent.layers.encoder import feedforward
 
@@ -43,7 +44,7 @@ class DecoderLayer(nn.Module):
         self.cross_norm = nn.LayerNorm(hidden_size)
         self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout)
         self.feedforward_norm = nn.LayerNorm(hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
         """Return tokens of the same shape, ``(batch, token, hidden)``."""
@@ -106,7 +107,7 @@ class DecompositionLayer(nn.Module):
         self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout, bias=False)
         self.trend_projection = CircularConvolution(hidden_size, outputs)
         self.decomposition = decomposition
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> tuple[Tensor, Tensor]:
         """Return the seasonal tokens ``(batch, token, hidden)`` and the trend ``(batch, token, outputs)``."""

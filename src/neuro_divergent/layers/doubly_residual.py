@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from neuro_divergent.core.segment import run_in_segments
 from neuro_divergent.layers.activation import Activation, make_activation
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.mlp import linear_pair, merge_pair
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.stochastic_depth import growing_rates, kept_rows
@@ -74,7 +75,7 @@ class ResidualBlock(nn.Module):
         for layer in range(num_layers):
             rest += [nn.Linear(hidden_size, hidden_size)] if layer else []
             rest += [] if norm == "none" else [make_norm(norm, hidden_size)]
-            rest += [make_activation(activation)] + ([nn.Dropout(dropout)] if dropout else [])
+            rest += [make_activation(activation)] + ([Dropout(dropout)] if dropout else [])
         self.rest = nn.Sequential(*rest)
         self.coefficients = nn.Linear(hidden_size, sum(expansion.sizes))
         self.expansion = expansion

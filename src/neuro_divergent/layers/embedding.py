@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.layers.dropout import Dropout
+
 
 class CircularConvolution(nn.Module):
     """A convolution of width 3 over a time that closes to a ring, without bias.
@@ -99,7 +101,7 @@ class SequenceEmbedding(nn.Module):
         self.values = ValueEmbedding(values, hidden_size)
         self.positions = PositionalEmbedding(steps, hidden_size) if steps else nn.Identity()
         self.covariates = nn.Linear(covariates, hidden_size, bias=False) if covariates else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, values_BLF: Tensor, covariates_BLE: Tensor | None = None) -> Tensor:
         """Return ``(batch, time, hidden)``."""

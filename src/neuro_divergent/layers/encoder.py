@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.attention import Attention
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.stochastic_depth import StochasticDepth
@@ -47,7 +48,7 @@ class EncoderLayer(nn.Module):
         self.attention_norm = norm() if callable(norm) else make_norm(norm, hidden_size)
         self.feedforward = feedforward(hidden_size, feedforward_size, activation, dropout, bias=bias)
         self.feedforward_norm = norm() if callable(norm) else make_norm(norm, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.depth = StochasticDepth(stochastic_depth)
 
     def forward(self, tokens: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.layers.activation import Activation, make_activation
+from neuro_divergent.layers.dropout import Dropout
 
 
 class GatedLinearUnit(nn.Linear):
@@ -62,7 +63,7 @@ class GatedResidual(nn.Module):
         self.context = nn.Linear(context_size, hidden_size, bias=False) if context_size else None
         self.activation = make_activation(activation)
         self.hidden = nn.Linear(hidden_size, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.gate = GatedLinearUnit(hidden_size, output_size)
         self.skip = nn.Identity() if input_size == output_size else nn.Linear(input_size, output_size)
         self.norm = nn.LayerNorm(output_size, eps=1e-3)

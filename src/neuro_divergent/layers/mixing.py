@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import BatchNorm, Normalization
 
@@ -38,7 +39,7 @@ class _Mixing(nn.Module):
         width = inputs if self._norm_first else outputs
         self.norm = WindowBatchNorm(steps, width) if norm == "batch" else nn.LayerNorm((steps, width))
         self.skip = nn.Identity() if inputs == outputs else nn.Linear(inputs, outputs)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, values_BTF: Tensor) -> Tensor:
         mixed = self.mix(self.norm(values_BTF) if self._norm_first else values_BTF)

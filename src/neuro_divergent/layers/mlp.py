@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.layers.activation import Activation, make_activation
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.normalization import Normalization, make_norm
 
 
@@ -26,7 +27,7 @@ def multilayer_perceptron(
         # Batch normalisation takes the mean out again, so a bias before it would do nothing.
         layers.append(nn.Linear(inputs, outputs, bias=norm != "batch"))
         layers += [] if norm == "none" else [make_norm(norm, outputs)]
-        layers += [make_activation(activation)] + ([nn.Dropout(dropout)] if dropout else [])
+        layers += [make_activation(activation)] + ([Dropout(dropout)] if dropout else [])
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 

@@ -13,6 +13,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.convolution import SkipConvolution
 from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.sequence import OverTime, read_history, windows_first
 from neuro_divergent.models.base import Architecture
@@ -60,7 +61,7 @@ class _Network(nn.Module):
             _Convolutions(ahead, hidden, spec.input_size + spec.horizon, dropout, ahead=True) if ahead else None
         )
         self.compress = OverTime(spec.input_size, hidden)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.expand = OverTime(hidden, spec.horizon)
         self.output = nn.Linear(hidden * (3 if ahead else 1), spec.outputs)
 
@@ -86,7 +87,7 @@ class _Convolutions(nn.Module):
     def __init__(self, inputs: int, hidden_size: int, steps: int, dropout: float, *, ahead: bool) -> None:
         super().__init__()
         self.inputs = nn.Linear(inputs, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(
             SkipConvolution(hidden_size, 2, 2**index, dropout, ahead=ahead)
             for index in range(max(1, ceil(log2(steps))))

@@ -11,6 +11,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.known import join_known, known_size
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.normalization import make_norm
@@ -58,7 +59,7 @@ class _Network(nn.Module):
         for _ in range(config.num_layers):
             layers += [nn.Linear(width, config.hidden_size), nn.ReLU(inplace=True)]
             layers += [] if config.norm == "none" else [make_norm(config.norm, config.hidden_size)]
-            layers += [nn.Dropout(config.dropout)]
+            layers += [Dropout(config.dropout)]
             width = config.hidden_size
         self.layers = nn.Sequential(*layers, nn.Linear(width, spec.input_size * spec.horizon * spec.outputs))
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.normalization import Normalization
@@ -70,7 +71,7 @@ class _Network(nn.Module):
         self.spec = spec
         self.use_norm = config.use_norm
         self.embedding = nn.Linear(spec.input_size, config.hidden_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.Sequential(
             *(
                 EncoderLayer(

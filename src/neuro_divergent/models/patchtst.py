@@ -13,12 +13,14 @@ from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.patching import cut_patches, join_patches, num_patches, patch_length
 from neuro_divergent.layers.revin import Level, Standardisation
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.reconstruction import Reconstruction
 
 
 @register("patchtst")
@@ -77,22 +79,21 @@ class PatchTST(Architecture):
         """Make the network."""
         return _Network(self, spec)
 
-    def reconstruction(self, spec: TaskSpec) -> nn.Module:
+    def reconstruction(self, spec: TaskSpec) -> Reconstruction:
         """Return a network that gives back the history, ``(batch, history, channel, 1)``, hidden values included.
 
-        Train it on batches some of whose patches are masked; then load what is not under ``head`` into the network
-        that forecasts. It sees masked values as zeros after the level was taken out, as in the paper, except that the
-        level and spread are those of what it may see.
+        It sees masked values as zeros after the level was taken out, as in the paper, except that the level and spread
+        are those of what it may see.
 
         Raises:
             ConfigError: If patches overlap: what is hidden in one could be read in the next.
         """
-        if self.stride != patch_length(self.patch_length, self.stride, spec.input_size):
+        if self.stride != self.patch_length:
             raise ConfigError(
                 f"patchtst: pre-training hides patches that do not overlap; got patch_length={self.patch_length} and "
                 f"stride={self.stride}. Set both to the same number, such as 12."
             )
-        return _Reconstruction(self, spec)
+        return Reconstruction(_Reconstruction(self, spec), self.patch_length)
 
 
 class _Encoder(nn.Module):
@@ -105,7 +106,7 @@ class _Encoder(nn.Module):
         self.size = num_patches(self.length, self.stride, spec.input_size)
         self.embedding = nn.Linear(self.length, config.hidden_size)
         self.position = nn.Parameter(torch.empty(self.size, config.hidden_size).uniform_(-0.02, 0.02))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_layers))
 
     def forward(self, history_NL: Tensor) -> Tensor:
@@ -124,14 +125,14 @@ class _Layer(nn.Module):
         self.num_heads = config.num_heads
         self.residual_attention = config.residual_attention
         self.query_key_value = nn.Linear(width, 3 * width)
-        self.attention_dropout = nn.Dropout(config.attention_dropout)
+        self.attention_dropout = Dropout(config.attention_dropout)
         self.output = nn.Linear(width, width)
-        self.output_dropout = nn.Dropout(1 - (1 - config.dropout) ** 2)
+        self.output_dropout = Dropout(1 - (1 - config.dropout) ** 2)
         self.attention_norm = make_norm(config.norm, width)
         self.feedforward = multilayer_perceptron(
             (width, config.feedforward_size, width), config.activation, config.dropout
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.feedforward_norm = make_norm(config.norm, width)
 
     def forward(self, tokens: Tensor, scores: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -183,7 +184,7 @@ class _Network(_Base):
 class _Reconstruction(_Base):
     def __init__(self, config: PatchTST, spec: TaskSpec) -> None:
         super().__init__(config, spec)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.head = nn.Linear(config.hidden_size, self.encoder.length)
 
     def _decode(self, tokens_NKD: Tensor) -> Tensor:

@@ -18,14 +18,11 @@ from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 
 
-@register("recurrent")
 class Recurrent(Architecture):
     """Recurrent encoder whose last states, one for each step of the horizon, a perceptron turns into the forecast.
 
-    Elman, "Finding Structure in Time", 1990 (``rnn``); Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997
-    (``lstm``); Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014 (``gru``). The head is
-    NeuralForecast's: the whole horizon at once, and a linear map over time makes more states when the horizon is longer
-    than the history.
+    A subclass says which cells it has. The head is NeuralForecast's: the whole horizon at once, and a linear map over
+    time makes more states when the horizon is longer than the history.
 
     With ``decoding="autoregressive"`` the cells run on through the horizon instead: each step is forecast from the
     state that has read the value before it, and from the covariates of that step. The value before is the forecast one;
@@ -34,7 +31,6 @@ class Recurrent(Architecture):
     is read on. Covariates that are not known ahead are zero in the horizon, which is their mean.
 
     Attributes:
-        cell: Kind of cell: ``rnn``, ``lstm`` or ``gru``.
         hidden_size: Units of the state of a layer.
         num_layers: Recurrent layers.
         dropout: Share left out in training between recurrent layers; there is no between when there is one layer.
@@ -45,15 +41,8 @@ class Recurrent(Architecture):
             (``autoregressive``).
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="recurrent",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        paper="https://doi.org/10.1162/neco.1997.9.8.1735",
-    )
+    cell: ClassVar[Cell]
 
-    cell: Cell = knob("lstm", choices=("rnn", "lstm", "gru"))
     hidden_size: int = knob(128, low=32, high=512, log=True, ge=1)
     num_layers: int = knob(2, low=1, high=4, ge=1)
     dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
@@ -79,26 +68,45 @@ class Recurrent(Architecture):
         return kind(spec, covariates, encoder, decoder)
 
 
+def _traits(paper: str) -> Traits:
+    return Traits(family="recurrent", past_x=True, future_x=True, static_x=True, paper=paper)
+
+
 @register("lstm")
 class LSTM(Recurrent):
-    """``Recurrent`` with long short-term memory."""
+    """Long short-term memory, whose last states a perceptron turns into the forecast.
 
-    cell: Literal["lstm"] = "lstm"
+    Hochreiter and Schmidhuber, "Long Short-Term Memory", Neural Computation, 1997, with the gate that forgets, as in
+    torch.
+    """
+
+    traits: ClassVar[Traits] = _traits("https://doi.org/10.1162/neco.1997.9.8.1735")
+    cell: ClassVar[Cell] = "lstm"
 
 
 @register("gru")
 class GRU(Recurrent):
-    """``Recurrent`` with gated recurrent units, as many as in NeuralForecast."""
+    """Gated recurrent units, as many as in NeuralForecast, whose last states a perceptron turns into the forecast.
 
-    cell: Literal["gru"] = "gru"
+    Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", EMNLP
+    2014. As in torch, the gate that resets comes after the product with the state.
+    """
+
+    traits: ClassVar[Traits] = _traits("https://arxiv.org/abs/1406.1078")
+    cell: ClassVar[Cell] = "gru"
+
     hidden_size: int = knob(200, low=32, high=512, log=True, ge=1)
 
 
 @register("rnn")
 class RNN(Recurrent):
-    """``Recurrent`` with the simplest cell."""
+    """The simplest recurrent cells, whose last states a perceptron turns into the forecast.
 
-    cell: Literal["rnn"] = "rnn"
+    Elman, "Finding Structure in Time", Cognitive Science, 1990, with the hyperbolic tangent.
+    """
+
+    traits: ClassVar[Traits] = _traits("https://doi.org/10.1207/s15516709cog1402_1")
+    cell: ClassVar[Cell] = "rnn"
 
 
 class _DirectNetwork(nn.Module):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.kan import JacobiKAN, TaylorKAN, Wavelet, WaveletKAN
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.normalization import make_norm
@@ -59,7 +60,7 @@ class _Network(nn.Module):
         if config.norm != "none":
             wavelets = nn.Sequential(wavelets, make_norm(config.norm, outputs))
         self.revin = RevIN(spec.channels, config.affine)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.gate = nn.Linear(history, 4)
         self.experts = nn.ModuleList(
             [

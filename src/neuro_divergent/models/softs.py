@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import sinusoidal_positions
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
@@ -59,7 +60,7 @@ class _Network(nn.Module):
         self.spec = spec
         self.use_norm = config.use_norm
         self.embedding = nn.Linear(spec.input_size, config.hidden_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.Sequential(
             *(
                 EncoderLayer(
@@ -99,7 +100,7 @@ class _Core(nn.Module):
         self.position_scale = nn.Parameter(torch.ones(())) if config.sharp else None
         if config.sharp:
             self.register_buffer("positions", sinusoidal_positions(channels, hidden), persistent=False)
-        self.dropout = nn.Dropout(config.dropout if config.sharp else 0.0)
+        self.dropout = Dropout(config.dropout if config.sharp else 0.0)
         self.describe = nn.Linear(hidden, hidden)
         self.offer = nn.Linear(hidden, core)
         self.fuse = nn.Linear(hidden + core, hidden)

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.gating import GatedLinearUnit
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
@@ -29,8 +30,8 @@ class StemGNN(Architecture):
     not depend on what else is forecast with it. The polynomial of degree 0 is the identity, as in the paper, where the
     code has zeros. The Fourier transform runs over time, as in the paper and the authors' code; in NeuralForecast it
     runs over the polynomials. The Laplacian is that of the symmetric graph. Spectra and gated layers start such that
-    the signal keeps its size; the authors' leave a thousandth of it. The shortcut of the last block, which nobody
-    reads, is left out: one linear layer over the history less than in NeuralForecast.
+    the signal keeps its size; the start that torch gives linear layers leaves a fortieth of it. The shortcut of the
+    last block, which nobody reads, is left out: one linear layer over the history less than in NeuralForecast.
 
     Attributes:
         num_blocks: Blocks; each but the last also reconstructs what the next one reads.
@@ -87,7 +88,7 @@ class _LatentCorrelation(nn.Module):
         self.encoder = nn.GRU(spec.input_size, spec.channels)
         self.key = nn.Parameter(nn.init.xavier_uniform_(torch.empty(spec.channels, 1), 2**0.5))
         self.query = nn.Parameter(nn.init.xavier_uniform_(torch.empty(spec.channels, 1), 2**0.5))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, history_BCL: Tensor) -> Tensor:
         # The cells read series after series, and each unit of their state stands for one series.

@@ -14,6 +14,7 @@ from neuro_divergent.core.spec import Batch, Feature, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates, embedding_width
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.gating import GatedResidual, GatedSkip
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
@@ -217,7 +218,7 @@ class _InterpretableAttention(nn.Module):
         self.query = nn.Linear(size, size, bias=False)
         self.key_value = nn.Linear(size, size + self.width, bias=False)
         self.output = nn.Linear(self.width, size, bias=False)
-        self.dropout, self.attention_dropout = nn.Dropout(config.dropout), nn.Dropout(config.attention_dropout)
+        self.dropout, self.attention_dropout = Dropout(config.dropout), Dropout(config.attention_dropout)
         steps = spec.input_size + spec.horizon
         visible = torch.ones(spec.horizon, steps, dtype=torch.bool).tril(spec.input_size)
         self.register_buffer("visible", visible, persistent=False)

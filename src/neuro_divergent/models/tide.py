@@ -11,6 +11,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates, Encoded
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.known import join_known
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
@@ -102,7 +103,7 @@ class _ResidualBlock(nn.Module):
         self.entrance = nn.Linear(inputs, hidden_size)
         self.exit = nn.Linear(hidden_size, outputs)
         self.skip = nn.Linear(inputs, outputs)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(outputs) if norm == "layer" else nn.Identity()
 
     def forward(self, values: Tensor) -> Tensor:

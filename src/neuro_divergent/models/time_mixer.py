@@ -12,6 +12,7 @@ from torch.nn import functional
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.decomposition import Decomposition, Window
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import ValueEmbedding
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mlp import multilayer_perceptron
@@ -77,7 +78,7 @@ class _Network(nn.Module):
         width = spec.channels if config.mix_channels else 1
         self.revins = nn.ModuleList(RevIN(spec.channels) for _ in lengths if config.use_norm)
         self.embedding = ValueEmbedding(width, config.hidden_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         averages = nn.ModuleList(Decomposition(length, config.kernel_size) for length in lengths)
         waves = nn.ModuleList(_Waves(config.num_waves) for _ in lengths)
         chosen = waves if config.decomposition == "fourier" else averages

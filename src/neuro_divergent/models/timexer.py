@@ -14,6 +14,7 @@ from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.attention import Attention
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import CovariateEncoder
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import PositionalEmbedding
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
@@ -81,7 +82,7 @@ class _Network(nn.Module):
         self.position = PositionalEmbedding(patches, config.hidden_size)
         self.token = nn.Parameter(torch.randn(spec.channels, 1, config.hidden_size))
         self.series_embedding = nn.Linear(spec.input_size, config.hidden_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(config.num_layers))
         self.norm = nn.LayerNorm(config.hidden_size)
         self.head = nn.Linear((patches + 1) * config.hidden_size, spec.horizon * spec.outputs)

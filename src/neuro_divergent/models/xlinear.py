@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.revin import Standardisation
@@ -66,7 +67,7 @@ class _Network(nn.Module):
         self.use_norm = config.use_norm
         self.covariates = covariates = Covariates(replace(spec, channels=1))
         hidden, history = config.hidden_size, spec.input_size
-        self.embedding = nn.Sequential(nn.Linear(history, hidden), nn.Dropout(config.embedding_dropout))
+        self.embedding = nn.Sequential(nn.Linear(history, hidden), Dropout(config.embedding_dropout))
         self.token = nn.Parameter(torch.randn(spec.channels, hidden))
         self.temporal_gate = _Gate(2 * hidden, config.temporal_size, config.temporal_dropout)
         self.channel_gate = _Gate(2 * spec.channels, config.channel_size, config.channel_dropout)
@@ -77,7 +78,7 @@ class _Network(nn.Module):
         )
         self.projections = nn.ModuleList(nn.Linear(size, hidden) for size in sizes if size)
         self.head = nn.Sequential(
-            nn.Dropout(config.head_dropout),
+            Dropout(config.head_dropout),
             nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
         )
 

@@ -14,6 +14,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.convolution import DepthwiseConvolution
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.recurrent import matrix_memory, scalar_memory
 from neuro_divergent.models.sequence import SequenceArchitecture
 
@@ -84,7 +85,7 @@ class _MatrixBlock(nn.Module):
         self.heads_norm = _HeadNorm(width, config.num_heads)
         self.skip = nn.Parameter(torch.ones(width))
         self.narrow = nn.Linear(width, config.hidden_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values_TND: Tensor) -> Tensor:
         content, gate = self.widen(self.norm(values_TND)).chunk(2, 2)
@@ -118,7 +119,7 @@ class _ScalarBlock(nn.Module):
         width = 64 * ceil(1.3 * hidden / 64)
         self.widen = nn.Linear(hidden, 2 * width, bias=False)
         self.narrow = nn.Linear(width, hidden, bias=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values_TND: Tensor) -> Tensor:
         states = self.dropout(self._remember(self.norm(values_TND)))
