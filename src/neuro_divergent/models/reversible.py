@@ -26,18 +26,24 @@ class ReversibleNetwork(nn.Module):
         loc, scale = batch.loc, batch.scale
         assert loc is not None
         assert scale is not None
-
-        def inside(values: Tensor) -> Tensor:
-            return (values - loc) / scale * self.gain + self.shift
-
-        normalised = batch._replace(
-            past_y=inside(batch.past_y) * batch.past_mask,
-            # Autoregressive networks read it in training.
-            future_y=None if batch.future_y is None else inside(batch.future_y),
-        )
-        raw = self.network(normalised)
+        raw = self.network(self.inside(batch))
         # A gain that training brought near zero must not blow the output up.
         gain = self.gain + self.gain.sign() * 1e-5
         raw = (raw - self.shift[:, None]) / gain[:, None]
         output: Tensor = raw * scale.unsqueeze(-1) + loc.unsqueeze(-1)
         return output
+
+    def inside(self, batch: Batch) -> Batch:
+        """Return a batch as the network inside sees it."""
+        loc, scale = batch.loc, batch.scale
+        assert loc is not None
+        assert scale is not None
+
+        def normalised(values: Tensor) -> Tensor:
+            return (values - loc) / scale * self.gain + self.shift
+
+        return batch._replace(
+            past_y=normalised(batch.past_y) * batch.past_mask,
+            # Autoregressive networks read it in training.
+            future_y=None if batch.future_y is None else normalised(batch.future_y),
+        )
