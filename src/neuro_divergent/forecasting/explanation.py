@@ -44,14 +44,12 @@ def explain(outlook: Outlook, name: str) -> Explanation:
         ConfigError: If the network does not tell.
     """
     network: Any = outlook.fitted.predictor.network
-    batches = outlook.batches
-    if isinstance(network, ReversibleNetwork):
-        batches = tuple(network.inside(batch) for batch in batches)
-        network = network.network
+    outer = network if isinstance(network, ReversibleNetwork) else None
+    network = network if outer is None else outer.network
     if not hasattr(network, "explain"):
         raise ConfigError(f"{name} does not tell what it looked at; tft does.")
     with torch.inference_mode():
-        told = [network.explain(batch) for batch in batches]
+        told = [network.explain(batch if outer is None else outer.inside(batch)) for batch in outlook.batches]
 
     def all_of(field: str) -> np.ndarray[Any, Any]:
         values: Tensor = torch.cat([getattr(part, field) for part in told]).flatten(0, 1)
