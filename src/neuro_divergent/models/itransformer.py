@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Self
 
+import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
+from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
@@ -21,11 +24,12 @@ from neuro_divergent.models.base import Architecture
 
 @register("itransformer")
 class ITransformer(Architecture):
-    """Transformer whose tokens are the whole histories of the channels.
+    """Transformer whose tokens are the whole histories of the channels, and of the covariates that are known ahead.
 
     Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting", ICLR 2024. The query,
     key and value projections are one matrix, and the level and spread of a history are those of its observed values;
-    neither changes anything when all is observed.
+    neither changes anything when all is observed. A covariate that is known ahead, or a number of a category's
+    embedding, is one more token, over history and horizon; NeuralForecast has one for each channel.
 
     Attributes:
         hidden_size: Width of a token, a multiple of ``num_heads``.
@@ -41,7 +45,7 @@ class ITransformer(Architecture):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="transformer", mixes_channels=True, paper="https://arxiv.org/abs/2310.06625"
+        family="transformer", future_x=True, mixes_channels=True, paper="https://arxiv.org/abs/2310.06625"
     )
 
     hidden_size: int = knob(512, choices=(64, 128, 256, 512), ge=1)
@@ -70,7 +74,11 @@ class _Network(nn.Module):
         super().__init__()
         self.spec = spec
         self.use_norm = config.use_norm
+        self.covariates = Covariates(replace(spec, channels=1))
         self.embedding = nn.Linear(spec.input_size, config.hidden_size)
+        self.future_embedding = (
+            nn.Linear(spec.input_size + spec.horizon, config.hidden_size) if self.covariates.future_size else None
+        )
         self.dropout = Dropout(config.dropout)
         self.layers = nn.Sequential(
             *(
@@ -91,12 +99,16 @@ class _Network(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         values, mask = observed(batch.past_y, batch.past_mask)
+        _, future, _ = self.covariates(None, batch.future_x, None)
         if not self.use_norm:
-            return self._forecast(values)
+            return self._forecast(values, future)
         window = Standardisation.of(values, mask)
-        return window.restore(self._forecast(window.remove(values)))
+        return window.restore(self._forecast(window.remove(values), future))
 
-    def _forecast(self, values_BLC: Tensor) -> Tensor:
-        tokens = self.dropout(self.embedding(values_BLC.transpose(1, 2)))
-        forecast: Tensor = self.projection(self.norm(self.layers(tokens)))
+    def _forecast(self, values_BLC: Tensor, future_BTE: Tensor | None) -> Tensor:
+        tokens = self.embedding(values_BLC.transpose(1, 2))
+        if future_BTE is not None and self.future_embedding is not None:
+            tokens = torch.cat([tokens, self.future_embedding(future_BTE.transpose(1, 2))], 1)
+        encoded = self.norm(self.layers(self.dropout(tokens))[:, : values_BLC.shape[2]])
+        forecast: Tensor = self.projection(encoded)
         return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
