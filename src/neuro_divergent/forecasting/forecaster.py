@@ -27,13 +27,15 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.calibration import measure_errors
 from neuro_divergent.forecasting.distillation import TaughtLoader
+from neuro_divergent.forecasting.explanation import Explanation, explain
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import check_levels
 from neuro_divergent.forecasting.job import Job
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
+from neuro_divergent.forecasting.pretraining import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run import DataConfig, RunConfig
-from neuro_divergent.forecasting.run_directory import MODEL, RunDirectory
+from neuro_divergent.forecasting.run_directory import MODEL, PRETRAINED, RunDirectory
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.batch_size import find_batch_size
@@ -52,16 +54,18 @@ class Forecaster:
 
     Args:
         architecture: Shape of the network, or its name.
-        training: How to train.
+        training: How to train; ``"auto"`` is what suits the family of the architecture, and any other preset can be
+            named as well.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
             ``validation``, ``test``, ``step``, ``joint``.
     """
 
     def __init__(
-        self, architecture: Architecture | str, *, training: TrainingConfig | None = None, **task: Any
+        self, architecture: Architecture | str, *, training: TrainingConfig | str | None = None, **task: Any
     ) -> None:
         self.architecture = Architecture.from_dict(architecture) if isinstance(architecture, str) else architecture
-        self.training = training or TrainingConfig()
+        training = TrainingConfig.preset(training) if isinstance(training, str) else training or TrainingConfig()
+        self.training = training.for_family(self.architecture.traits.family)
         self._task = Task(**task)
         self.panel: Panel | None = None
         self.split: Split | None = None
@@ -74,6 +78,7 @@ class Forecaster:
         *,
         callbacks: Sequence[Callback] = (),
         teacher: Forecaster | None = None,
+        pretrained: Pretrained | str | Path | None = None,
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
@@ -87,6 +92,8 @@ class Forecaster:
             callbacks: What else to do at the events of training.
             teacher: Trained forecaster to learn from: ``training.distillation`` is the share of the loss that is
                 measured against its forecasts instead of against what happened.
+            pretrained: What ``pretrain`` returned, or the directory it was saved to: the weights to start from. With
+                ``run`` it is kept there too, so that resuming needs no other place.
             run: Directory for the run: its settings, checkpoints while it trains, and the model in the end. If training
                 is interrupted, by a signal or a crash, ``Forecaster.resume(run)`` goes on with it.
             checkpoints: When checkpoints are written there; every minute if nothing is said.
@@ -102,16 +109,62 @@ class Forecaster:
             DivergedError: If training produced a number that is not finite.
         """
         job = self._prepare(data, schema)
+        if isinstance(pretrained, (str, Path)):
+            pretrained = Pretrained.load(pretrained)
         if run is None:
-            self._work(job, callbacks, teacher, resume, allow_changes=allow_changes)
+            self._work(job, callbacks, teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
             return self
         directory = RunDirectory(Path(run))
         directory.check_free()
         config = self._as_run(data, job, checkpoints)
         with directory.opened():
+            if pretrained is not None:
+                pretrained.save(directory.path / PRETRAINED)
             directory.begin(config, job.panel)
             self._work_in(directory, config, job, callbacks, teacher, resume)
         return self
+
+    def pretrain(
+        self,
+        data: Any,
+        *,
+        mask_share: float = 0.4,
+        training: TrainingConfig | None = None,
+        callbacks: Sequence[Callback] = (),
+        resume: Mapping[str, Any] | str | Path | None = None,
+        allow_changes: bool = False,
+        **schema: Any,
+    ) -> Pretrained:
+        """Let the network fill in hidden patches of series, and return what it learned.
+
+        It starts anew each time and leaves this forecaster as it is: pass the result to ``fit(pretrained=...)``, of
+        this one or of another with the same architecture and ``input_size``. What is minimised is the squared error of
+        the hidden values, on the scale that the network sees; weights of rows do not count. Only the training part of
+        each series is learned from.
+
+        Args:
+            data: As for ``fit``; more series, or others.
+            mask_share: Share of the patches of a window that is hidden.
+            training: How to train; as for forecasts unless given, without what has a meaning only there (``freeze``,
+                ``augment``, ``curriculum``, ``teacher_forcing``).
+            callbacks: What else to do at the events of training, such as ``Checkpointing``.
+            resume: Checkpoint, or directory of checkpoints, to go on from, with the data and ``mask_share`` of before.
+            allow_changes: Whether settings of training may differ from those of the checkpoint.
+            schema: Fields of ``Schema``, as for ``fit``.
+
+        Raises:
+            ConfigError: If the architecture cannot be pre-trained.
+            DataError: If the table cannot be used as it is.
+        """
+        return pretrain(
+            self.architecture,
+            self._prepare(data, schema),
+            settings_for(self.training) if training is None else training,
+            mask_share=mask_share,
+            callbacks=callbacks,
+            resume=resume,
+            allow_changes=allow_changes,
+        )
 
     @classmethod
     def resume(
@@ -234,6 +287,17 @@ class Forecaster:
         outlook = Outlook.of(self.fitted, df, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
+    def explain(self, df: Any = None, *, future: Any = None) -> Explanation:
+        """Tell which variables and which steps the forecast after the end of each series looked at.
+
+        Only some architectures can tell: TFT.
+
+        Args:
+            df: Series to forecast, as for ``predict``.
+            future: Table of the covariates known ahead, as for ``predict``.
+        """
+        return explain(Outlook.of(self.fitted, df, future=future), self.architecture.name)
+
     def forecast_windows(self, windows: Windows, levels: Sequence[float] = ()) -> WindowForecasts:
         """Forecast many windows of a panel beside what happened, without training anything again."""
         check_levels(tuple(levels))
@@ -331,7 +395,9 @@ class Forecaster:
     ) -> None:
         """Train in a run directory and leave the model there."""
         keepers = directory.callbacks(config.checkpoints)
-        self._work(job, [*callbacks, *keepers], teacher, resume, allow_changes=allow_changes)
+        begun_with = directory.path / PRETRAINED
+        pretrained = Pretrained.load(begun_with) if begun_with.exists() else None
+        self._work(job, [*callbacks, *keepers], teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
         self.save(directory.path / MODEL)
 
     def _work(
@@ -341,12 +407,15 @@ class Forecaster:
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
         *,
+        pretrained: Pretrained | None,
         allow_changes: bool,
     ) -> None:
         self.panel, self.split = job.panel, job.split
         self._outlook = None
         gather = job.gather(resolve_device(self.training.device))
         trainer = self._trainer(job, gather, callbacks)
+        if pretrained is not None:
+            pretrained.give_to(trainer.module, self.architecture)
         train, validation = self._loaders(job.split, gather)
         trainer.fit(
             train if teacher is None else TaughtLoader(train, teacher.fitted),
@@ -358,8 +427,7 @@ class Forecaster:
 
     def _trainer(self, job: Job, gather: Gather, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
-        training = self.training.for_family(self.architecture.traits.family)
-        with seeded(training.seed):
+        with seeded(self.training.seed):
             network = build_network(self.architecture, job.task, job.spec)
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
@@ -370,7 +438,7 @@ class Forecaster:
         return Trainer(
             network,
             job.task.loss,
-            training,
+            self.training,
             callbacks=callbacks,
             metrics={"mae": mean_absolute},
             restore=gather.restore,

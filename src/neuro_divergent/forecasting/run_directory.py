@@ -42,6 +42,7 @@ HEARTBEAT = "heartbeat.json"
 STATUS = "status.json"
 CHECKPOINTS = "checkpoints"
 MODEL = "model"
+PRETRAINED = "pretrained"
 FORMAT = 1
 _LIMIT = 16 * 1024**2
 
@@ -52,7 +53,8 @@ class RunDirectory:
 
     Before training it holds ``config.toml``, for people, and ``run.json``, which tells a resumed run what was asked for
     and on which data. While a process works on it, it holds ``lock``. ``status.json`` and ``heartbeat.json`` say where
-    it stands, and ``checkpoints/`` has the states to go on from.
+    it stands, and ``checkpoints/`` has the states to go on from. ``pretrained/`` has the weights it started with, if
+    they came from pre-training.
     """
 
     path: Path
@@ -202,7 +204,7 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Forget an earlier run in this place; the caller holds the lock."""
-        for name in (CHECKPOINTS, MODEL):
+        for name in (CHECKPOINTS, MODEL, PRETRAINED):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in (RUN, STATUS, HEARTBEAT):
             with suppress(FileNotFoundError):

@@ -20,6 +20,7 @@ from neuro_divergent.core.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.synthetic import Synthetic
 from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
 from neuro_divergent.models.base import Architecture
+from tests.language_models import needed_by
 
 Tensors = dict[str, torch.Tensor]
 Change = Callable[[dict[str, Any], Tensors], object]
@@ -160,7 +161,9 @@ def test_infinities_that_a_network_starts_with_are_fine(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", Architecture.registry.names())
 def test_every_architecture_is_built_without_memory_first(name: str, tmp_path: Path) -> None:
     frame = Synthetic(num_series=2, length=60, frequency="1d").frame()
-    model = nd.Forecaster(name, horizon=2, input_size=8, training=nd.TrainingConfig(max_steps=1, threads=1))
+    kind = Architecture.registry.get(name)
+    architecture, training = kind(**needed_by(kind)), nd.TrainingConfig(max_steps=1, threads=1)
+    model = nd.Forecaster(architecture, horizon=2, input_size=8, training=training)
     model.fit(frame).save(tmp_path / "model")
     assert nd.Forecaster.load(tmp_path / "model").predict().equals(model.predict())
 

@@ -56,7 +56,9 @@ def test_pre_training_fills_the_encoder_and_cannot_see_what_is_hidden() -> None:
     torch.manual_seed(0)
     config = PatchTST(patch_length=4, stride=4, hidden_size=16, feedforward_size=16, norm="layer")
     spec = TaskSpec(6, 12, channels=2)
-    network, reconstruction = config.build(spec), config.reconstruction(spec).eval()
+    network, made = config.build(spec), config.reconstruction(spec)
+    assert made.patch_length == 4
+    reconstruction = made.network.eval()
     of_encoder = {key: value for key, value in reconstruction.state_dict().items() if not key.startswith("head.")}
     left = network.load_state_dict(of_encoder, strict=False)
     assert set(left.missing_keys) == {"head.weight", "head.bias"}

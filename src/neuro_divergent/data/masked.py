@@ -1,0 +1,83 @@
+"""Windows with hidden patches, to be filled in again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.data.windows import Integers, Windows
+
+
+class MaskedLoader(WindowLoader):
+    """Batches whose target is the history itself, where it is hidden.
+
+    In every channel of every window the same number of whole patches is hidden. Which ones is decided by the seed of
+    the order, the epoch and the place of the batch in it, so that an epoch gives the same batches from any of them on.
+    A target counts where it is hidden, was observed and lies in the range of the windows: a validation window may reach
+    back into what was trained on, and those values do not count.
+
+    Args:
+        windows: Which windows; history and target together are what the network reads.
+        gather: How they are cut and scaled, with no horizon.
+        order: Batch size, shuffling and seed.
+        patch_length: Steps that are hidden together; the last patch of a history may be shorter.
+        mask_share: Share of the patches to hide, rounded to whole ones; at least one is hidden and one is left.
+        by_time: As for ``WindowLoader``.
+        prefetch: As for ``WindowLoader``.
+
+    Raises:
+        ConfigError: If there are fewer than two patches.
+    """
+
+    def __init__(
+        self,
+        windows: Windows,
+        gather: Gather,
+        order: Order,
+        *,
+        patch_length: int,
+        mask_share: float,
+        by_time: bool = False,
+        prefetch: int = 0,
+    ) -> None:
+        super().__init__(windows, gather, order, by_time=by_time, prefetch=prefetch)
+        assert gather.horizon == 0, "what is to be filled in is in the history"
+        self.patch_length = patch_length
+        self.num_patches = -(-gather.input_size // patch_length)
+        if self.num_patches < 2:
+            raise ConfigError(
+                f"a history of {gather.input_size} steps is a single patch of {patch_length}: hiding it leaves nothing "
+                "to fill it in from. Give a longer input_size or shorter patches."
+            )
+        self.num_hidden = min(max(round(mask_share * self.num_patches), 1), self.num_patches - 1)
+
+    def _epoch(self, number: int, start: int) -> Iterator[Batch]:
+        for place, (series, rows) in enumerate(self._places(number, start), start):
+            batch = self.gather.windows(series, rows)
+            hidden = self._hidden(batch.past_y, number, place)
+            counted = batch.past_mask * hidden * self._in_range(series, rows)
+            yield batch._replace(
+                past_y=batch.past_y.masked_fill(hidden, 0.0),
+                past_mask=batch.past_mask * ~hidden,
+                future_y=batch.past_y,
+                future_mask=counted,
+            )
+
+    def _hidden(self, like: Tensor, epoch: int, place: int) -> Tensor:
+        """Return which values are hidden, ``(batch, history, channel)``."""
+        random = np.random.default_rng([self.order.seed, epoch, place])
+        rank = random.random((len(like), self.num_patches, like.shape[2])).argsort(axis=1).argsort(axis=1)
+        steps = (rank < self.num_hidden).repeat(self.patch_length, axis=1)[:, : like.shape[1]]
+        return torch.from_numpy(steps).to(like.device)
+
+    def _in_range(self, series: Integers, rows: Integers) -> Tensor:
+        """Return which steps lie in the range of the windows, ``(batch, history, 1)``."""
+        steps = rows[:, None] + np.arange(self.gather.input_size)
+        return torch.from_numpy(steps >= self.windows.begins[series][:, None]).to(self.gather.device)[..., None]
