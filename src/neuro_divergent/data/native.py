@@ -76,7 +76,9 @@ def _from_pandas(nw: Any, column: Any) -> pl.Series:
     if dtype == nw.Datetime:
         zone = dtype.time_zone
         column = column if zone is None else column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        times = pl.Series(column.to_numpy())
+        numbers = column.to_numpy()
+        # Seconds, the unit that pandas gives dates, are unknown to polars.
+        times = pl.Series(numbers.astype("datetime64[ms]") if numbers.dtype == "datetime64[s]" else numbers)
         return times if zone is None else times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     if (dtype.is_numeric() or dtype == nw.Boolean) and not column.is_null().any():
         return pl.Series(column.to_numpy())

@@ -177,6 +177,14 @@ def test_pandas() -> None:
     assert frame["text"].to_list() == ["x", None]
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_pandas_times_of_every_unit_are_read(unit: str, zone: str | None) -> None:
+    times = pd.Series(pd.date_range("2024-01-01", periods=2, unit=unit, tz=zone))
+    found = read_table(pd.DataFrame({"ds": times})).frame["ds"]
+    assert [str(value) for value in found] == [str(value) for value in times]
+
+
 def test_pandas_mixtures_are_refused() -> None:
     with pytest.raises(DataError, match="column 'y' holds values of different types"):
         read_table(pd.DataFrame({"y": [1, "x"]}))
