@@ -1,15 +1,18 @@
-"""Reproduce the published results of DLinear and NLinear, and write docs/reproduction.md.
+"""Reproduce published results, and write docs/reproduction.md.
 
-Finished runs are kept under benchmarks/results/reproduction, so an interrupted reproduction goes on where it was.
+Finished runs are kept under benchmarks/results/reproduction, so an interrupted reproduction goes on where it was; a
+change of its settings makes a run anew.
 
     python benchmarks/reproduce.py --data ../shared/data
     python benchmarks/reproduce.py --cells 'etth1/*/96,weather/nlinear/*'
-    python benchmarks/reproduce.py --fast          # one small cell; leaves the page alone
+    python benchmarks/reproduce.py --cells fast        # those that take minutes
+    python benchmarks/reproduce.py --page              # runs nothing, writes the page
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,12 +23,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from reproduction.document import verdict, write_page
-from reproduction.published import DATA_SETS, SEED, Name, all_cells
+from reproduction.published import Name, all_cells
+from reproduction.recipes import SEED, recipe_for
 from reproduction.trial import Result, run
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "results" / "reproduction"
 PAGE = HERE.parent / "docs" / "reproduction.md"
+FAST = ("etth1/[dn]linear/*", "etth1/itransformer/*", "etth1/nhits/96", "etth1/tide/96")
 
 
 def main() -> None:
@@ -34,12 +39,12 @@ def main() -> None:
     cells = [name for name in all_cells() if any(fnmatch(str(name), pattern) for pattern in options.cells)]
     if not cells:
         raise SystemExit(f"no cell matches {','.join(options.cells)}; cells are named like {all_cells()[0]}")
-    _run_all(cells, options)
+    if not options.page:
+        _run_all(cells, options)
     results = {name: result for name in all_cells() if (result := _read(name)) is not None}
-    _show({name: results[name] for name in cells})
-    if not options.fast:
-        PAGE.write_text(write_page(results), encoding="utf-8")
-        print(f"written: {PAGE}")
+    _show({name: results[name] for name in cells if name in results})
+    PAGE.write_text(write_page(results), encoding="utf-8")
+    print(f"written: {PAGE}")
 
 
 def _run_all(runs: list[Name], options: argparse.Namespace) -> None:
@@ -62,10 +67,9 @@ def _run_all(runs: list[Name], options: argparse.Namespace) -> None:
 
 
 def _cost(name: Name) -> float:
-    """Estimate how long a run takes, in arbitrary units: steps have a fixed part, and one that grows with the work."""
-    channels = 21 if name.data == "weather" else 7
-    data = DATA_SETS[name.data]
-    return data.train * (200 / data.batch_size + channels * name.horizon / 200)
+    """Estimate how many seconds a run takes at most."""
+    recipe = recipe_for(name)
+    return recipe.cost * recipe.epochs
 
 
 def _keep(name: Name, result: Result) -> None:
@@ -82,7 +86,19 @@ def _read(name: Name) -> Result | None:
 
 
 def _file(name: Name) -> Path:
-    return RUNS / f"{str(name).replace('/', '-')}-rate-{DATA_SETS[name.data].rate:g}-seed-{SEED}.json"
+    return RUNS / f"{str(name).replace('/', '-')}-{_fingerprint(name)}-seed-{SEED}.json"
+
+
+def _fingerprint(name: Name) -> str:
+    """Return a short text that changes with the settings of a run."""
+    recipe = recipe_for(name)
+    settings = {
+        "architecture": recipe.architecture.to_dict(),
+        "training": recipe.training(1).to_dict(),
+        "loss": recipe.loss.to_dict(),
+        "rest": [recipe.input_size, recipe.batch_size, recipe.scaler, recipe.calendar],
+    }
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def _line(name: Name, result: Result) -> str:
@@ -91,26 +107,29 @@ def _line(name: Name, result: Result) -> str:
 
 
 def _show(results: dict[Name, Result]) -> None:
-    print(f"\n{'cell':22}{'MSE':>7}{'publ.':>7}  {'':14}{'MAE':>7}{'publ.':>7}  {'':14}repeat last")
+    print(f"\n{'cell':24}{'MSE':>7}{'publ.':>7}  {'':14}{'MAE':>7}{'publ.':>7}  {'':14}repeat last")
     for name, result in results.items():
-        mse, mae = name.published
-        first = f"{result.mse:7.3f}{mse:7.3f}  {verdict(result.mse, mse):14}"
-        second = f"{result.mae:7.3f}{mae:7.3f}  {verdict(result.mae, mae):14}"
-        print(f"{name!s:22}{first}{second}{result.baseline_mse:.3f} / {result.baseline_mae:.3f}")
+        tolerance = name.source.tolerance
+        errors = zip((result.mse, result.mae), name.published, strict=True)
+        columns = "".join(
+            f"{ours:7.3f}{'' if there is None else f'{there:.3f}':>7}  {verdict(ours, there, tolerance):14}"
+            for ours, there in errors
+        )
+        print(f"{name!s:24}{columns}{result.baseline_mse:.3f} / {result.baseline_mae:.3f}")
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="directory of the data sets")
     parser.add_argument(
-        "--cells", type=_split, default=["*"], help="patterns such as 'etth1/*/96', with commas between"
+        "--cells", type=_split, default=["*"], help="patterns such as 'etth1/*/96', with commas between, or 'fast'"
     )
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="runs at the same time")
     parser.add_argument("--again", action="store_true", help="run again what has finished before")
-    parser.add_argument("--fast", action="store_true", help="one small cell; leaves the page alone")
+    parser.add_argument("--page", action="store_true", help="run nothing, write the page from what is finished")
     options = parser.parse_args()
-    if options.fast:
-        options.cells = ["etth1/nlinear/96"]
+    if options.cells == ["fast"]:
+        options.cells = list(FAST)
     return options
 
 

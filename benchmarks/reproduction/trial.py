@@ -1,4 +1,4 @@
-"""Training and testing one model on one data set, as published."""
+"""Training and testing one model on one data set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from neuro_divergent.core.seeding import seeded
 from neuro_divergent.data.frame import build_panel
 from neuro_divergent.data.gather import Gather, fit_series_scaler
 from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.data.scaling.base import WindowScaler
 from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.forecasting.fitted import build_network
 from neuro_divergent.forecasting.predictor import Predictor
-from reproduction.published import DATA_SETS, INPUT_SIZE, SEED, Name
+from neuro_divergent.forecasting.task import Task
+from reproduction.published import CALENDAR, DATA_SETS, Name
+from reproduction.recipes import SEED, Recipe, recipe_for
 
 _CHUNK = 512  # windows that are forecast at once: all channels of all of them must fit in memory
 
@@ -30,9 +34,9 @@ class Result:
     """What came out of a trial, on the z-scored scale.
 
     Attributes:
-        rate: Learning rate of the first epoch.
+        rate: Learning rate of the recipe.
         seed: Decides weights and order.
-        validation: Best validation MSE, over all windows with stride 1.
+        validation: Best validation loss, over all windows with stride 1.
         epochs: Epochs that were trained.
         mse: MSE on all test windows with stride 1.
         mae: MAE on the same.
@@ -54,58 +58,46 @@ class Result:
     seconds: float
 
 
-def run(name: Name, directory: Path, seed: int = SEED) -> Result:
-    """Train a model with the published recipe and test it."""
+def run(name: Name, directory: Path) -> Result:
+    """Train a model by its recipe and test it."""
     began = time.perf_counter()
     torch.set_num_threads(1)
-    data = DATA_SETS[name.data]
-    split, gather = _prepare(name, directory)
+    recipe = recipe_for(name)
+    split, gather = _prepare(name, recipe, directory)
     channels = gather.panel.num_series
-    spec = nd.TaskSpec(horizon=name.horizon, input_size=INPUT_SIZE, channels=channels)
-    with seeded(seed):
-        network = nd.Architecture.from_dict(name.model).build(spec)
-    train = WindowLoader(split.train, gather, Order(batch_size=data.batch_size, seed=seed, drop_last=True))
+    spec = nd.TaskSpec(
+        horizon=name.horizon, input_size=recipe.input_size, channels=channels, future=gather.panel.future
+    )
+    with seeded(SEED):
+        task = Task(horizon=name.horizon, input_size=recipe.input_size, scaler=recipe.scaler)
+        network = build_network(recipe.architecture, task, spec)
+    train = WindowLoader(split.train, gather, Order(batch_size=recipe.batch_size, seed=SEED, drop_last=True))
     check = WindowLoader(_dense(split.validation), gather, Order(batch_size=_CHUNK // channels, shuffle=False))
-    trainer = nd.Trainer(network, nd.MSE(), _recipe(data.rate, seed, len(train)))
+    trainer = nd.Trainer(network, recipe.loss, recipe.training(len(train)))
     history = trainer.fit(train, check).frame()["validation_loss"].drop_nulls()
     return Result(
-        rate=data.rate,
-        seed=seed,
+        rate=recipe.rate,
+        seed=SEED,
         validation=float(history.min()),
         epochs=len(history),
-        **_test(Predictor(network, nd.MSE(), None), gather, _dense(split.test)),
+        **_test(Predictor(network, recipe.loss, None), gather, _dense(split.test)),
         seconds=time.perf_counter() - began,
     )
 
 
-def _prepare(name: Name, directory: Path) -> tuple[Split, Gather]:
+def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Gather]:
     """Return the windows of all parts, and how they are cut: z-scored by the training part, all channels at once."""
-    data = DATA_SETS[name.data]
-    panel = build_panel(data.read(directory))
+    data, length = DATA_SETS[name.data], recipe.input_size
+    schema = nd.Schema(future=tuple(CALENDAR) if recipe.calendar else ())
+    panel = build_panel(data.read(directory, calendar=recipe.calendar), schema)
     split = split_by_time(
-        panel, input_size=INPUT_SIZE, horizon=name.horizon, validation=data.validation, test=data.test, joint=True
+        panel, input_size=length, horizon=name.horizon, validation=data.validation, test=data.test, joint=True
     )
     assert (split.train.ends - panel.offsets[:-1] == data.train).all()
     scaler = nd.StandardSeriesScaler()
     numbers = fit_series_scaler(scaler, panel, split.train.ends)
-    return split, Gather(panel, INPUT_SIZE, name.horizon, nd.IdentityScaler(), scaler, numbers, joint=True)
-
-
-def _recipe(rate: float, seed: int, steps_per_epoch: int) -> nd.TrainingConfig:
-    """Return the published recipe: Adam, 10 epochs at most, patience 3, the rate halved after each epoch."""
-    return nd.TrainingConfig(
-        max_epochs=10,
-        max_steps=None,
-        optimizer=nd.Adam(lr=rate),
-        schedule=nd.StepDecay(every=1, gamma=0.5),
-        clip=None,
-        early_stopping=nd.EarlyStopping(patience=3, min_delta=0.0),
-        validate_every=steps_per_epoch,
-        log_every=steps_per_epoch,
-        seed=seed,
-        threads=1,
-        device="cpu",
-    )
+    window_scaler = WindowScaler.from_dict(recipe.scaler)
+    return split, Gather(panel, length, name.horizon, window_scaler, scaler, numbers, joint=True)
 
 
 def _test(predictor: Predictor, gather: Gather, windows: Windows) -> dict[str, float]:

@@ -1,0 +1,183 @@
+"""How each model is trained: the published settings, and where these runs leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import neuro_divergent as nd
+from reproduction.published import Name
+
+SEED = 2021  # that of most published scripts
+_HALVED = nd.StepDecay(every=1, gamma=0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a model is trained on a data set for a horizon.
+
+    Attributes:
+        architecture: The network.
+        input_size: Steps of history.
+        batch_size: Windows with all channels in a step.
+        rate: Learning rate, of the first epoch where it falls.
+        optimizer: Optimizer without its rate.
+        schedule: How the rate changes.
+        epochs: Epochs at most.
+        patience: Epochs without a better validation error after which training stops.
+        loss: What is minimised, and what validation measures.
+        scaler: How each window is scaled: ``revin`` or not at all.
+        calendar: Whether the time of day and of the year is given as covariates that are known ahead.
+        cost: Seconds of an epoch on one core, roughly, to tell how much time is left.
+    """
+
+    architecture: nd.Architecture
+    input_size: int
+    batch_size: int
+    rate: float
+    optimizer: Callable[..., nd.Optimizer] = nd.Adam
+    schedule: nd.Schedule = field(default_factory=lambda: _HALVED)
+    epochs: int = 10
+    patience: int = 3
+    loss: nd.Loss = field(default_factory=nd.MSE)
+    scaler: str = "identity"
+    calendar: bool = False
+    cost: float = 10.0
+
+    def training(self, steps_per_epoch: int) -> nd.TrainingConfig:
+        """Return the settings of the training."""
+        return nd.TrainingConfig(
+            max_epochs=self.epochs,
+            max_steps=None,
+            optimizer=self.optimizer(lr=self.rate),
+            schedule=self.schedule,
+            clip=None,
+            early_stopping=nd.EarlyStopping(patience=self.patience, min_delta=0.0),
+            validate_every=steps_per_epoch,
+            log_every=steps_per_epoch,
+            seed=SEED,
+            threads=1,
+            device="cpu",
+        )
+
+
+def recipe_for(name: Name) -> Recipe:
+    """Return how a cell is trained."""
+    return _RECIPES[name.model](name)
+
+
+def _linear(name: Name) -> Recipe:
+    rate, batch_size, cost = {
+        "etth1": (5e-3, 32, 2.0),
+        "ettm1": (1e-4, 8, 20.0),
+        "weather": (5e-4, 32, 10.0),
+    }[name.data]
+    model: dict[str, Callable[[], nd.Architecture]] = {"dlinear": nd.DLinear, "nlinear": nd.NLinear}
+    return Recipe(architecture=model[name.model](), input_size=336, batch_size=batch_size, rate=rate, cost=cost)
+
+
+def _itransformer(name: Name) -> Recipe:
+    width = {"etth1": 256 if name.horizon < 336 else 512, "ettm1": 128}[name.data]
+    return Recipe(
+        architecture=nd.ITransformer(hidden_size=width, feedforward_size=width, num_layers=2, num_heads=8, dropout=0.1),
+        input_size=96,
+        batch_size=32,
+        rate=1e-4,
+        calendar=name.data == "ettm1",
+        cost=18.0 if width == 512 else 9.0,
+    )
+
+
+def _patchtst(name: Name) -> Recipe:
+    # The published runs take 100 epochs at 1e-4; a cycle of the rate takes a tenth of them.
+    return Recipe(
+        architecture=nd.PatchTST(hidden_size=16, num_heads=4, feedforward_size=128, num_layers=3, dropout=0.3),
+        input_size=336,
+        batch_size=128 if name.data == "etth1" else 64,
+        rate=2e-3,
+        schedule=nd.OneCycle(warmup=0.3),
+        epochs=15 if name.data == "etth1" else 6,
+        patience=15,
+        cost={"etth1": 30.0, "ettm1": 120.0}[name.data],
+    )
+
+
+def _timesnet(name: Name) -> Recipe:
+    return Recipe(
+        architecture=nd.TimesNet(
+            hidden_size=16, conv_hidden_size=32, top_k=5, num_kernels=6, joint_channels=True, periods="batch"
+        ),
+        input_size=96,
+        batch_size=32,
+        rate=1e-4,
+        scaler="revin",
+        cost=130.0 + 1.3 * (name.horizon - 96),
+    )
+
+
+def _tide(name: Name) -> Recipe:
+    return Recipe(
+        architecture=nd.TiDE(
+            hidden_size=256, num_encoder_layers=2, num_decoder_layers=2, decoder_output_size=8, dropout=0.3
+        ),
+        input_size=720,
+        batch_size=64,
+        rate=1e-4,
+        schedule=nd.Cosine(),
+        epochs=10,
+        patience=10,
+        scaler="revin",
+        cost=13.0 + 0.085 * (name.horizon - 96),
+    )
+
+
+def _nhits(name: Name) -> Recipe:
+    return Recipe(
+        architecture=nd.NHITS(pooling=(16, 8, 1), downsample=(24, 12, 1), hidden_size=512),
+        input_size=336 if name.horizon < 336 else 672,
+        batch_size=32,
+        rate=3e-4,
+        loss=nd.MAE(),
+        scaler="revin",
+        cost=15.0,
+    )
+
+
+def _tsmixer(name: Name) -> Recipe:
+    return Recipe(
+        architecture=nd.TSMixer(num_blocks=2, hidden_size=64, dropout=0.9),
+        input_size=512,
+        batch_size=32,
+        rate=5e-4,
+        schedule=nd.Cosine(),
+        epochs=15,
+        patience=15,
+        cost=30.0,
+    )
+
+
+def _timemixer(name: Name) -> Recipe:
+    return Recipe(
+        architecture=nd.TimeMixer(
+            hidden_size=16, feedforward_size=32, num_layers=2, num_scales=3, mix_channels=False, dropout=0.1
+        ),
+        input_size=96,
+        batch_size=128,
+        rate=1e-2,
+        schedule=nd.OneCycle(warmup=0.2),
+        patience=10,
+        cost=24.0 + 0.025 * (name.horizon - 96),
+    )
+
+
+_RECIPES: dict[str, Callable[[Name], Recipe]] = {
+    "dlinear": _linear,
+    "nlinear": _linear,
+    "patchtst": _patchtst,
+    "itransformer": _itransformer,
+    "timesnet": _timesnet,
+    "tide": _tide,
+    "nhits": _nhits,
+    "tsmixer": _tsmixer,
+    "timemixer": _timemixer,
+}
