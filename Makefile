@@ -5,12 +5,13 @@ VENV := .venv
 BENCH := .venv-bench
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
+CELLS ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-training parity reproduce soak clean
+.PHONY: help setup demo test check format bench bench-training parity reproduce m4 epf zoo soak clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(VENV)/.ready ## Create the environment
 
@@ -53,8 +54,18 @@ bench-training: setup ## Measure the trainer: overhead, ladder, recomputing, bat
 parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForecast's networks
 	$(BENCH)/bin/python -m pytest tests/parity
 
-reproduce: setup ## Reproduce published results; writes docs/reproduction.md
-	$(BIN)/python benchmarks/reproduce.py --data $(DATA)
+reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
+	$(BIN)/python benchmarks/reproduce.py --data $(DATA) --cells '$(CELLS)'
+
+m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writes docs/competitions.md
+	$(BENCH)/bin/python benchmarks/m4.py --data $(DATA) --cells '$(CELLS)'
+
+epf: setup ## Forecast electricity prices; writes docs/competitions.md
+	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
+
+zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps xlstm==2.0.6 # for their xLSTM
+	$(BENCH)/bin/python benchmarks/zoo.py --again --page
 
 soak: setup ## Run the long forms of the tests
 	ND_SOAK=1 $(BIN)/python -m pytest

@@ -38,7 +38,7 @@ part before, and rows after the test part are discarded.
 Each channel is scaled by mean and standard deviation of its training part. Errors are measured on that scale, over \
 all channels and all test windows with stride 1, the last partial batch included.
 Validation, over all validation windows with stride 1, follows each epoch; the weights of the best epoch are tested. \
-Adam without clipping. The settings of each model stand above its table.
+No clipping. The settings of each model stand above its table.
 Weights and the order of the windows are drawn once, from seed {seed}, that of most published scripts.
 A number is *better* or *equal* beside the published one after rounding to its three digits, and *within* when it is \
 above by at most 0.005 (DLinear, NLinear) or 0.01. "Repeat last" repeats the last value of the history.
@@ -112,7 +112,7 @@ def _settings(name: Name) -> str:
     course = ", ".join(f"{key} {value}" for key, value in schedule.items() if key != "name")
     return (
         f"{DATA_SETS[name.data].title}, horizon {', '.join(map(str, same))}: look-back {recipe.input_size}; {shape}; "
-        f"{type(recipe.loss).__name__}, {recipe.batch_size} windows per step, rate {recipe.rate:g}, schedule "
+        f"{type(recipe.loss).__name__}, {recipe.batch_size} windows per step, {_optimizer(recipe)}, schedule "
         f"{schedule['name']} ({course}), at most {recipe.epochs} epochs, patience {recipe.patience}"
         + (", windows scaled by RevIN" if recipe.scaler == "revin" else "")
         + (", with the calendar as covariates" if recipe.calendar else "")
@@ -120,8 +120,14 @@ def _settings(name: Name) -> str:
     )
 
 
+def _optimizer(recipe: Recipe) -> str:
+    optimizer = recipe.optimizer(lr=recipe.rate)
+    decay = getattr(optimizer, "weight_decay", 0.0)
+    return f"{type(optimizer).__name__} with rate {recipe.rate:g}" + (f" and weight decay {decay:g}" if decay else "")
+
+
 def _without_cost(recipe: Recipe) -> tuple[object, ...]:
-    return tuple(value for key, value in vars(recipe).items() if key != "cost")
+    return tuple(repr(value) for key, value in vars(recipe).items() if key != "cost")
 
 
 def _averages(names: list[Name], results: dict[Name, Result]) -> str:

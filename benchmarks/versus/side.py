@@ -11,11 +11,11 @@ from typing import Any, Literal
 class Side:
     """Runs one library in a process of its own, so that nothing it does to its process helps or hinders the other.
 
-    Calling it with the name of a function of ``versus.ours`` or ``versus.theirs`` runs that function there.
+    Calling it with the name of a function of ``ours`` or ``theirs`` in the package runs that function there.
     """
 
-    def __init__(self, name: Literal["ours", "theirs"], threads: int) -> None:
-        self._module = f"versus.{name}"
+    def __init__(self, name: Literal["ours", "theirs"], threads: int, package: str = "versus") -> None:
+        self._module = f"{package}.{name}"
         self._pool = ProcessPoolExecutor(
             1, mp_context=multiprocessing.get_context("spawn"), initializer=_begin, initargs=(threads,)
         )

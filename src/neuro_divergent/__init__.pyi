@@ -34,7 +34,11 @@ from .data.scaling.series import (
 from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, RevIN, RobustScaler, StandardScaler
 from .data.schema import Schema
 from .evaluation.evaluate import Evaluation, evaluate
+from .forecasting.explanation import Explanation
 from .forecasting.forecaster import Forecaster
+from .forecasting.hierarchy import Hierarchy
+from .forecasting.hint import HINT
+from .forecasting.pretraining import Pretrained
 from .forecasting.run_status import RunSummary, describe_run, list_runs
 from .forecasting.task import Task
 from .losses.base import Loss
@@ -49,14 +53,39 @@ from .losses.weighted import Weighting
 from .losses.weighted.function import WeightFunction
 from .losses.weighted.magnitude import Magnitude
 from .losses.weighted.recency import Recency
+from .models.autoformer import Autoformer
 from .models.base import Architecture
+from .models.bitcn import BiTCN
+from .models.deep_npts import DeepNPTS
+from .models.deepar import DeepAR
+from .models.dilated_rnn import DilatedRNN
 from .models.dlinear import DLinear
+from .models.fedformer import FEDformer
+from .models.informer import Informer
 from .models.itransformer import ITransformer
+from .models.kan import KAN
 from .models.mlp import MLP
-from .models.nbeats import NBEATS
+from .models.mlp_multivariate import MLPMultivariate
+from .models.nbeats import NBEATS, NBEATSx
 from .models.nhits import NHITS
 from .models.nlinear import NLinear
-from .models.recurrent import GRU, LSTM, RNN, Recurrent
+from .models.patchtst import PatchTST
+from .models.recurrent import GRU, LSTM, RNN
+from .models.rmok import RMoK
+from .models.softs import SOFTS
+from .models.stemgnn import StemGNN
+from .models.tcn import TCN
+from .models.tft import TFT
+from .models.tide import TiDE
+from .models.time_llm import TimeLLM
+from .models.time_mixer import TimeMixer
+from .models.timesnet import TimesNet
+from .models.timexer import TimeXer
+from .models.tsmixer import TSMixer
+from .models.tsmixerx import TSMixerx
+from .models.vanilla_transformer import VanillaTransformer
+from .models.xlinear import XLinear
+from .models.xlstm import XLSTM
 from .training.batch_size import find_batch_size
 from .training.callbacks.average import EMA, SWA, Average
 from .training.callbacks.base import Callback

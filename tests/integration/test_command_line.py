@@ -162,6 +162,7 @@ def test_models() -> None:
     models = {row["name"]: row for row in json.loads(output)["models"]}
     assert {"dlinear", "nlinear", "mlp", "nbeats", "nhits", "lstm", "itransformer"} <= set(models)
     assert models["nlinear"]["parameters"] == 96 * 24 + 24
+    assert models["timellm"]["parameters"] is None  # it is around a language model that must be given
     assert models["itransformer"]["mixes_channels"]
     assert models["nhits"]["covariates"] == ["past", "future", "static"]
 

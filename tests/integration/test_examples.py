@@ -17,6 +17,8 @@ EXPECTED = {
     "own_callback": "the validation loss is below 0.01",
     "gradient_tape": "second derivative: 48.0",
     "survive_a_kill": "the same weights",
+    "pretrain": "pre-training helps",
+    "hierarchy": "in each of 200 paths: 0.0000",
 }
 
 

@@ -32,6 +32,21 @@ def test_a_preset_can_be_changed_and_is_written_out(sales: Path) -> None:
     assert first.equals(second)
 
 
+def test_training_left_to_the_family_is_decided_before_the_run_begins(sales: Path) -> None:
+    command = (*TRAIN, "--model", "dlinear", "--training", "auto", "--max-steps", "20", "--threads", "1", "--quiet")
+    nd(*command, "--output", "run", cwd=sales)
+    training = config_of(sales / "run")["training"]
+    assert training["optimizer"]["lr"] == 5e-3
+    assert "recommended" not in training
+    # The same command goes on with it: what it leaves open is decided before it is compared.
+    nd(*command, "--max-steps", "30", "--output", "run", "--resume", cwd=sales)
+    assert config_of(sales / "run")["training"]["max_steps"] == 30
+    nd(*command, "--lr", "0.002", "--output", "other", cwd=sales)
+    assert config_of(sales / "other")["training"]["optimizer"]["lr"] == 0.002
+    printed, _ = nd("presets", "auto", cwd=sales)
+    assert "# linear         optimizer" in printed
+
+
 def test_presets_are_listed_and_printed(tmp_path: Path) -> None:
     listed, _ = nd("presets", cwd=tmp_path)
     assert all(name in listed for name in ("quick", "best", "low_memory"))

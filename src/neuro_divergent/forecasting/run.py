@@ -99,6 +99,12 @@ class RunConfig(Config):
         """The architecture; building it loads torch and checks its settings."""
         return Architecture.from_dict(self.model)
 
+    def decided(self) -> RunConfig:
+        """Return the same run with nothing left to be recommended; only the architecture knows, which loads torch."""
+        if not self.training.recommended:
+            return self
+        return self.replace(training=self.training.for_family(self.architecture.traits.family))
+
     def resolved(self) -> RunConfig:
         """Return the same run with every setting of the model written out."""
         return self.replace(model=self.architecture)

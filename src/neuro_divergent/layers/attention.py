@@ -11,9 +11,44 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.spectral import spectrum
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def attend(
+    query_BMQE: Tensor,
+    key_BMKE: Tensor,
+    value_BMKE: Tensor,
+    dropout: Dropout,
+    *,
+    mask_QK: Tensor | None = None,
+    causal: bool = False,
+) -> Tensor:
+    """Return the values weighed by the softmax of the scaled products of query and keys.
+
+    Args:
+        query_BMQE: Queries, ``(batch, head, query, width)``.
+        key_BMKE: Keys.
+        value_BMKE: Values.
+        dropout: What leaves out weights.
+        mask_QK: Which keys a query sees, of a shape that fits ``(batch, head, query, key)``; all unless given.
+        causal: Whether a query sees no key that comes after it, instead of a mask.
+    """
+    share = dropout.p if dropout.training else 0.0
+    if not share or query_BMQE.device.type != "cpu":
+        return functional.scaled_dot_product_attention(
+            query_BMQE, key_BMKE, value_BMKE, attn_mask=mask_QK, dropout_p=share, is_causal=causal
+        )
+    # On a CPU torch works with dropout step by step as well, but draws a random number for each weight.
+    scores_BMQK = query_BMQE * query_BMQE.shape[3] ** -0.5 @ key_BMKE.transpose(2, 3)
+    if causal:
+        mask_QK = torch.ones(scores_BMQK.shape[2:], dtype=torch.bool).tril_()
+    if mask_QK is not None:
+        scores_BMQK = scores_BMQK.masked_fill(~mask_QK, -torch.inf)
+    attended: Tensor = dropout(scores_BMQK.softmax(3)) @ value_BMKE
+    return attended
 
 
 class DotProduct(nn.Module):
@@ -26,14 +61,12 @@ class DotProduct(nn.Module):
 
     def __init__(self, dropout: float = 0.0, causal: bool = False) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
         """Return ``(batch, head, query, width)``."""
-        return functional.scaled_dot_product_attention(
-            query_BMQE, key_BMKE, value_BMKE, dropout_p=self.dropout if self.training else 0.0, is_causal=self.causal
-        )
+        return attend(query_BMQE, key_BMKE, value_BMKE, self.dropout, causal=self.causal)
 
 
 class ProbSparse(nn.Module):
@@ -54,18 +87,15 @@ class ProbSparse(nn.Module):
     def __init__(self, factor: int, dropout: float = 0.0, causal: bool = False) -> None:
         super().__init__()
         self.factor = factor
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
         """Return ``(batch, head, query, width)``."""
         queries, keys, width = query_BMQE.shape[2], key_BMKE.shape[2], query_BMQE.shape[3]
         kept = self._count(queries)
-        dropout = self.dropout if self.training else 0.0
         if kept == queries:
-            return functional.scaled_dot_product_attention(
-                query_BMQE, key_BMKE, value_BMKE, dropout_p=dropout, is_causal=self.causal
-            )
+            return attend(query_BMQE, key_BMKE, value_BMKE, self.dropout, causal=self.causal)
         chosen_BMU = self._sparsity(query_BMQE, key_BMKE).topk(kept, sorted=False).indices
         index_BMUE = chosen_BMU[..., None].expand(-1, -1, -1, width)
         reachable = None
@@ -75,9 +105,8 @@ class ProbSparse(nn.Module):
             spread = value_BMKE.cumsum(2) / steps[:, None]
         else:
             spread = value_BMKE.mean(2, keepdim=True).expand(-1, -1, queries, -1)
-        attended = functional.scaled_dot_product_attention(
-            query_BMQE.gather(2, index_BMUE), key_BMKE, value_BMKE, attn_mask=reachable, dropout_p=dropout
-        )
+        chosen_queries = query_BMQE.gather(2, index_BMUE)
+        attended = attend(chosen_queries, key_BMKE, value_BMKE, self.dropout, mask_QK=reachable)
         return spread.scatter(2, index_BMUE, attended)
 
     def _sparsity(self, query_BMQE: Tensor, key_BMKE: Tensor) -> Tensor:
@@ -182,6 +211,3 @@ class Attention(nn.Module):
         attended = self.scoring(query, key, value)
         result: Tensor = self.output(attended.transpose(1, 2).reshape(batch, count, width))
         return result
-
-
-SelfAttention = Attention

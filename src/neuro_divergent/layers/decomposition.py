@@ -42,6 +42,28 @@ class Decomposition(nn.Module):
         return series_BLD - trend, trend
 
 
+class Waves(nn.Module):
+    """The seasonal part of series as their strongest waves over time.
+
+    Args:
+        num_waves: Waves that make it up; the mean is none.
+    """
+
+    def __init__(self, num_waves: int) -> None:
+        super().__init__()
+        self.num_waves = num_waves
+
+    def forward(self, series_BLD: Tensor) -> Tensor:
+        """Return the seasonal part, ``(batch, time, feature)``."""
+        spectrum = torch.fft.rfft(series_BLD, dim=1)
+        strength = spectrum.detach().abs()
+        strength[:, 0] = 0  # The mean is no wave.
+        weakest = strength.topk(min(self.num_waves, strength.shape[1]), 1).values[:, -1:]
+        kept = (strength >= weakest) & (strength > 0)
+        season: Tensor = torch.fft.irfft(spectrum * kept, n=series_BLD.shape[1], dim=1)
+        return season
+
+
 class SeasonalNorm(nn.Module):
     """Layer normalisation after which each feature has the mean 0 over time (Autoformer).
 

@@ -71,15 +71,17 @@ def matrix_memory(
         What is found, in the shape of the queries.
     """
     faded = functional.logsigmoid(keep_NGT).cumsum(2)
-    exponents_NGTT = faded[..., :, None] - faded[..., None, :] + write_NGT[..., None, :]
+    # What a step stored has at any later one the exponent ``stored`` of its own plus ``faded`` of the later one, so the
+    # largest exponent of each step comes from a running maximum, and no matrix has to be searched.
+    stored = write_NGT - faded
+    largest = stored.cummax(2).values
     steps = queries_NGTK.shape[2]
     later = torch.ones(steps, steps, dtype=torch.bool, device=queries_NGTK.device).triu_(1)
-    exponents_NGTT = exponents_NGTT.masked_fill(later, -torch.inf)
-    largest = exponents_NGTT.amax(3, keepdim=True)
-    matches = queries_NGTK @ keys_NGTK.transpose(2, 3) / queries_NGTK.shape[3] ** 0.5
-    weights = matches * (exponents_NGTT - largest).exp()
-    total = torch.maximum(weights.sum(3, keepdim=True).abs(), (-largest).exp())
-    found: Tensor = weights @ values_NGTK / (total + 1e-6)
+    fading_NGTT = (stored[..., None, :] - largest[..., None]).masked_fill_(later, -torch.inf).exp_()
+    matches = (queries_NGTK / queries_NGTK.shape[3] ** 0.5) @ keys_NGTK.transpose(2, 3)
+    weights = matches * fading_NGTT
+    total = torch.maximum(weights.sum(3).abs(), (-faded - largest).exp())
+    found: Tensor = weights @ values_NGTK / (total + 1e-6)[..., None]
     return found
 
 

@@ -11,21 +11,40 @@ from torch import Tensor, nn
 from neuro_divergent.layers.revin import Standardisation
 
 
-class RevIN(nn.Module):
-    """Standardises each history, applies a learned gain and shift per channel, and undoes both on the forecast.
-
-    Kim et al., "Reversible Instance Normalization for Accurate Time-Series Forecasting against Distribution Shift",
-    ICLR 2022. Level and spread are those of the observed values.
+class GainAndShift(nn.Module):
+    """The learned part: a gain and a shift per channel, and their inverse.
 
     Args:
         channels: Channels of a window.
-        affine: Whether there are a gain and a shift.
+        affine: Whether there are a gain and a shift; without them nothing changes.
     """
 
     def __init__(self, channels: int, affine: bool = True) -> None:
         super().__init__()
         self.gain = nn.Parameter(torch.ones(channels)) if affine else None
         self.shift = nn.Parameter(torch.zeros(channels)) if affine else None
+
+    def apply_to(self, values_BLC: Tensor) -> Tensor:
+        """Return standardised values with gain and shift."""
+        if self.gain is None or self.shift is None:
+            return values_BLC
+        return torch.addcmul(self.shift, values_BLC, self.gain)
+
+    def undo(self, forecast_BHCP: Tensor) -> Tensor:
+        """Return forecasts without gain and shift."""
+        if self.gain is None or self.shift is None:
+            return forecast_BHCP
+        # A gain that training brought near zero must not blow the forecast up.
+        gain = self.gain.where(self.gain.abs() > 1e-5, 1e-5)
+        return (forecast_BHCP - self.shift[:, None]) / gain[:, None]
+
+
+class RevIN(GainAndShift):
+    """Standardises each history, applies a learned gain and shift per channel, and undoes both on the forecast.
+
+    Kim et al., "Reversible Instance Normalization for Accurate Time-Series Forecasting against Distribution Shift",
+    ICLR 2022. Level and spread are those of the observed values.
+    """
 
     def forward(self, values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Standardisation]:
         """Return the history, zero where unobserved, and what ``restore`` needs.
@@ -35,16 +54,9 @@ class RevIN(nn.Module):
             mask: The same shape, 1 where observed; ``None`` when all is.
         """
         measured = Standardisation.of(values_BLC, mask)
-        values = measured.remove(values_BLC)
-        if self.gain is not None and self.shift is not None:
-            values = torch.addcmul(self.shift, values, self.gain)
-            values = values if mask is None else values * mask
-        return values, measured
+        values = self.apply_to(measured.remove(values_BLC))
+        return values if mask is None or self.gain is None else values * mask, measured
 
     def restore(self, forecast_BHCP: Tensor, measured: Standardisation) -> Tensor:
         """Return forecasts in the units that came in."""
-        if self.gain is not None and self.shift is not None:
-            # A gain that training brought near zero must not blow the forecast up.
-            gain = self.gain.where(self.gain.abs() > 1e-5, 1e-5)
-            forecast_BHCP = (forecast_BHCP - self.shift[:, None]) / gain[:, None]
-        return measured.restore(forecast_BHCP)
+        return measured.restore(self.undo(forecast_BHCP))

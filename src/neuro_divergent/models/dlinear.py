@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-from pydantic import field_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
-from neuro_divergent.layers.decomposition import moving_average_matrix
+from neuro_divergent.layers.decomposition import Window, moving_average_matrix
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
 
@@ -30,14 +29,7 @@ class DLinear(Architecture):
 
     traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")
 
-    kernel_size: int = knob(25, choices=(5, 13, 25, 51), ge=1)
-
-    @field_validator("kernel_size")
-    @classmethod
-    def _odd(cls, value: int) -> int:
-        if value % 2 == 0:
-            raise ValueError(f"{value} must be odd, so that the average has a middle; try {value + 1}")
-        return value
+    kernel_size: Window = knob(25, choices=(5, 13, 25, 51))
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -26,12 +25,12 @@ from neuro_divergent.layers.decomposition import Decomposition, SeasonalNorm
 from neuro_divergent.layers.embedding import SequenceEmbedding
 from neuro_divergent.layers.encoder import Encoder, EncoderLayer
 from neuro_divergent.layers.masking import observed
-from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.multi_head import MultiHead
 
 Place = Literal["encoder", "decoder", "cross"]
 
 
-class EncoderDecoder(Architecture):
+class EncoderDecoder(MultiHead):
     """Sizes of an encoder and a decoder, with the defaults of NeuralForecast.
 
     A subclass says which attention it uses. One set of weights serves all channels.
@@ -55,12 +54,6 @@ class EncoderDecoder(Architecture):
     activation: Activation = "GELU"
     dropout: float = knob(0.05, low=0.0, high=0.5, ge=0.0, lt=1.0)
     start_share: float = knob(0.5, choices=(0.25, 0.5, 1.0), gt=0.0, le=1.0)
-
-    @model_validator(mode="after")
-    def _check_heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
-        return self
 
     @abstractmethod
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:

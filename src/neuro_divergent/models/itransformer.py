@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
@@ -19,11 +18,11 @@ from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.normalization import Normalization
 from neuro_divergent.layers.revin import Standardisation
 from neuro_divergent.layers.stochastic_depth import growing_rates
-from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.multi_head import MultiHead
 
 
 @register("itransformer")
-class ITransformer(Architecture):
+class ITransformer(MultiHead):
     """Transformer whose tokens are the whole histories of the channels, and of the covariates that are known ahead.
 
     Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting", ICLR 2024. The query,
@@ -57,12 +56,6 @@ class ITransformer(Architecture):
     use_norm: bool = True
     norm: Normalization = knob("layer", choices=("layer", "batch"))
     stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
-
-    @model_validator(mode="after")
-    def _check_heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
-        return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""

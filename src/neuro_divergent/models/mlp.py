@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
@@ -12,6 +11,7 @@ from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
+from neuro_divergent.layers.known import join_known, known_size
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.models.base import Architecture
@@ -52,8 +52,7 @@ class _Network(nn.Module):
         super().__init__()
         self.spec = spec
         self.covariates = Covariates(spec)
-        known = spec.input_size * (1 + self.covariates.past_size)
-        known += (spec.input_size + spec.horizon) * self.covariates.future_size + self.covariates.static_size
+        known = known_size(spec.input_size, spec, self.covariates)
         hidden = [config.hidden_size] * config.num_layers
         self.layers = multilayer_perceptron(
             [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout, config.norm
@@ -62,6 +61,5 @@ class _Network(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         values, _ = observed(batch.past_y, batch.past_mask)
         encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
-        parts = [fold_channels(values), *(item.flatten(1) for item in encoded if item is not None)]
-        forecast = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
+        forecast = self.layers(join_known(fold_channels(values), encoded))
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)

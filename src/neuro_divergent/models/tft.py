@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, Feature, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
-from neuro_divergent.layers.covariates import Covariates, embedding_width
+from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.gating import GatedResidual, GatedSkip
 from neuro_divergent.layers.masking import observed
-from neuro_divergent.models.base import Architecture
+from neuro_divergent.layers.selection import VariableSelection, VariableVectors
+from neuro_divergent.models.multi_head import MultiHead
 
 
 @register("tft")
-class TFT(Architecture):
+class TFT(MultiHead):
     """Temporal fusion transformer: selected covariates, a recurrent encoder and decoder, and attention that tells.
 
     Lim et al., "Temporal Fusion Transformers for Interpretable Multi-horizon Time Series Forecasting", International
@@ -56,12 +56,6 @@ class TFT(Architecture):
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
     attention_dropout: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
-    @model_validator(mode="after")
-    def _check_heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
-        return self
-
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""
         return _Network(self, spec)
@@ -86,19 +80,21 @@ class _Network(nn.Module):
         self.spec = spec
         size = config.hidden_size
         context = size if spec.static else 0
-        residual = partial(GatedResidual, size, size, size, activation=config.activation, dropout=config.dropout)
+        blocks: dict[str, Any] = {"activation": config.activation, "dropout": config.dropout}
+        residual = partial(GatedResidual, size, size, size, **blocks)
+        select = partial(VariableSelection, hidden_size=size, context_size=context, **blocks)
         self.covariates = Covariates(spec)
         ahead = spec.future or (Feature("last value"),)
-        self.past = _Variables(spec.past, size)
-        self.future = _Variables(ahead, size)
-        self.target = _Variables((Feature("target"),), size)
-        self.static = _Variables(spec.static, size)
-        self.select_static = _Selection(config, len(spec.static), 0) if spec.static else None
+        self.past = VariableVectors(spec.past, size)
+        self.future = VariableVectors(ahead, size)
+        self.target = VariableVectors((Feature("target"),), size)
+        self.static = VariableVectors(spec.static, size)
+        self.select_static = select(count=len(spec.static), context_size=0) if spec.static else None
         # For the selection, the enrichment, and the first states of the cells of each layer.
         states = config.num_layers * (2 if config.cell == "lstm" else 1)
         self.contexts = nn.ModuleList(residual() for _ in range(2 + states if spec.static else 0))
-        self.select_past = _Selection(config, len(spec.past) + len(ahead) + 1, context)
-        self.select_future = _Selection(config, len(ahead), context)
+        self.select_past = select(count=len(spec.past) + len(ahead) + 1)
+        self.select_future = select(count=len(ahead))
         kind = {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
         self.is_lstm = config.cell == "lstm"
         self.encoder = kind(size, size, config.num_layers, batch_first=True)
@@ -156,54 +152,6 @@ class _Network(nn.Module):
         selecting, enriching, *states = (context(summary) for context in self.contexts)
         first = torch.stack(states)
         return selecting, enriching, tuple(first.chunk(2)) if self.is_lstm else first, weights
-
-
-class _Variables(nn.Module):
-    """Gives each variable a vector: from encoded covariates ``(..., E)`` to ``(..., variable, hidden)``.
-
-    Attributes:
-        names: The variables in their order: numeric ones first, as they are encoded.
-    """
-
-    def __init__(self, features: tuple[Feature, ...], hidden_size: int) -> None:
-        super().__init__()
-        ordered = sorted(features, key=lambda feature: feature.cardinality is not None)
-        coded = [feature.cardinality for feature in ordered if feature.cardinality]
-        self.names = tuple(feature.name for feature in ordered)
-        self.widths = [embedding_width(cardinality) for cardinality in coded]
-        self.numeric = len(features) - len(coded)
-        self.vectors = self.bias = None
-        if self.numeric:
-            self.vectors = nn.Parameter(nn.init.xavier_normal_(torch.empty(self.numeric, hidden_size)))
-            self.bias = nn.Parameter(torch.zeros(self.numeric, hidden_size))
-        self.projections = nn.ModuleList(nn.Linear(width, hidden_size) for width in self.widths)
-
-    def forward(self, encoded: Tensor) -> Tensor:
-        numbers, *codes = torch.split(encoded, [self.numeric, *self.widths], -1)
-        parts = [project(code)[..., None, :] for project, code in zip(self.projections, codes, strict=True)]
-        if self.vectors is not None and self.bias is not None:
-            parts.insert(0, torch.addcmul(self.bias, numbers[..., None], self.vectors))
-        return torch.cat(parts, -2) if len(parts) > 1 else parts[0]
-
-
-class _Selection(nn.Module):
-    """Weighs variables by what all of them, and a context, say."""
-
-    def __init__(self, config: TFT, count: int, context_size: int) -> None:
-        super().__init__()
-        size = config.hidden_size
-        residual = partial(GatedResidual, activation=config.activation)
-        self.weighing = residual(size * count, size, count, context_size=context_size) if count > 1 else None
-        self.transforms = nn.ModuleList(residual(size, size, size, dropout=config.dropout) for _ in range(count))
-
-    def forward(self, variables: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the mix ``(..., hidden)`` and the weights ``(..., variable)``."""
-        transformed = [transform(variables[..., place, :]) for place, transform in enumerate(self.transforms)]
-        if self.weighing is None:
-            return transformed[0], torch.ones_like(variables[..., 0])
-        weights = self.weighing(variables.flatten(-2), context).softmax(-1)
-        mix = weights[..., None, :] @ torch.stack(transformed, -2)
-        return mix.squeeze(-2), weights
 
 
 class _InterpretableAttention(nn.Module):

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
-from neuro_divergent.layers.decomposition import Decomposition, Window
+from neuro_divergent.layers.decomposition import Decomposition, Waves, Window
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import ValueEmbedding
 from neuro_divergent.layers.masking import observed
@@ -80,7 +80,7 @@ class _Network(nn.Module):
         self.embedding = ValueEmbedding(width, config.hidden_size)
         self.dropout = Dropout(config.dropout)
         averages = nn.ModuleList(Decomposition(length, config.kernel_size) for length in lengths)
-        waves = nn.ModuleList(_Waves(config.num_waves) for _ in lengths)
+        waves = nn.ModuleList(Waves(config.num_waves) for _ in lengths)
         chosen = waves if config.decomposition == "fourier" else averages
         self.blocks = nn.Sequential(*(_PastMixing(config, lengths, chosen) for _ in range(config.num_layers)))
         self.to_horizon = nn.ModuleList(nn.Linear(length, spec.horizon) for length in lengths)
@@ -172,23 +172,6 @@ class _PastMixing(nn.Module):
         for layer, trend in zip(reversed(self.finer), reversed(trends[:-1]), strict=True):
             mixed.append(trend.transpose(1, 2) + layer(mixed[-1]))
         return mixed[::-1]
-
-
-class _Waves(nn.Module):
-    """The season of a series as its strongest waves."""
-
-    def __init__(self, num_waves: int) -> None:
-        super().__init__()
-        self.num_waves = num_waves
-
-    def forward(self, values_BTD: Tensor) -> Tensor:
-        spectrum = torch.fft.rfft(values_BTD, dim=1)
-        strength = spectrum.detach().abs()
-        strength[:, 0] = 0  # The mean is no wave.
-        weakest = strength.topk(min(self.num_waves, strength.shape[1]), 1).values[:, -1:]
-        kept = (strength >= weakest) & (strength > 0)
-        season: Tensor = torch.fft.irfft(spectrum * kept, n=values_BTD.shape[1], dim=1)
-        return season
 
 
 def _split(scales: list[Tensor], seasons: nn.ModuleList) -> tuple[list[Tensor], list[Tensor]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
@@ -20,11 +19,11 @@ from neuro_divergent.layers.encoder import EncoderLayer
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.patching import cut_side_by_side
 from neuro_divergent.layers.revin import Standardisation
-from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.multi_head import MultiHead
 
 
 @register("timexer")
-class TimeXer(Architecture):
+class TimeXer(MultiHead):
     """Transformer over patches of each channel whose global token reads all channels and covariates as whole series.
 
     Wang et al., "TimeXer: Empowering Transformers for Time Series Forecasting with Exogenous Variables", NeurIPS 2024,
@@ -58,12 +57,6 @@ class TimeXer(Architecture):
     activation: Activation = "ReLU"
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
     use_norm: bool = True
-
-    @model_validator(mode="after")
-    def _check_heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
-        return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""

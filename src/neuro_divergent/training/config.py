@@ -77,6 +77,8 @@ class TrainingConfig(Config):
         drop_last: Whether the last batch of an epoch is left out when it is not full.
         prefetch: Batches a background thread keeps ready; for panels on a slow disk. On a fast one it takes as long as
             it saves (benchmarks/prefetch.py), so the default is 0.
+        recommended: Settings still to be chosen by the family of the architecture, as the preset ``auto`` asks; a
+            network that is none of ours has no family and is trained with what they are.
         seed: Decides weights, order and dropout: the same seed gives the same model.
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
@@ -114,6 +116,7 @@ class TrainingConfig(Config):
     shuffle: bool = True
     drop_last: bool = False
     prefetch: Annotated[int, Field(ge=0)] = 0
+    recommended: tuple[Literal["optimizer", "schedule", "clip", "batch_size"], ...] | None = None
     seed: int = Field(1, ge=0)
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"
@@ -152,8 +155,13 @@ class TrainingConfig(Config):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """Return a named configuration (``quick``, ``best``, ``low_memory``), with some fields changed."""
+        """Return a named configuration (``auto``, ``quick``, ``best``, ``low_memory``), with some fields changed."""
         return cls.from_dict({"preset": name, **changes})
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a checked copy with some fields changed; what is changed is no longer to be recommended."""
+        left = tuple(name for name in self.recommended or () if name not in changes)
+        return super().replace(**{"recommended": left or None, **changes})
 
     def for_trial(self, steps: int, **changes: Any) -> TrainingConfig:
         """Return settings for some steps that only measure something: nothing ends them early or writes files."""
@@ -171,9 +179,14 @@ class TrainingConfig(Config):
 
     def for_family(self, family: str) -> TrainingConfig:
         """Return the same settings with nothing left to be chosen by the family of an architecture."""
-        if not isinstance(self.schedule, AutoSchedule):
-            return self
-        return self.replace(schedule=self.schedule.for_family(family))
+        from neuro_divergent.training.recipes import RECIPES
+
+        wanted = self.recommended or ()
+        recipe = {name: value for name, value in RECIPES.get(family, {}).items() if name in wanted}
+        chosen = self.replace(**recipe, recommended=None) if wanted else self
+        if not isinstance(chosen.schedule, AutoSchedule):
+            return chosen
+        return chosen.replace(schedule=chosen.schedule.for_family(family))
 
     def build_callbacks(self, *, with_validation: bool) -> list[Callback]:
         """Return the callbacks that these settings ask for, in the order in which they hear events."""

@@ -8,6 +8,10 @@ from typing import Any
 from neuro_divergent.core.errors import ConfigError, did_you_mean
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "auto": (
+        "What suits the family of the architecture: its learning rate, schedule, clipping and batch size.",
+        {"recommended": ["optimizer", "schedule", "clip", "batch_size"]},
+    ),
     "quick": (
         "A first look: a fifth of the steps at twice the rate, and little patience.",
         {
@@ -58,4 +62,6 @@ def apply_preset(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(named, dict) and isinstance(value, Mapping) and value.get("name") in (None, named.get("name")):
             value = {**named, **value}
         settings[key] = value
+    if settings.get("recommended"):  # What is given is not chosen again.
+        settings["recommended"] = [name for name in settings["recommended"] if name not in changes] or None
     return settings

@@ -55,6 +55,20 @@ def test_attention_looks_at_itself_unless_told() -> None:
     torch.testing.assert_close(attention(tokens, others), attention(tokens, others, others))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_in_training_are_left_out_or_scaled_up(causal: bool) -> None:
+    """Values that are unit vectors make the weights visible."""
+    torch.manual_seed(0)
+    scoring, tokens, steps = DotProduct(0.25, causal=causal), heads(4, 3, 16, 8), 16
+    shown = torch.eye(steps, dtype=torch.float64).expand(4, 3, -1, -1)
+    weights = scoring.eval()(tokens, tokens, shown)
+    dropped = scoring.train()(tokens, tokens, shown)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], weights[kept] / 0.75)
+    assert abs(kept.sum() / (weights != 0).sum() - 0.75) < 0.05
+    assert not (kept & (weights == 0)).any()
+
+
 def test_attention_drops_weights_only_in_training() -> None:
     torch.manual_seed(0)
     attention, tokens = Attention(8, 2, dropout=0.5), torch.randn(3, 5, 8)

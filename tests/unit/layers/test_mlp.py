@@ -4,12 +4,13 @@ import pytest
 import torch
 from torch import nn
 
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.mlp import linear_pair, multilayer_perceptron
 
 
 def test_activation_and_dropout_follow_each_layer_but_the_last() -> None:
     layers = multilayer_perceptron([3, 5, 6, 2], "Tanh", dropout=0.2)
-    kinds = [nn.Linear, nn.Tanh, nn.Dropout, nn.Linear, nn.Tanh, nn.Dropout, nn.Linear]
+    kinds = [nn.Linear, nn.Tanh, Dropout, nn.Linear, nn.Tanh, Dropout, nn.Linear]
     assert [type(layer) for layer in layers] == kinds
     assert [type(layer) for layer in multilayer_perceptron([3, 2])] == [nn.Linear]
     assert layers(torch.randn(4, 3)).shape == (4, 2)

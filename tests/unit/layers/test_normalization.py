@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from neuro_divergent.core.spec import TaskSpec
+from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import BatchNorm, make_norm
 from neuro_divergent.models.nhits import NHITS
@@ -45,7 +46,7 @@ def test_layer_norm_is_torchs() -> None:
 
 def test_a_norm_stands_between_a_layer_and_its_activation() -> None:
     layers = multilayer_perceptron([3, 5, 6, 2], "Tanh", dropout=0.2, norm="layer")
-    hidden = [nn.Linear, nn.LayerNorm, nn.Tanh, nn.Dropout]
+    hidden = [nn.Linear, nn.LayerNorm, nn.Tanh, Dropout]
     assert [type(layer) for layer in layers] == [*hidden, *hidden, nn.Linear]
     assert all(layer.bias is not None for layer in layers if isinstance(layer, nn.Linear))
 

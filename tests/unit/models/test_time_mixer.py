@@ -8,8 +8,8 @@ from torch import nn
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.layers.decomposition import Decomposition
-from neuro_divergent.models.time_mixer import TimeMixer, _PastMixing, _pool, _split, _Waves
+from neuro_divergent.layers.decomposition import Decomposition, Waves
+from neuro_divergent.models.time_mixer import TimeMixer, _PastMixing, _pool, _split
 
 SMALL = TimeMixer(hidden_size=4, feedforward_size=8, num_layers=2, num_scales=2, kernel_size=3)
 
@@ -44,12 +44,12 @@ def test_the_strongest_waves_are_the_season() -> None:
     strong, weak = 3 * torch.sin(2 * clock + 1), torch.cos(5 * clock)
     values = (strong + weak + 7)[None, :, None]
     for waves, season in ((1, strong), (2, strong + weak), (20, strong + weak)):
-        torch.testing.assert_close(_Waves(waves)(values), season[None, :, None])
+        torch.testing.assert_close(Waves(waves)(values), season[None, :, None])
 
 
 def test_a_constant_has_no_season() -> None:
     values = [torch.full((1, length, 2), 5.0) for length in (12, 6)]
-    for kinds in ([_Waves(3), _Waves(3)], [Decomposition(12, 5), Decomposition(6, 5)]):
+    for kinds in ([Waves(3), Waves(3)], [Decomposition(12, 5), Decomposition(6, 5)]):
         seasons, trends = _split(values, nn.ModuleList(kinds))
         for season, trend, item in zip(seasons, trends, values, strict=True):
             torch.testing.assert_close(trend, item)

@@ -2,62 +2,86 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from neuro_divergent.interfaces.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from neuro_divergent.models.base import Architecture
+    from neuro_divergent.interfaces.cli.screen import Screen
 
 EXAMPLES = """\b
 Examples:
   nd models
+  nd models nhits
   nd models --json
 """
-_HORIZON, _HISTORY = 24, 96
 
 
-def models(as_json: AsJson = False) -> None:
-    """List the architectures and what they can use."""
-    from rich.table import Table
-
+def models(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Architecture to show in full.")] = None,
+    as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Write the table in Markdown.")] = False,
+) -> None:
+    """List the architectures and what they can use, or the settings of one."""
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.models.base import Architecture
 
     screen = Screen(as_json=as_json)
+    chosen = None if name is None else Architecture.registry.check(name)
     with screen.messages.status("loading torch"):
-        rows = [_describe(Architecture.registry.get(name)) for name in Architecture.registry.names()]
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("model", "family", "covariates", "joint"):
-        table.add_column(title, no_wrap=True)
-    table.add_column("parameters", justify="right", no_wrap=True)
-    table.add_column("paper", overflow="fold")
+        from neuro_divergent.interfaces import catalogue
+
+        if chosen is not None:
+            cls = Architecture.registry.get(chosen)
+            row, settings = catalogue.describe(cls), catalogue.describe_settings(cls)
+        else:
+            rows = catalogue.describe_all()
+    if chosen is not None:
+        _show_one(screen, row, settings)
+        screen.result({**row, "settings": settings})
+    elif as_markdown:
+        typer.echo(catalogue.markdown(rows))
+    else:
+        _show_all(screen, rows)
+        screen.result({"models": rows})
+
+
+def _show_all(screen: Screen, rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from neuro_divergent.interfaces import catalogue
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    for title in catalogue.columns(rows[0]):
+        justify: Any = "right" if title == "parameters" else "left"
+        table.add_column(title, justify=justify, no_wrap=title != "paper", overflow="fold")
     for row in rows:
-        used = ", ".join(row["covariates"]) or "none"
-        mixes = "yes" if row["mixes_channels"] else "no"
-        table.add_row(row["name"], row["family"], used, mixes, f"{row['parameters']:,}", _cite(row["paper"]))
-    screen.say(table, "", f"Parameters are those of the default settings for {_HORIZON} steps from {_HISTORY}.")
-    screen.say("A joint model forecasts all series at once, each with a view of the others.")
-    screen.result({"models": rows})
+        table.add_row(*catalogue.columns(row).values())
+    screen.say(
+        table, "", f"Parameters: at the defaults, {catalogue.HORIZON} steps from {catalogue.HISTORY}, one series."
+    )
+    screen.say("Series: whether it forecasts one by itself, or all together, each with a view of the others.")
+    screen.say("Covariates: known only in the past, known ahead (future), or static.")
+    screen.say("Decoding: all steps at once (direct), or each from the one before.", "")
+    screen.say("See the settings of one with 'nd models NAME'.")
 
 
-def _cite(paper: str) -> str:
-    """Write a link in the short form that papers are known by."""
-    return paper.replace("https://arxiv.org/abs/", "arXiv:").replace("https://doi.org/", "doi:")
+def _show_one(screen: Screen, row: dict[str, Any], settings: list[dict[str, Any]]) -> None:
+    from rich.table import Table
 
+    from neuro_divergent.interfaces import catalogue
 
-def _describe(cls: type[Architecture]) -> dict[str, Any]:
-    from neuro_divergent.core.spec import TaskSpec
-
-    traits = cls.traits
-    network = cls().build(TaskSpec(horizon=_HORIZON, input_size=_HISTORY))
-    return {
-        "name": cls.name,
-        "family": traits.family,
-        "covariates": [role for role in ("past", "future", "static") if getattr(traits, f"{role}_x")],
-        "mixes_channels": traits.mixes_channels,
-        "autoregressive": traits.autoregressive,
-        "parameters": sum(parameter.numel() for parameter in network.parameters()),
-        "paper": traits.paper,
-        "summary": (cls.__doc__ or "").strip().split("\n")[0],
-    }
+    screen.say(row["summary"], "")
+    screen.facts([(title, text) for title, text in catalogue.columns(row).items() if text])
+    if not settings:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("setting", no_wrap=True)
+    for title in ("default", "search", "meaning"):
+        table.add_column(title, overflow="fold")
+    for setting in settings:
+        default, search = str(setting["default"]), catalogue.show_search(setting["search"])
+        table.add_row(setting["name"], default, search, setting["meaning"])
+    screen.say("", table)

@@ -32,6 +32,18 @@ def presets(
     typer.echo(f"# {PRESETS[name.lower().replace('-', '_')][0]}")
     typer.echo(f"# It changes {', '.join(changed)}; the rest is the default.")
     typer.echo("\n".join(lines))
+    if "recommended" in changed:
+        typer.echo("\n".join(["", "# What is recommended for a family:", *_recipes()]))
+
+
+def _recipes() -> list[str]:
+    from neuro_divergent.training.recipes import RECIPES
+
+    width = max(map(len, RECIPES)) + 2
+    shown = {
+        family: ", ".join(f"{key} = {value}" for key, value in recipe.items()) for family, recipe in RECIPES.items()
+    }
+    return [f"# {family:{width}}{text or 'the defaults'}" for family, text in shown.items()]
 
 
 def _document(training: object) -> str:

@@ -65,6 +65,8 @@ def run(values: dict[str, Any], wishes: Wishes) -> None:
     screen = Screen(quiet=wishes.quiet, as_json=wishes.as_json)
     directory = place_of(config, wishes)
     goes_on = wishes.resume and directory.has_begun
+    if goes_on:
+        config = config.decided()
     if goes_on and not wishes.allow_changes:
         directory.require_same(config)
     if goes_on and directory.is_finished and not goes_further(directory.asked()["training"], config.training.to_dict()):
@@ -144,7 +146,8 @@ def read_panel(config: RunConfig) -> Panel:
 
 
 def prepare(config: RunConfig, panel: Panel, screen: Screen, wishes: Wishes) -> RunConfig:
-    """Find the settings that are to be found by trying, before the run begins."""
+    """Find the settings that are left to the architecture or to be found by trying, before the run begins."""
+    config = config.decided()
     if wishes.find_batch_size:
         config = with_found_batch_size(config, panel, screen)
     return with_found_rate(config, panel, screen) if wishes.find_rate else config

@@ -94,7 +94,9 @@ def train(
         str | None, option("--validation", text="Share or rows held out for validation (0.2).")
     ] = None,
     test: Annotated[str | None, option("--test", text="Share or rows held out for the score (0).")] = None,
-    preset: Annotated[str | None, option("--preset", text="quick, best or low_memory; see 'nd presets'.")] = None,
+    preset: Annotated[
+        str | None, option("--preset", "--training", text="auto, quick, best, low_memory; see 'nd presets'.")
+    ] = None,
     max_steps: Annotated[int | None, option("--max-steps", text="Optimizer steps at most.")] = None,
     max_epochs: Annotated[int | None, option("--max-epochs", text="Passes at most.")] = None,
     max_seconds: Annotated[float | None, option("--max-seconds", text="Training time at most.")] = None,

@@ -1,0 +1,28 @@
+"""Forecast the hourly and yearly series of the M4 competition with NBEATS and NHITS, alone and as an ensemble.
+
+Finished trainings are kept under benchmarks/results/m4, so an interrupted run goes on where it was. Those of
+NeuralForecast need the environment of `make m4`.
+
+    python benchmarks/m4.py --data ../shared/data
+    python benchmarks/m4.py --cells 'hourly/ensemble/*'
+    python benchmarks/m4.py --list
+"""
+
+from __future__ import annotations
+
+from competition.cells import RESULTS, Store, parse, run_all
+from competition.document import write_page
+from competition.m4_members import all_members, run
+
+STORE = Store(RESULTS / "m4")
+
+
+def main() -> None:
+    """Do what is missing and write the page."""
+    options, members = parse(__doc__, all_members())
+    run_all(members, run, STORE, options)
+    print(f"written: {write_page(options.data)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Every architecture beside the one of the same name in NeuralForecast."""
