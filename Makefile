@@ -24,6 +24,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 $(BENCH)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,bench]"
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps xlstm==2.0.6 # which their xLSTM needs
 	touch $@
 
 demo: setup ## Train on bundled data, show forecasts, write a page
@@ -64,7 +65,6 @@ epf: setup ## Forecast electricity prices; writes docs/competitions.md
 	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
 
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps xlstm==2.0.6 # for their xLSTM
 	$(BENCH)/bin/python benchmarks/zoo.py --again --page
 
 soak: setup ## Run the long forms of the tests

@@ -36,7 +36,7 @@ def test_training_left_to_the_family_is_decided_before_the_run_begins(sales: Pat
     command = (*TRAIN, "--model", "dlinear", "--training", "auto", "--max-steps", "20", "--threads", "1", "--quiet")
     nd(*command, "--output", "run", cwd=sales)
     training = config_of(sales / "run")["training"]
-    assert training["optimizer"]["lr"] == 5e-3
+    assert training["optimizer"]["lr"] == 3e-3
     assert "recommended" not in training
     # The same command goes on with it: what it leaves open is decided before it is compared.
     nd(*command, "--max-steps", "30", "--output", "run", "--resume", cwd=sales)

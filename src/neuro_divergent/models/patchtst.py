@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
@@ -19,12 +18,12 @@ from neuro_divergent.layers.mlp import multilayer_perceptron
 from neuro_divergent.layers.normalization import Normalization, make_norm
 from neuro_divergent.layers.patching import cut_patches, join_patches, num_patches, patch_length
 from neuro_divergent.layers.revin import Level, Standardisation
-from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.multi_head import MultiHead
 from neuro_divergent.models.reconstruction import Reconstruction
 
 
 @register("patchtst")
-class PatchTST(Architecture):
+class PatchTST(MultiHead):
     """Transformer encoder over overlapping patches of each channel by itself, with one linear head for the horizon.
 
     Nie et al., "A Time Series is Worth 64 Words: Long-term Forecasting with Transformers", ICLR 2023. As in the
@@ -68,12 +67,6 @@ class PatchTST(Architecture):
     residual_attention: bool = True
     use_norm: bool = True
     level: Level = knob("mean", choices=("mean", "last"))
-
-    @model_validator(mode="after")
-    def _check_heads(self) -> Self:
-        if self.hidden_size % self.num_heads:
-            raise ValueError(f"hidden_size: {self.hidden_size} must be a multiple of num_heads ({self.num_heads})")
-        return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
         """Make the network."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
@@ -50,6 +51,14 @@ class Recurrent(Architecture):
     decoder_num_layers: int = knob(2, low=1, high=4, ge=1)
     activation: Activation = "ReLU"
     decoding: Literal["direct", "autoregressive"] = knob("direct", choices=("direct", "autoregressive"))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier_settings(cls, values: Any) -> Any:
+        """Leave out the cell, which the settings of models named before the class did."""
+        if isinstance(values, dict) and values.get("cell", "") == cls.cell:
+            return {key: value for key, value in values.items() if key != "cell"}
+        return values
 
     @property
     def is_autoregressive(self) -> bool:

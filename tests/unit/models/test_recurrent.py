@@ -238,3 +238,10 @@ def test_the_true_values_before_are_on_the_scale_of_the_network_under_revin() ->
         return network(Batch(past, torch.ones_like(past), future_y=future, loc=loc, scale=scale))
 
     torch.testing.assert_close(forecast(values * 3 + 1000), forecast(values) * 3 + 1000)
+
+
+@pytest.mark.parametrize("kind", [LSTM, GRU, RNN])
+def test_reads_settings_that_name_the_cell(kind: type[LSTM | GRU | RNN]) -> None:
+    assert kind.from_dict({**kind().to_dict(), "cell": kind.cell}) == kind()
+    with pytest.raises(ConfigError, match="cell"):
+        kind.from_dict({**kind().to_dict(), "cell": "other"})

@@ -34,7 +34,7 @@ def test_a_recipe_changes_what_it_names_and_leaves_nothing_open(family: str) -> 
 
 
 def test_a_linear_model_is_trained_at_a_higher_rate() -> None:
-    assert AUTO.for_family("linear").optimizer == nd.AdamW(lr=5e-3)
+    assert AUTO.for_family("linear").optimizer == nd.AdamW(lr=3e-3)
 
 
 def test_a_family_that_is_not_known_gets_the_defaults() -> None:
@@ -74,6 +74,6 @@ def test_a_run_keeps_what_was_decided_and_goes_on_exactly(tmp_path: Path) -> Non
     with pytest.raises(nd.Interrupted):
         nd.Forecaster("nlinear", **settings).fit(data, run=tmp_path / "run", callbacks=[InterruptAt(13)])
     asked = RunDirectory(tmp_path / "run").asked()["training"]
-    assert asked["optimizer"]["lr"] == 5e-3
+    assert asked["optimizer"]["lr"] == 3e-3
     assert "recommended" not in asked
     assert_same(nd.Forecaster.resume(tmp_path / "run", data), whole)
