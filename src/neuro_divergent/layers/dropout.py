@@ -21,7 +21,7 @@ class Dropout(nn.Dropout):
         """Return the input, some of it zero in training."""
         if not self.training or self.p == 0:
             return input
-        if input.device.type != "cpu" or input.numel() < _SMALL or self.p == 1 or torch.compiler.is_compiling():
+        if input.device.type != "cpu" or input.numel() < _SMALL or self.p == 1:
             return super().forward(input)
         return input * _draw(input, self.p)
 
@@ -29,6 +29,6 @@ class Dropout(nn.Dropout):
 def _draw(like: Tensor, share: float) -> Tensor:
     """Return a factor for each number: 0 with a chance of ``share``, else what keeps the mean."""
     dropped = min(round(share * _CHANCES), _CHANCES - 1)
-    random = torch.empty(-(-like.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    random = torch.randint(-(2**63), 2**63 - 1, (-(-like.numel() // 4),)).view(torch.int16)
     kept = random[: like.numel()] >= dropped - _CHANCES // 2
     return kept.view(like.shape).to(like.dtype).mul_(_CHANCES / (_CHANCES - dropped))
