@@ -32,10 +32,10 @@ The test part is that of the competition: the 48 hours (414 series) or 6 years (
 part. sMAPE, MASE and OWA are those of the competition; OWA is relative to Naive2, with its published figures.
 The ensemble has ten members, five of each model, that differ in look-back and seed. Forecasts are joined by the median.
 All windows of the training part are trained on, with mean and standard deviation of the history taken out of each. \
-AdamW, warm-up and cosine, no early stopping: nothing is held out. NBEATS has four generic blocks and NHITS three \
-blocks, of 256 hidden units.
-Hourly: look-backs of 288 to 384 hours, the OWA of each window as loss, 3,000 steps of 128 windows, rate 0.002.
-Yearly: look-backs of 12 to 30 years, MAE of the scaled values, 500 steps of 256 windows, rate 0.001; series that are \
+AdamW, warm-up and cosine, no early stopping: nothing is held out.
+Hourly: NBEATS of four generic blocks and NHITS of three blocks, with 256 hidden units; look-backs of 288 to 384 \
+hours, the OWA of each window as loss, 3,000 steps of 128 windows, rate 0.002.
+Yearly: the networks of the defaults, look-backs of 12 to 30 years, MAE of the scaled values, 500 steps of 256 windows, rate 0.001; series that are \
 too short for a window are lengthened by masked values.
 """
 
