@@ -35,8 +35,8 @@ All windows of the training part are trained on, with mean and standard deviatio
 AdamW, warm-up and cosine, no early stopping: nothing is held out.
 Hourly: NBEATS of four generic blocks and NHITS of three blocks, with 256 hidden units; look-backs of 288 to 384 \
 hours, the OWA of each window as loss, 3,000 steps of 128 windows, rate 0.002.
-Yearly: the networks of the defaults, look-backs of 12 to 30 years, MAE of the scaled values, 500 steps of 256 windows, rate 0.001; series that are \
-too short for a window are lengthened by masked values.
+Yearly: the networks of the defaults, look-backs of 12 to 30 years, MAE of the scaled values, 500 steps of 256 \
+windows, rate 0.001; series that are too short for a window are lengthened by masked values.
 """
 
 # Written by hand, because these runs are not repeated: what the choices above were made after.
