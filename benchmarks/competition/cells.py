@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,3 +103,8 @@ def parse(description: str, cells: Sequence[Any]) -> tuple[argparse.Namespace, l
     if not chosen:
         raise SystemExit(f"no cell matches {options.cells}; cells are named like {cells[0]}")
     return options, chosen
+
+
+def points(text: str) -> str:
+    """Return each line as a point of a list, for the page."""
+    return "\n".join(fill(f"- {line}", 120, subsequent_indent="  ") for line in text.splitlines()) + "\n"

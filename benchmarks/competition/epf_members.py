@@ -15,9 +15,7 @@ from competition.epf_market import HORIZON, MARKETS, TEST, VALIDATION, AsinhSeri
 from neuro_divergent.evaluation import metrics
 
 COVARIATES = ("exog_1", "exog_2")
-CALENDAR = (
-    "hour_sin", "hour_cos", "day_of_week_sin", "day_of_week_cos", "is_weekend", "day_of_year_sin", "day_of_year_cos",
-)  # fmt: skip
+CALENDAR = ("hour_sin", "hour_cos", "day_of_week_sin", "day_of_week_cos", "is_weekend")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +43,20 @@ class Recipe:
 INPUT_SIZE = 168
 RECIPES = {
     "nbeatsx": Recipe(
-        architecture=nd.NBEATSx(hidden_size=256, stacks=("generic",) * 2, num_layers=2),
-        steps=1000,
+        architecture=nd.NBEATSx(hidden_size=256, stacks=("generic",) * 2, num_layers=2, dropout=0.3),
+        steps=3000,
         batch_size=128,
         rate=1e-3,
         trainings=2,
-        seconds=40,
+        seconds=60,
     ),
-    "tide": Recipe(architecture=nd.TiDE(hidden_size=256), steps=600, batch_size=64, rate=1e-3, trainings=2, seconds=30),
+    "tide": Recipe(
+        architecture=nd.TiDE(hidden_size=128), steps=1500, batch_size=64, rate=1e-3, trainings=2, seconds=40
+    ),
     "bitcn": Recipe(
-        architecture=nd.BiTCN(hidden_size=32, dropout=0.1), steps=500, batch_size=32, rate=3e-3, trainings=1, seconds=50
+        architecture=nd.BiTCN(hidden_size=16, dropout=0.1), steps=800, batch_size=64, rate=3e-3, trainings=1, seconds=80
     ),
-    "tft": Recipe(architecture=nd.TFT(hidden_size=32), steps=400, batch_size=32, rate=3e-3, trainings=1, seconds=70),
+    "tft": Recipe(architecture=nd.TFT(hidden_size=32), steps=800, batch_size=32, rate=3e-3, trainings=1, seconds=90),
 }
 SEEDS = (1, 2)
 

@@ -104,7 +104,7 @@ def _loss(member: Member) -> nd.Loss:
 
 
 def _architecture(member: Member) -> nd.Architecture:
-    """Return the network: in the comparison that of the defaults, which both libraries share."""
+    """Return the network: in the comparison and for yearly series that of the defaults, which both libraries share."""
     if member.role == "ours" or member.frequency == "yearly":
         return nd.NBEATS() if member.model == "nbeats" else nd.NHITS()
     if member.model == "nhits":
