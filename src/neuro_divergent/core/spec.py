@@ -19,7 +19,8 @@ class Batch(NamedTuple):
     when forecasting and ``future_mask`` is absent when every target was observed. ``loc`` and ``scale`` are what the
     scaler took out of each window: ``y = past_y * scale + loc``; networks need not look at them, nor at ``series``, the
     place of each window's series in the panel. ``weight`` says how much each target counts in the loss, and ``soft_y``
-    is what a teacher forecasts for it.
+    is what a teacher forecasts for it. ``unit_loc`` and ``unit_scale`` lead to the units of the data where that is a
+    shift and a factor: a value there is ``unit_loc + unit_scale * value``; absent, both scales are the same.
     """
 
     past_y: Tensor  # B L C
@@ -34,6 +35,8 @@ class Batch(NamedTuple):
     series: Tensor | None = None  # B
     weight: Tensor | None = None  # B H C, not negative
     soft_y: Tensor | None = None  # B H C
+    unit_loc: Tensor | None = None  # B 1 C
+    unit_scale: Tensor | None = None  # B 1 C
 
 
 @dataclass(frozen=True)

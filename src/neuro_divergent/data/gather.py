@@ -123,6 +123,7 @@ class Gather:
             values = values.where(mask.bool(), 0.0)
         past_mask = self._ones.expand(values.shape[0], length, values.shape[2]) if mask is None else mask[:, :length]
         has_target = values.shape[1] > length
+        unit_loc, unit_scale = self._units(loc, scale, numbers)
         return Batch(
             past_y=values[:, :length],
             past_mask=past_mask,
@@ -131,7 +132,18 @@ class Gather:
             loc=loc,
             scale=scale,
             series=numbers,
+            unit_loc=unit_loc,
+            unit_scale=unit_scale,
         )
+
+    def _units(self, loc: Tensor, scale: Tensor, series: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """Return the shift and the factor from the scale of a batch to the units of the data, where there are such."""
+        if self.series_scaler is None:
+            return (loc, scale) if self.scaler.applied else (None, None)
+        if not self.series_scaler.affine:
+            return None, None
+        shift, spread = self._fitted(series).unbind(-1)
+        return (shift + spread * loc, spread * scale) if self.scaler.applied else (shift, spread)
 
     def _cut(self, values: Array, rows: Integers, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""

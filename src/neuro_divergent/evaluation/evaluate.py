@@ -173,7 +173,8 @@ def _note(forecaster: Forecaster, part: str) -> str:
     uses = []
     if forecaster.training.early_stopping is not None:
         uses.append("chose when to stop")
-    if not forecaster.fitted.task.loss.quantile_levels:
+    loss = forecaster.fitted.task.loss
+    if not loss.quantile_levels and not loss.any_level:
         uses.append("set the width of the intervals, whose coverage is therefore right by construction")
     if not uses:
         return "Validation part: training did not learn from these values."

@@ -33,7 +33,7 @@ def measure_errors(
         for first in range(0, len(chosen), _ROWS):
             batch = gather.windows(*dense.locate(chosen[first : first + _ROWS]))
             assert batch.future_y is not None
-            error = (loss.forecast(network(batch)).point - batch.future_y).abs()
+            error = (loss.forecast(network(batch), (), batch).point - batch.future_y).abs()
             if not gather.scaler.applied and batch.scale is not None:
                 error = error / batch.scale
             if batch.future_mask is not None:

@@ -30,7 +30,7 @@ from neuro_divergent.forecasting.distillation import TaughtLoader
 from neuro_divergent.forecasting.explanation import Explanation, explain
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.horizon import Outlook
-from neuro_divergent.forecasting.intervals import check_levels
+from neuro_divergent.forecasting.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.job import Job
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.pretraining import Pretrained, pretrain, settings_for
@@ -298,10 +298,20 @@ class Forecaster:
         """
         return explain(Outlook.of(self.fitted, df, future=future), self.architecture.name)
 
-    def forecast_windows(self, windows: Windows, levels: Sequence[float] = ()) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened, without training anything again."""
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel beside what happened, without training anything again.
+
+        Args:
+            windows: Windows of a panel.
+            levels: Central intervals to give, in percent.
+            quantiles: Quantiles to give, as shares.
+        """
         check_levels(tuple(levels))
-        return self.fitted.predictor.windows(self.fitted.gather(windows.panel), windows, tuple(levels))
+        check_quantiles(tuple(quantiles))
+        gather = self.fitted.gather(windows.panel)
+        return self.fitted.predictor.windows(gather, windows, tuple(levels), tuple(quantiles))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a directory: weights, settings and the end of each series, complete or not at all."""
@@ -432,7 +442,7 @@ class Forecaster:
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
-            point = job.task.loss.forecast(output).point
+            point = job.task.loss.forecast(output, (), batch).point
             return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
 
         return Trainer(

@@ -34,6 +34,7 @@ class WindowForecasts:
         observed: Whether that was observed, ``(windows, horizon)``.
         lower: Lower ends of the interval for each level in percent.
         upper: Upper ends.
+        quantiles: Quantiles by their share.
     """
 
     series: Integers
@@ -43,6 +44,7 @@ class WindowForecasts:
     observed: Array
     lower: dict[float, Array] = dataclasses.field(default_factory=dict)
     upper: dict[float, Array] = dataclasses.field(default_factory=dict)
+    quantiles: dict[float, Array] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +72,26 @@ class Predictor:
     def values(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         native = self._native(quantiles)
-        forecast = self.loss.forecast(self.network(batch), native)
+        forecast = self.loss.forecast(self.network(batch), native, batch)
         point = gather.restore(forecast.point, batch)
         if not quantiles:
             return point, None
         bounds = forecast.quantiles if native else self._measured(forecast.point, gather, batch, quantiles)
         assert bounds is not None
-        return point, gather.restore(bounds, batch)
+        bounds = gather.restore(bounds, batch)
+        # Scaling and its undoing leave rounding errors in counts.
+        return point, bounds.round() if native and self.loss.whole else bounds
 
-    def windows(self, gather: Gather, windows: Windows, levels: tuple[float, ...] = ()) -> WindowForecasts:
+    def windows(
+        self, gather: Gather, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
+    ) -> WindowForecasts:
         """Forecast every window, without training anything again."""
-        quantiles = tuple(share for level in levels for share in ends_of(level))
+        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
         parts: list[list[Array]] = []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
             batch = gather.windows(series, rows)
-            point, bounds = self.values(gather, batch, quantiles)
+            point, bounds = self.values(gather, batch, wanted)
             assert batch.future_y is not None
             actual = gather.restore(batch.future_y, batch)
             seen = torch.ones_like(actual) if batch.future_mask is None else batch.future_mask
@@ -104,10 +110,13 @@ class Predictor:
             observed > 0,
             lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
             upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
+            quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
         )
 
     def _native(self, quantiles: tuple[float, ...]) -> tuple[float, ...]:
         """Return the quantiles that the loss forecasts by itself: all of those asked for, or none."""
+        if self.loss.any_level:
+            return quantiles
         own = self.loss.quantile_levels
         if not quantiles or not own:
             return ()

@@ -35,11 +35,23 @@ class Loss(Component):
         in_units: Whether the cost only means something in the units of the data, as a percentage does: outputs, targets
             and history are then brought back to those units first.
         takes_scaled: Whether targets may be scaled; classes may not.
+        probabilistic: Whether the outputs stand for a distribution, so that ``inverse`` answers.
+        any_level: Whether ``forecast`` answers any quantile level, not only ``quantile_levels``.
+        whole: Whether quantiles and draws are whole numbers in the units of the data.
+        in_natural_units: Whether the outputs are parameters of a distribution in the units of the data, which needs
+            scalers that shift and stretch and do nothing else.
+        are_values: Whether every output is a value on the scale of the target, as a point or a quantile is and a spread
+            is not, so that a network may bring its outputs back from a scale of its own.
     """
 
     registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses")
     in_units: ClassVar[bool] = False
     takes_scaled: ClassVar[bool] = True
+    probabilistic: ClassVar[bool] = False
+    any_level: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
+    in_natural_units: ClassVar[bool] = False
+    are_values: ClassVar[bool] = True
 
     @property
     def outputs(self) -> int:
@@ -70,8 +82,24 @@ class Loss(Component):
         return mean
 
     @abstractmethod
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
-        """Return the point forecast and the quantiles asked for, which must be among ``quantile_levels``."""
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
+        """Return the point forecast and the quantiles asked for, on the scale of the network.
+
+        Args:
+            raw: Outputs of the network.
+            levels: Quantiles to give; unless ``any_level``, they must be among ``quantile_levels``.
+            batch: What the outputs were made from, for losses that look at its scale.
+        """
+
+    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the values below which shares of the probability lie, on the scale of the network.
+
+        Args:
+            raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
+            share: Shares between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
+            batch: What the outputs were made from.
+        """
+        raise NotImplementedError(f"{self.name} forecasts no distribution")
 
     def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
         """Return outputs of any accepted shape as ``forecast`` reads them: one axis more than ``target``."""
@@ -81,8 +109,9 @@ class Loss(Component):
 class SingleOutput(Loss):
     """A loss with one output per step: the forecast itself."""
 
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the output as the point forecast; such a loss has no quantiles of its own."""
+        del batch
         assert not levels, "a point loss has no quantiles"
         return Forecast(raw.squeeze(-1))
 

@@ -66,8 +66,9 @@ class CrossEntropy(Loss):
         right = logarithm.gather(-1, _class_numbers(target, count).unsqueeze(-1)).squeeze(-1)
         return -(right.lerp(logarithm.mean(-1), self.label_smoothing) if self.label_smoothing else right)
 
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the number of the most likely class as the point."""
+        del batch
         assert not levels, "classes have no quantiles"
         return Forecast(raw.argmax(-1).to(raw.dtype))
 
@@ -119,8 +120,9 @@ class BinaryCrossEntropy(Loss):
         weight = None if self.positive_weight == 1 else logit.new_tensor(self.positive_weight)
         return binary_cross_entropy_with_logits(logit, share, pos_weight=weight, reduction="none")
 
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the probability of class 1 as the point."""
+        del batch
         assert not levels, "classes have no quantiles"
         return Forecast(raw.squeeze(-1).sigmoid())
 

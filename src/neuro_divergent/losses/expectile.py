@@ -48,7 +48,8 @@ class ExpectileLoss(Loss):
         levels = raw.new_tensor(self.levels)
         return (levels.where(error > 0, 1 - levels) * error.square()).mean(-1)
 
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the expectile nearest to the mean as the point; expectiles are sorted first, so they never cross."""
+        del batch
         assert not levels, "expectiles are not quantiles"
         return Forecast(raw.sort(-1).values[..., middle(self.levels)])

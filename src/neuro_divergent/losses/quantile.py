@@ -71,8 +71,9 @@ class QuantileLoss(Loss):
             return cost.mean(-1)
         return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
 
-    def forecast(self, raw: Tensor, levels: tuple[float, ...] = ()) -> Forecast:
+    def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the median as the point, and the quantiles asked for."""
+        del batch
         ordered = raw.sort(-1).values
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
         return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)

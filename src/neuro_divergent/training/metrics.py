@@ -26,14 +26,16 @@ class Metric:
 
     Attributes:
         name: What it is called in the history.
-        measure: Takes output, target and batch (``None`` where there is no forecasting task) and returns a value for
-            each target, in the shape of ``target``.
+        read: Takes output, target and batch (``None`` where there is no forecasting task) and returns what the output
+            forecasts, on the scale of the network.
+        measure: Takes that, target and batch and returns a value for each target, in the shape of ``target``.
         finish: Makes the result out of the mean of those values.
-        in_units: Whether output, target and history must be brought back to the units of the data first.
+        in_units: Whether ``measure`` takes forecast, target and history in the units of the data.
         higher_is_better: Whether more of it is better; else less is.
     """
 
     name: str
+    read: Measure
     measure: Measure
     finish: Callable[[Tensor], Tensor]
     in_units: bool = False
@@ -56,14 +58,15 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
         key = metric.lower().replace("-", "_")
         if key == _ACCURACY:
             scaled = loss.takes_scaled if isinstance(loss, Loss) else True
-            return Metric(_ACCURACY, _accuracy_under(loss), _mean, in_units=scaled, higher_is_better=True)
+            measure = _right if isinstance(loss, Loss) else _right_of_any
+            return Metric(_ACCURACY, _reader(loss), measure, _mean, in_units=scaled, higher_is_better=True)
         if key not in known_metrics():
             hint = did_you_mean(key, known_metrics())
             raise ConfigError(f"Unknown metric {metric!r}.{hint} Known: {', '.join(known_metrics())}.")
         metric = Loss.from_dict(key)
     elif not _measures_a_point(metric):
         raise ConfigError(f"metric {metric.name!r}: only a loss with one output, the forecast itself, is a metric.")
-    return Metric(metric.name, _cost_under(metric, loss), metric.finish, in_units=metric.in_units)
+    return Metric(metric.name, _reader(loss), metric.elementwise, metric.finish, in_units=metric.in_units)
 
 
 def known_metrics() -> tuple[str, ...]:
@@ -88,25 +91,23 @@ def _agreement(answer: Tensor, target: Tensor) -> Tensor:
     return (answer.round() == target.round()).float()
 
 
-def _accuracy_under(loss: object) -> Measure:
-    def measure(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        del batch
-        return _agreement(_point(loss, output, target), target) if isinstance(loss, Loss) else accuracy(output, target)
-
-    return measure
+def _right(answer: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+    del batch
+    return _agreement(answer, target)
 
 
-def _cost_under(metric: Loss, loss: object) -> Measure:
-    def measure(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        point = _point(loss, output, target) if isinstance(loss, Loss) else output
-        return metric.elementwise(point, target, batch)
-
-    return measure
+def _right_of_any(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+    del batch
+    return accuracy(output, target)
 
 
-def _point(loss: Loss, output: Tensor, target: Tensor) -> Tensor:
-    """Return what the outputs forecast, in the shape of the targets."""
-    return loss.forecast(loss.arrange(output, target)).point
+def _reader(loss: object) -> Measure:
+    """Return what turns outputs into forecasts, in the shape of the targets; without a loss of ours they are those."""
+
+    def read(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+        return loss.forecast(loss.arrange(output, target), (), batch).point if isinstance(loss, Loss) else output
+
+    return read
 
 
 def _measures_a_point(loss: Loss) -> bool:

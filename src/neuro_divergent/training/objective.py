@@ -95,9 +95,10 @@ class Objective:
     def measure(self, metric: Metric, output: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum of a metric over what was observed, and the number of values."""
         target, batch = example.target, example.batch
+        forecast = metric.read(output, target, batch)
         if metric.in_units:
-            output, target, batch = self._in_units(output, target, batch)
-        return self.count(metric.measure(output, target, batch), example)
+            forecast, target, batch = self._in_units(forecast, target, batch)
+        return self.count(metric.measure(forecast, target, batch), example)
 
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum over what was observed, and the number of values."""

@@ -46,9 +46,11 @@ class SeriesScaler(Component):
 
     Attributes:
         lowest: Values must be greater than this for the transformation to exist.
+        affine: Whether it is a shift and a factor: the two numbers that ``fit`` returns.
     """
 
     lowest: ClassVar[float] = float("-inf")
+    affine: ClassVar[bool] = False
 
     registry: ClassVar[Registry] = Registry("series scaler", "neuro_divergent.data.scaling.series")
 

@@ -18,6 +18,8 @@ _LARGEST_LOGARITHM = 80.0  # e to the power of 89 does not fit 32-bit floats
 class _Affine(SeriesScaler):
     """A shift and a division; subclasses say by how much."""
 
+    affine: ClassVar[bool] = True
+
     def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
         """Subtract the first number and divide by the second."""
         return (values - fitted[..., 0]) / fitted[..., 1]
