@@ -33,7 +33,19 @@ from .data.scaling.series import (
 )
 from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, RevIN, RobustScaler, StandardScaler
 from .data.schema import Schema
+from .evaluation.comparison.comparison import Comparison, compare
+from .evaluation.conformal.conformal import Conformal
+from .evaluation.cross_validation.backtest import Backtest, backtest
+from .evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
 from .evaluation.evaluate import Evaluation, evaluate
+from .evaluation.leaderboard.leaderboard import Leaderboard, run_leaderboard
+from .evaluation.scoring.score import score
+from .evaluation.splitters.base import Splitter
+from .evaluation.splitters.blocked import BlockedSplit
+from .evaluation.splitters.fold import Fold
+from .evaluation.splitters.function import SplitFunction
+from .evaluation.splitters.time_series import TimeSeriesSplit
+from .forecasting.ensemble import Ensemble
 from .forecasting.explanation import Explanation
 from .forecasting.forecaster import Forecaster
 from .forecasting.hierarchy import Hierarchy
@@ -43,7 +55,21 @@ from .forecasting.run_status import RunSummary, describe_run, list_runs
 from .forecasting.task import Task
 from .losses.base import Loss
 from .losses.classification import BinaryCrossEntropy, CrossEntropy
+from .losses.distribution.base import DistributionLoss
+from .losses.distribution.bernoulli import Bernoulli
+from .losses.distribution.beta import Beta
+from .losses.distribution.isqf import ISQF
+from .losses.distribution.laplace import Laplace
+from .losses.distribution.log_normal import LogNormal
+from .losses.distribution.mixture import GaussianMixture, NegativeBinomialMixture, PoissonMixture
+from .losses.distribution.negative_binomial import NegativeBinomial
+from .losses.distribution.normal import Normal
+from .losses.distribution.poisson import Poisson
+from .losses.distribution.student_t import StudentT
+from .losses.distribution.tweedie import Tweedie
+from .losses.distribution.zero_inflated import ZeroInflatedNegativeBinomial, ZeroInflatedPoisson
 from .losses.expectile import ExpectileLoss
+from .losses.implicit import ImplicitQuantileLoss
 from .losses.mase import MASE
 from .losses.percentage import MAPE, SMAPE
 from .losses.point import MAE, MSE, RMSE, Huber

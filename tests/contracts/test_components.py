@@ -8,6 +8,7 @@ from neuro_divergent.core.config import Component
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.augment import Augmentation
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
+from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
@@ -30,6 +31,7 @@ FAMILIES: list[type[Component]] = [
     Optimizer,
     Schedule,
     SeriesScaler,
+    Splitter,
     TeacherForcing,
     Weighting,
     WindowScaler,

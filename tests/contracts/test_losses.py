@@ -12,6 +12,7 @@ from torch import Tensor
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.reduce import weighted_mean
 
 NAMES = Loss.registry.names()
@@ -20,19 +21,46 @@ B, L, H, C = 5, 12, 4, 3
 # Exceptions; each is checked to be one.
 NEED_HISTORY = {"mase": "measures errors by the history"}
 OF_CLASSES = {"cross_entropy": "targets are classes", "binary_cross_entropy": "targets are classes"}
+DRAWS = {"implicit_quantile": "levels are drawn anew in training"}
+SPREADS = {"implicit_quantile": "quantiles are never all the same, so some miss the target"}
+# Outputs of a DistributionLoss are parameters, so none is a forecast that could not be better; some distributions only
+# take values of a certain kind, in the units of the data. These have densities, of which the logarithm may be above 0:
+DENSITIES = {"beta", "gaussian_mixture", "laplace", "log_normal", "normal", "student_t", "tweedie"}
+LARGEST = 50  # a spread or a rate of e to the power of 50 is none of any data
 # Further settings that must hold as much as the defaults do.
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("quantile", {"quantiles": (0.2, 0.7), "weights": (3.0, 0.5)}),
+    ("quantile", {"monotone": True}),
+    ("quantile", {"delta": 0.3}),
+    ("implicit_quantile", {"degree": 3, "draws": 2}),
     ("expectile", {"levels": (0.1, 0.5, 0.8)}),
     ("cross_entropy", {"classes": 4, "label_smoothing": 0.1, "weights": (1.0, 2.0, 0.5, 3.0)}),
     ("binary_cross_entropy", {"label_smoothing": 0.1, "positive_weight": 3.0}),
     ("huber", {"delta": 0.3}),
     ("tukey", {"c": 1.0}),
     ("mase", {"season_length": 4}),
+    ("student_t", {"df": 3.0, "point": "median"}),
+    ("tweedie", {"power": 1.2}),
+    ("gaussian_mixture", {"components": 1}),
+    ("isqf", {"quantiles": (0.2, 0.5), "pieces": 1}),
 ]
 SETTINGS = [*((name, {}) for name in NAMES), *VARIANTS]
 every_loss = pytest.mark.parametrize("loss", [Loss.from_dict({"name": n, **more}) for n, more in SETTINGS], ids=str)
 every_default = pytest.mark.parametrize("loss", [Loss.from_dict(name) for name in NAMES], ids=NAMES)
+
+
+@pytest.fixture(autouse=True)
+def _the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let losses that draw something draw the same each time, so that costs can be compared."""
+    for name in DRAWS:
+        kind = Loss.registry.get(name)
+
+        def seeded(*arguments: Any, plain: Any = kind.elementwise) -> Tensor:
+            torch.manual_seed(0)
+            cost: Tensor = plain(*arguments)
+            return cost
+
+        monkeypatch.setattr(kind, "elementwise", seeded)
 
 
 def random(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -40,7 +68,10 @@ def random(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Te
 
 
 def targets(loss: Loss, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Values, or the numbers of classes where the loss is of classes."""
+    """Values, or the numbers of classes where the loss is of classes, or what a distribution can take."""
+    if loss.in_natural_units:
+        noise = random(*shape, seed=4, dtype=dtype)
+        return (noise > 0).to(dtype) if loss.whole else noise.sigmoid()
     if loss.takes_scaled:
         return random(*shape, seed=4, dtype=dtype)
     return torch.randint(max(loss.outputs, 2), shape, generator=torch.Generator().manual_seed(4)).to(dtype)
@@ -70,14 +101,35 @@ def test_costs_are_finite_and_not_negative(loss: Loss) -> None:
     cost = loss.elementwise(raw, target, batch)
     assert cost.shape == target.shape
     assert torch.isfinite(cost).all()
-    assert (cost >= 0).all()
+    assert (cost >= 0).all() or loss.name in DENSITIES
     assert (cost > 0).any()
 
 
 @every_default
+def test_only_densities_can_cost_less_than_nothing(loss: Loss) -> None:
+    if loss.name in NEED_HISTORY:
+        return
+    cost = loss.elementwise(4 * random(2000, loss.outputs), targets(loss, 2000))
+    assert bool((cost < 0).any()) == (loss.name in DENSITIES)
+
+
+@every_loss
+def test_only_losses_that_say_so_draw_something(loss: Loss) -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    loss.elementwise(*example(loss))
+    assert torch.equal(torch.get_rng_state(), before) == (loss.name not in DRAWS)
+
+
+@every_default
 def test_a_perfect_forecast_costs_nothing(loss: Loss) -> None:
+    if isinstance(loss, DistributionLoss):
+        return
     _, target, batch = example(loss)
     cost = loss.elementwise(perfect(loss, target), target, batch)
+    if loss.name in SPREADS:
+        assert (cost > 0).all()
+        return
     assert torch.equal(cost, torch.zeros_like(target))
     assert float(loss.finish(cost.mean())) == 0
 
@@ -125,7 +177,7 @@ def test_a_target_without_weight_has_no_gradient(loss: Loss) -> None:
 @pytest.mark.parametrize("values", ["no error", "all zero", "all zero but the forecast", "no weight"])
 def test_gradients_are_finite_where_something_is_zero(loss: Loss, dtype: torch.dtype, values: str) -> None:
     raw, target, batch = example(loss, dtype)
-    if values == "no error" and loss.takes_scaled:
+    if values == "no error" and loss.takes_scaled and not isinstance(loss, DistributionLoss):
         raw = perfect(loss, target).clone()
     if values.startswith("all zero"):
         target, batch = torch.zeros_like(target), batch._replace(past_y=torch.zeros_like(batch.past_y))
@@ -142,11 +194,12 @@ def test_gradients_are_finite_where_something_is_zero(loss: Loss, dtype: torch.d
 @pytest.mark.parametrize("size", [1e-30, 1e-6, 1e6, 1e15])
 def test_very_small_and_very_large_outputs_have_finite_costs_and_gradients(loss: Loss, size: float) -> None:
     raw, target, batch = example(loss, torch.float32)
-    raw = (raw * size).requires_grad_()
+    raw = raw * size
+    raw = (raw.clamp(-LARGEST, LARGEST) if isinstance(loss, DistributionLoss) else raw).requires_grad_()
     cost = loss.elementwise(raw, target, batch)
     cost.mean().backward()
     assert torch.isfinite(cost).all()
-    assert (cost >= 0).all()
+    assert (cost >= 0).all() or loss.name in DENSITIES
     assert raw.grad is not None
     assert torch.isfinite(raw.grad).all()
 
@@ -175,6 +228,8 @@ def test_forecast_has_a_point_and_the_levels_asked_for(loss: Loss) -> None:
 
 @every_loss
 def test_the_point_of_a_perfect_forecast_is_the_target(loss: Loss) -> None:
+    if isinstance(loss, DistributionLoss):
+        return
     _, target, _ = example(loss)
     assert torch.equal(loss.forecast(perfect(loss, target)).point, target)
 
@@ -196,7 +251,7 @@ def test_classes_are_never_scaled_and_everything_else_may_be(loss: Loss) -> None
 
 @every_loss
 def test_losses_in_units_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
-    if not loss.takes_scaled:
+    if not loss.takes_scaled or isinstance(loss, DistributionLoss):
         return
     raw, target, batch = example(loss)
     cost = loss.elementwise(raw, target, batch)

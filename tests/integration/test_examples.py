@@ -18,6 +18,10 @@ EXPECTED = {
     "gradient_tape": "second derivative: 48.0",
     "survive_a_kill": "the same weights",
     "pretrain": "pre-training helps",
+    "spare_parts": "80 % intervals hold",
+    "volatility": "Student's t: 50 % holds",
+    "electricity_prices": "conformal: 50 % holds",
+    "ensemble": "the ensemble misses by less than its members do on average",
     "hierarchy": "in each of 200 paths: 0.0000",
 }
 

@@ -23,12 +23,13 @@ class Registry:
 
     Args:
         kind: What the members are, for messages.
-        package: Package (or single module) whose ``@register("name")`` classes are the members.
+        packages: Packages (or single modules) whose ``@register("name")`` classes are the members; packages within
+            them are not looked into.
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, *packages: str) -> None:
         self.kind = kind
-        self.package = package
+        self.packages = packages
         self._members: dict[str, type] = {}
 
     def add(self, name: str, member: type) -> None:
@@ -60,11 +61,15 @@ class Registry:
     @cached_property
     def _modules(self) -> dict[str, str]:
         """The module that holds each name."""
-        spec = find_spec(self.package)
-        assert spec is not None
-        if spec.submodule_search_locations is None:
-            files = {self.package: Path(spec.origin or "")}
-        else:
-            found = [path for place in spec.submodule_search_locations for path in sorted(Path(place).glob("*.py"))]
-            files = {f"{self.package}.{path.stem}": path for path in found}
+        files = {module: path for package in self.packages for module, path in _modules_of(package).items()}
         return {name: module for module, path in files.items() for name in _DECORATOR.findall(path.read_text("utf-8"))}
+
+
+def _modules_of(package: str) -> dict[str, Path]:
+    """Return the files of the modules of a package, or of a single module."""
+    spec = find_spec(package)
+    assert spec is not None
+    if spec.submodule_search_locations is None:
+        return {package: Path(spec.origin or "")}
+    found = [path for place in spec.submodule_search_locations for path in sorted(Path(place).glob("*.py"))]
+    return {f"{package}.{path.stem}": path for path in found}

@@ -150,6 +150,22 @@ class Panel:
         static_x = None if self.static_x is None else self.static_x[chosen]
         return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
 
+    def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
+        """Return stretches of series as series of their own, copied, with their covariates; names may repeat.
+
+        Args:
+            series: Which series each stretch lies in.
+            begins: Its first row, counted over all rows of the panel.
+            ends: The row after its last one; it is not empty.
+        """
+        chosen, first, last = (np.asarray(values, np.int64) for values in (series, begins, ends))
+        lengths = last - first
+        piece, steps = _count_out(lengths)
+        starts = self.frequency.time_at(self.starts.gather(chosen.astype(np.uint32)), first - self.offsets[chosen])
+        panel = self._gather(first[piece] + steps, lengths, starts)
+        static_x = None if self.static_x is None else self.static_x[chosen]
+        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+
     def lengthened(self, length: int) -> Panel:
         """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates."""
         added = np.maximum(length - self.lengths, 0)

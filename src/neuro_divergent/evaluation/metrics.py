@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuro_divergent.evaluation.pointwise import error, mean_of, symmetric_percentage
+
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -19,12 +21,12 @@ Mask = npt.NDArray[np.bool_]
 
 def mae(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
     """Mean absolute error."""
-    return _mean(np.abs(_error(actual, forecast)), observed)
+    return mean_of(np.abs(error(actual, forecast)), observed)
 
 
 def mse(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
     """Mean squared error."""
-    return _mean(np.square(_error(actual, forecast)), observed)
+    return mean_of(np.square(error(actual, forecast)), observed)
 
 
 def rmse(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
@@ -34,7 +36,7 @@ def rmse(actual: Floats, forecast: Floats, observed: Mask | None = None) -> floa
 
 def bias(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
     """Mean of forecast minus actual: positive when forecasts are too high."""
-    return _mean(_error(actual, forecast), observed)
+    return mean_of(error(actual, forecast), observed)
 
 
 def mape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
@@ -42,7 +44,7 @@ def mape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> floa
     size = np.abs(np.asarray(actual, np.float64))
     usable = size > 0 if observed is None else (size > 0) & observed
     with np.errstate(divide="ignore", invalid="ignore"):
-        return 100 * _mean(np.abs(_error(actual, forecast)) / size, usable)
+        return 100 * mean_of(np.abs(error(actual, forecast)) / size, usable)
 
 
 def smape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
@@ -50,16 +52,12 @@ def smape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> flo
 
     Where both are zero the forecast is right and the error is 0.
     """
-    size = np.abs(np.asarray(actual, np.float64)) + np.abs(np.asarray(forecast, np.float64))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(size == 0, 0.0, np.abs(_error(actual, forecast)) / size)
-    return 200 * _mean(share, observed)
+    return mean_of(symmetric_percentage(actual, forecast), observed)
 
 
 def wape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
     """Sum of absolute errors in percent of the sum of absolute actual values."""
-    size = _mean(np.abs(np.asarray(actual, np.float64)), observed)
-    return 100 * mae(actual, forecast, observed) / size if size > 0 else float("nan")
+    return 100 * _ratio(mae(actual, forecast, observed), mean_of(np.abs(np.asarray(actual, np.float64)), observed))
 
 
 def mase(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None = None) -> float:
@@ -72,29 +70,103 @@ def mase(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None 
             constant or too short a history) are left out, because any error would be infinitely large.
         observed: Which actual values were observed.
     """
-    usable = np.broadcast_to((np.isfinite(scale) & (scale > 0))[:, None], np.shape(actual))
-    usable = usable if observed is None else usable & observed
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _mean(np.abs(_error(actual, forecast)) / np.asarray(scale, np.float64)[:, None], usable)
+    scaled, usable = _scaled(error(actual, forecast), scale, observed)
+    return mean_of(np.abs(scaled), usable)
+
+
+def rmsse(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None = None) -> float:
+    """Root mean squared scaled error (M5 competition, 2020): as ``mase`` does, with squares.
+
+    Args:
+        actual: What happened, ``(windows, horizon)``.
+        forecast: What was forecast.
+        scale: ``seasonal_error(..., squared=True)`` of the series of each window, ``(windows,)``; windows whose scale
+            is zero or NaN are left out.
+        observed: Which actual values were observed.
+    """
+    scaled, usable = _scaled(error(actual, forecast), scale, observed)
+    return float(np.sqrt(mean_of(np.square(scaled), usable)))
+
+
+def owa(actual: Floats, forecast: Floats, reference: Floats, scale: Floats, observed: Mask | None = None) -> float:
+    """Overall weighted average (M4 competition, 2018): half of MASE and half of sMAPE, each as a share of a reference.
+
+    Args:
+        actual: What happened, ``(windows, horizon)``.
+        forecast: What was forecast.
+        reference: The forecast to compare with; in the competition the seasonally adjusted naive one ("Naive 2").
+        scale: ``seasonal_error`` of the series of each window, as for ``mase``.
+        observed: Which actual values were observed.
+
+    Returns:
+        1 where the forecast is as good as the reference, less where it is better; NaN where the reference is perfect.
+    """
+    scaled = mase(actual, forecast, scale, observed), mase(actual, reference, scale, observed)
+    symmetric = smape(actual, forecast, observed), smape(actual, reference, observed)
+    return (_ratio(*scaled) + _ratio(*symmetric)) / 2
+
+
+def r2(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+    """Coefficient of determination: the share of the variance of the actual values that the forecast explains.
+
+    1 is perfect, 0 is as good as the mean of the actual values, below 0 is worse; NaN where those are all the same.
+    """
+    chosen = (
+        np.asarray(actual, np.float64).reshape(-1) if observed is None else np.asarray(actual, np.float64)[observed]
+    )
+    # Seen from any one of them, equal values are exactly 0, which their mean need not be.
+    shifted = chosen - chosen[:1]
+    variance = float(np.square(shifted - shifted.mean()).mean()) if chosen.size else 0.0
+    return 1 - _ratio(mse(actual, forecast, observed), variance)
+
+
+def directional_accuracy(
+    actual: Floats, forecast: Floats, last: Floats | None = None, observed: Mask | None = None
+) -> float:
+    """Percentage of steps whose forecast moves the same way as the actual value does: up, down or not at all.
+
+    A move leads from the step before, of the forecast and of the actual values each. Steps count where the actual
+    values at both ends were observed.
+
+    Args:
+        actual: What happened, ``(windows, horizon)``.
+        forecast: What was forecast.
+        last: Last value before each window, ``(windows,)``, from which the first step moves; NaN where it is not known.
+            Without it the first steps do not count.
+        observed: Which actual values were observed.
+    """
+    known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
+    if last is not None:
+        before = np.asarray(last, np.float64)[:, None]
+        actual, forecast = np.concatenate([before, actual], axis=1), np.concatenate([before, forecast], axis=1)
+        known = np.concatenate([~np.isnan(before), known], axis=1)
+    same = np.sign(np.diff(actual, axis=1)) == np.sign(np.diff(forecast, axis=1))
+    return 100 * mean_of(same.astype(np.float64), known[:, 1:] & known[:, :-1])
 
 
 def coverage(actual: Floats, lower: Floats, upper: Floats, observed: Mask | None = None) -> float:
     """Percentage of actual values inside the interval, its ends included."""
-    return 100 * _mean(((actual >= lower) & (actual <= upper)).astype(np.float64), observed)
+    return 100 * mean_of(((actual >= lower) & (actual <= upper)).astype(np.float64), observed)
 
 
 def width(lower: Floats, upper: Floats, observed: Mask | None = None) -> float:
     """Mean width of the interval."""
-    return _mean(_error(lower, upper), observed)
+    return mean_of(error(lower, upper), observed)
 
 
 def skill(error: float, reference: float) -> float:
     """Share of a reference error that a forecast saves: 0 is as good, 1 is perfect, below 0 is worse."""
-    return 1 - error / reference if reference > 0 else float("nan")
+    return 1 - _ratio(error, reference)
 
 
 def seasonal_error(
-    values: Floats, offsets: Integers, ends: Integers, season_length: int, observed: Mask | None = None
+    values: Floats,
+    offsets: Integers,
+    ends: Integers,
+    season_length: int,
+    observed: Mask | None = None,
+    *,
+    squared: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return the mean absolute difference between values one season apart, for each series.
 
@@ -104,31 +176,34 @@ def seasonal_error(
         ends: Row after the last one to look at, for each series.
         season_length: Rows in a season; 1 compares neighbours.
         observed: Which values were observed; a pair counts when both were.
+        squared: Whether to return the root of the mean squared difference instead.
 
     Returns:
         One number per series; NaN where there is no pair.
     """
-    begins = offsets[:-1]
+    count = len(offsets) - 1
     if len(values) <= season_length:
-        return np.full(len(begins), np.nan)
-    difference = np.abs(_error(values[:-season_length], values[season_length:]))
-    usable = np.ones(len(difference)) if observed is None else observed[:-season_length] & observed[season_length:]
-    sums, counts = _cumulative(np.where(usable, difference, 0.0)), _cumulative(usable)
-    last = np.maximum(ends - season_length, begins)
-    count = counts[last] - counts[begins]
+        return np.full(count, np.nan)
+    series = np.repeat(np.arange(count), np.diff(offsets))[:-season_length]
+    usable = np.arange(season_length, len(values)) < ends[series]
+    if observed is not None:
+        usable &= observed[:-season_length] & observed[season_length:]
+    difference = error(values[:-season_length], values[season_length:])[usable]
+    # Each series is summed by itself: differences of running totals would drown small series in large ones.
+    total = np.bincount(series[usable], difference**2 if squared else np.abs(difference), minlength=count)
     with np.errstate(invalid="ignore"):
-        return np.where(count > 0, (sums[last] - sums[begins]) / np.maximum(count, 1), np.nan)
+        mean: npt.NDArray[np.float64] = total / np.bincount(series[usable], minlength=count)
+    return np.sqrt(mean) if squared else mean
 
 
-def _cumulative(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return sums of the first 0, 1, 2, ... values."""
-    return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+def _scaled(
+    errors: npt.NDArray[np.float64], scale: Floats, observed: Mask | None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return the errors of windows in units of their scale, and which of them have one."""
+    usable = np.broadcast_to((np.isfinite(scale) & (scale > 0))[:, None], errors.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return errors / np.asarray(scale, np.float64)[:, None], usable if observed is None else usable & observed
 
 
-def _error(actual: Floats, forecast: Floats) -> npt.NDArray[np.float64]:
-    return np.asarray(forecast, np.float64) - np.asarray(actual, np.float64)
-
-
-def _mean(values: npt.NDArray[np.float64], observed: Mask | None) -> float:
-    chosen = values if observed is None else values[observed]
-    return float(chosen.mean()) if chosen.size else float("nan")
+def _ratio(value: float, size: float) -> float:
+    return value / size if size > 0 else float("nan")

@@ -25,6 +25,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.source import Backend
+from neuro_divergent.forecasting.copula import Copula
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.inspection import (
     ROLES,
@@ -32,6 +33,7 @@ from neuro_divergent.forecasting.inspection import (
     check_context,
     check_errors,
     check_history,
+    check_ranks,
     check_scaling,
     check_shapes,
     check_weights,
@@ -120,6 +122,8 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
     tensors = {f"{_NETWORK}{name}": tensor for name, tensor in fitted.predictor.network.state_dict().items()}
     if fitted.predictor.intervals is not None:
         tensors["intervals.errors"] = fitted.predictor.intervals.errors
+    if fitted.predictor.copula is not None:
+        tensors["copula.ranks"] = fitted.predictor.copula.ranks
     arrays = {"scaler.numbers": fitted.numbers}
     arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
     arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
@@ -175,6 +179,8 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[A
     check_context(context, task, spec)
     errors, numbers = tensors.get("intervals.errors"), tensors.get("scaler.numbers")
     check_errors(errors, task.horizon)
+    ranks = tensors.get("copula.ranks")
+    check_ranks(ranks, task.horizon)
     covariates = CovariateScaling(
         **{role: tensors[f"covariates.{role}"].numpy() for role in ROLES if f"covariates.{role}" in tensors}
     )
@@ -189,7 +195,12 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[A
         task=task,
         spec=spec,
         context=context,
-        predictor=Predictor(network, task.loss, None if errors is None else Intervals(errors)),
+        predictor=Predictor(
+            network,
+            task.loss,
+            None if errors is None else Intervals(errors),
+            None if ranks is None else Copula(ranks),
+        ),
         numbers=fitted_numbers,
         covariates=covariates,
         device=device,
@@ -228,7 +239,7 @@ def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> n
 
 
 def _refuse_strangers(tensors: Mapping[str, Tensor]) -> None:
-    known = {"intervals.errors", "scaler.numbers", *(f"covariates.{role}" for role in ROLES)}
+    known = {"intervals.errors", "copula.ranks", "scaler.numbers", *(f"covariates.{role}" for role in ROLES)}
     known |= {f"context.{name}" for name in _ARRAYS}
     strangers = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
     if strangers:

@@ -17,8 +17,10 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.source import Backend
+from neuro_divergent.forecasting.paths import PointFeedback
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reversible import ReversibleNetwork
 
@@ -99,4 +101,9 @@ def build_gather(
 def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module:
     """Return a fresh network for a task."""
     network = architecture.build(spec)
+    if isinstance(network, AutoregressiveNetwork):
+        network.feedback = PointFeedback(task.loss)
+        # Given forecasts instead, a step is less certain than the distribution that is learned says: validation would
+        # prefer networks that are never certain.
+        network.shown_in_validation = task.loss.probabilistic
     return ReversibleNetwork(network, spec.channels) if task.scaler.reversible else network

@@ -25,17 +25,19 @@ from neuro_divergent.data.source import backend_of
 from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
-from neuro_divergent.forecasting.calibration import measure_errors
+from neuro_divergent.forecasting.calibration import measure
 from neuro_divergent.forecasting.distillation import TaughtLoader
 from neuro_divergent.forecasting.explanation import Explanation, explain
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.job import Job
+from neuro_divergent.forecasting.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.pretraining import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run import DataConfig, RunConfig
 from neuro_divergent.forecasting.run_directory import MODEL, PRETRAINED, RunDirectory
+from neuro_divergent.forecasting.simulation import Dependence, as_table, simulate
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.batch_size import find_batch_size
@@ -287,6 +289,37 @@ class Forecaster:
         outlook = Outlook.of(self.fitted, df, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
+    def simulate(
+        self,
+        num_paths: int = 100,
+        *,
+        seed: int = 0,
+        df: Any = None,
+        future: Any = None,
+        dependence: Dependence = "auto",
+    ) -> Any:
+        """Draw paths that may follow the end of each series, as likely as the forecast says.
+
+        A network that forecasts each step from the one before, trained with a loss that has a distribution, draws each
+        step given those it drew before. For all others the distribution of a step is that of the forecast (the errors
+        on the validation part around it, where the loss forecasts a point), and which of their quantiles belong
+        together in a path is learned from windows of the validation part. Series are drawn independently of each other.
+
+        Args:
+            num_paths: Paths of each series.
+            seed: Of the draw; the same seed gives the same paths.
+            df: Series to forecast, as for ``predict``.
+            future: Table of the covariates known ahead, as for ``predict``.
+            dependence: How steps go together: ``"auto"``, which is as said, by a Gaussian copula; ``"copula"``;
+                ``"schaake"``, the Schaake shuffle, by which each path has the ranks of a past window; or
+                ``"independent"``, not at all.
+
+        Returns:
+            A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
+        """
+        outlook = Outlook.of(self.fitted, df, future=future)
+        return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
+
     def explain(self, df: Any = None, *, future: Any = None) -> Explanation:
         """Tell which variables and which steps the forecast after the end of each series looked at.
 
@@ -442,6 +475,8 @@ class Forecaster:
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
+            if draws_paths(network, job.task.loss):  # the loss is of each step given the true steps before
+                output = forecast_from(network, batch)
             point = job.task.loss.forecast(output, (), batch).point
             return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
 
@@ -474,12 +509,12 @@ class Forecaster:
 
 def _after(trainer: Trainer, job: Job, gather: Gather) -> Fitted:
     """Return what training leaves behind, with its errors on the validation part."""
-    intervals = measure_errors(trainer.module, job.task.loss, gather, job.split.validation)
+    measured = measure(trainer.module, job.task.loss, gather, job.split.validation)
     return Fitted(
         task=job.task,
         spec=job.spec,
         context=job.panel.tail(job.task.history).without_weights(),
-        predictor=Predictor(trainer.module, job.task.loss, intervals),
+        predictor=Predictor(trainer.module, job.task.loss, measured.intervals, measured.copula),
         numbers=job.numbers,
         covariates=gather.covariates,
         device=trainer.device,

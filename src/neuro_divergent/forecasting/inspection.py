@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
@@ -108,6 +109,15 @@ def check_errors(errors: Tensor | None, horizon: int) -> None:
     if errors is not None:
         _require(errors.ndim == 2 and errors.shape[0] > 0 and errors.shape[1] == horizon, "the shape of the errors")
         _require(errors.is_floating_point() and bool((errors.isfinite() & (errors >= 0)).all()), "errors below zero")
+
+
+def check_ranks(ranks: Tensor | None, horizon: int) -> None:
+    """Refuse ranks of windows that are not each rank once at every step."""
+    if ranks is not None:
+        _require(ranks.ndim == 2 and ranks.shape[0] > 0 and ranks.shape[1] == horizon, "the shape of the ranks")
+        _require(ranks.dtype == torch.int16, "the type of the ranks")
+        wanted = torch.arange(len(ranks)).unsqueeze(1)
+        _require(bool((ranks.sort(0).values == wanted).all()), "ranks that are missing or there twice")
 
 
 def check_history(rows: Any) -> None:

@@ -45,8 +45,29 @@ class Intervals:
                 "a lower level, hold out more for validation, or train with a quantile loss."
             )
         rank = min(math.ceil((count * steps + 1) * level - 1e-9), count * steps)
+        return self._pooled(steps).kthvalue(rank).values
+
+    def offsets(self, share: Tensor) -> Tensor:
+        """Return how far from the point forecast the given shares of what may happen lie.
+
+        Either side of the forecast has the errors that were measured, so that half of it lies above. Nothing lies
+        further away than the largest of them.
+
+        Args:
+            share: Shares between 0 and 1, ``(..., horizon, channel)``.
+        """
+        count, horizon = self.errors.shape
+        pooled = self._pooled(min(horizon, math.ceil(_ENOUGH / count))).sort(1).values.to(share.device)
+        among = pooled.shape[1]
+        rank = ((among + 1) * (2 * share - 1).abs()).ceil().long().clamp(1, among)
+        steps = torch.arange(horizon, device=share.device).unsqueeze(1)
+        return pooled[steps, rank - 1] * (share - 0.5).sign()
+
+    def _pooled(self, steps: int) -> Tensor:
+        """Return the errors of each step and those nearest to it, as many steps as are said, ``(horizon, errors)``."""
+        horizon = self.errors.shape[1]
         begins = [min(max(step - steps // 2, 0), horizon - steps) for step in range(horizon)]
-        return torch.stack([self.errors[:, begin : begin + steps].flatten().kthvalue(rank).values for begin in begins])
+        return torch.stack([self.errors[:, begin : begin + steps].flatten() for begin in begins])
 
 
 def check_levels(levels: tuple[float, ...]) -> None:

@@ -16,10 +16,13 @@ from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.forecasting.copula import Copula
 from neuro_divergent.forecasting.intervals import Intervals
+from neuro_divergent.forecasting.paths import draw_paths, draws_paths, evenly_spread, forecast_from, quantiles_of
 from neuro_divergent.losses.base import Loss
 
 _ROWS = 4096  # windows that go through the network at once
+_PATH_ROWS = 2**14  # steps of paths that go through it at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +58,13 @@ class Predictor:
         network: The trained network, in evaluation mode; its weights are final.
         loss: Says what the outputs mean.
         intervals: Errors on the validation part, or ``None`` when there was none.
+        copula: How the steps of a path go together, where that was measured.
     """
 
     network: nn.Module
     loss: Loss
     intervals: Intervals | None
+    copula: Copula | None = None
 
     def __post_init__(self) -> None:
         """Let parts of the network work out what stays the same from now on."""
@@ -70,9 +75,15 @@ class Predictor:
 
     @torch.inference_mode()
     def values(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
-        """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
+        """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data.
+
+        Quantiles of a network that forecasts each step from the one before are those of paths, and its point is then
+        their mean or median: given the point of the step before, a step is more certain than it is.
+        """
         native = self._native(quantiles)
-        forecast = self.loss.forecast(self.network(batch), native, batch)
+        if native and self.draws_paths:
+            return self._from_paths(gather, batch, native)
+        forecast = self.loss.forecast(forecast_from(self.network, batch), native, batch)
         point = gather.restore(forecast.point, batch)
         if not quantiles:
             return point, None
@@ -92,26 +103,48 @@ class Predictor:
             series, rows = windows.locate(numbers)
             batch = gather.windows(series, rows)
             point, bounds = self.values(gather, batch, wanted)
-            assert batch.future_y is not None
-            actual = gather.restore(batch.future_y, batch)
-            seen = torch.ones_like(actual) if batch.future_mask is None else batch.future_mask
             if gather.joint:
                 count, length = gather.panel.num_series, int(gather.panel.lengths[0])
                 series = np.tile(np.arange(count), len(rows))
                 rows = (rows[:, None] + length * np.arange(count)).reshape(-1)
-            results = [point, actual, seen, *([] if bounds is None else [bounds])]
+            results = [point, *([] if bounds is None else [bounds])]
             parts.append([series, rows + gather.input_size, *(by_series(item).cpu().numpy() for item in results)])
-        series, rows, points, actuals, observed, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
+        series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
+        # What happened is read where it stands: scaling and its undoing would leave rounding errors in it, and a zero
+        # could lie outside of an interval that ends at zero.
+        places = rows[:, None] + np.arange(gather.horizon)
+        mask = gather.panel.mask
         return WindowForecasts(
             series,
             rows,
             points,
-            actuals,
-            observed > 0,
+            gather.panel.y[places],
+            np.ones(places.shape, np.bool_) if mask is None else mask[places],
             lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
             upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
             quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
         )
+
+    @property
+    def draws_paths(self) -> bool:
+        """Whether paths come from the network itself, each step drawn given the steps before."""
+        return draws_paths(self.network, self.loss)
+
+    def _from_paths(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+        """Return point and quantiles of paths."""
+        size, _, channels = batch.past_y.shape
+        shares = evenly_spread(quantiles, gather.horizon, channels).to(batch.past_y.device)
+        rows = max(1, _PATH_ROWS // (len(shares) * channels))
+        points, bounds = [], []
+        for first in range(0, size, rows):
+            some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
+            paths = draw_paths(self.network, self.loss, some, shares)
+            # Quantile losses have no setting for what the point is: it is their median.
+            by_mean = getattr(self.loss, "point", "median") == "mean"
+            points.append(paths.mean(0) if by_mean else quantiles_of(paths, (0.5,), whole=False).squeeze(-1))
+            bounds.append(quantiles_of(paths, quantiles, whole=self.loss.whole))
+        point, bound = (gather.restore(torch.cat(parts), batch) for parts in (points, bounds))
+        return point, bound.round() if self.loss.whole else bound
 
     def _native(self, quantiles: tuple[float, ...]) -> tuple[float, ...]:
         """Return the quantiles that the loss forecasts by itself: all of those asked for, or none."""
@@ -131,15 +164,33 @@ class Predictor:
 
     def _measured(self, point: Tensor, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> Tensor:
         """Return quantiles around a point forecast from errors on the validation part, on the network's scale."""
+        self._known_errors()
+        offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], dim=-1)[None, :, None, :]
+        if not gather.scaler.applied and batch.scale is not None:
+            offsets = offsets * batch.scale.unsqueeze(-1)
+        return point.unsqueeze(-1) + offsets.to(point.device)
+
+    def around(self, point: Tensor, gather: Gather, batch: Batch, share: Tensor) -> Tensor:
+        """Return what lies around a point forecast, by errors on the validation part, on the network's scale.
+
+        Args:
+            point: Forecast, ``(batch, horizon, channel)``.
+            gather: What made the batch.
+            batch: What was forecast from.
+            share: Shares that lie below what is wanted, ``(draws, batch, horizon, channel)``.
+        """
+        offsets = self._known_errors().offsets(share).to(point.dtype)
+        if not gather.scaler.applied and batch.scale is not None:
+            offsets = offsets * batch.scale
+        return point + offsets
+
+    def _known_errors(self) -> Intervals:
         if self.intervals is None:
             raise InputError(
                 "intervals were not measured, because no series was long enough to hold out a validation part. Train "
                 "with a QuantileLoss, or set validation to a smaller share."
             )
-        offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], dim=-1)[None, :, None, :]
-        if not gather.scaler.applied and batch.scale is not None:
-            offsets = offsets * batch.scale.unsqueeze(-1)
-        return point.unsqueeze(-1) + offsets.to(point.device)
+        return self.intervals
 
     def _offsets(self, quantile: float) -> Tensor:
         """Return how far a quantile lies from the point forecast at each step."""

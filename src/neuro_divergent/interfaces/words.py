@@ -47,9 +47,9 @@ def judge(evaluation: Evaluation) -> Verdict:
     )
 
 
-def show_share(share: float) -> str:
+def show_share(share: float | None) -> str:
     """Write a share as a percentage."""
-    return UNDEFINED if math.isnan(share) else f"{100 * share:.0f} %"
+    return UNDEFINED if share is None or math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -44,7 +44,7 @@ class Loss(Component):
             is not, so that a network may bring its outputs back from a scale of its own.
     """
 
-    registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses")
+    registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses", "neuro_divergent.losses.distribution")
     in_units: ClassVar[bool] = False
     takes_scaled: ClassVar[bool] = True
     probabilistic: ClassVar[bool] = False

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.base import Forecast, Loss
@@ -22,17 +24,28 @@ if TYPE_CHECKING:
 class QuantileLoss(Loss):
     """Pinball loss of several quantile levels at once, averaged over the levels.
 
-    The point forecast is the median where it is among the levels, else the level nearest to it. Forecast quantiles are
-    sorted, so they never cross.
+    The point forecast is the median where it is among the levels, else the level nearest to it. Forecast quantiles
+    never cross: they are sorted, or ``monotone``.
+
+    Several levels make a distribution to draw from: straight lines between the levels, and beyond the outermost ones
+    exponential tails through the outermost two, as Park et al. (AISTATS 2022) have them. A single level does not.
 
     Attributes:
         quantiles: Levels to train for; kept in ascending order.
         weights: How much each level counts in the average, one positive number for each in the order they were given;
             only their ratios matter. Unset, all count the same.
+        monotone: Whether the outputs are the middle level and how far each further one lies from its neighbour, which
+            is never negative, so that quantiles cannot cross while they are trained either. The distance is the
+            softplus of the output, measured by what it is in a standard normal distribution.
+        delta: Error below which the cost is quadratic, on the scale of the network (Dabney et al., "Distributional
+            Reinforcement Learning with Quantile Regression", AAAI 2018, divided by ``delta``); 0 is the pinball loss.
+            What is learned moves from quantiles towards expectiles as it grows.
     """
 
     quantiles: Annotated[tuple[float, ...], AfterValidator(check_levels)] = (0.1, 0.5, 0.9)
     weights: tuple[Weight, ...] | None = None
+    monotone: bool = False
+    delta: float = Field(0.0, ge=0, allow_inf_nan=False)
 
     def __init__(self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), **values: Any) -> None:
         super().__init__(**{"quantiles": tuple(quantiles), **values})
@@ -61,12 +74,21 @@ class QuantileLoss(Loss):
         """The levels trained for."""
         return self.quantiles
 
+    @property
+    def probabilistic(self) -> bool:  # type: ignore[override] # here it depends on the settings
+        """Whether there are levels enough for a distribution."""
+        return len(self.quantiles) > 1
+
+    @property
+    def are_values(self) -> bool:  # type: ignore[override] # here it depends on the settings
+        """Whether outputs are quantiles, not distances between them."""
+        return not self.monotone
+
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the pinball cost averaged over the levels."""
         del batch
-        error = target.unsqueeze(-1) - self.arrange(raw, target)
-        levels = raw.new_tensor(self.quantiles)
-        cost = (levels * error).maximum((levels - 1) * error)
+        error = target.unsqueeze(-1) - self._values(self.arrange(raw, target))
+        cost = pinball(error, raw.new_tensor(self.quantiles), self.delta)
         if self.weights is None:
             return cost.mean(-1)
         return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
@@ -74,6 +96,75 @@ class QuantileLoss(Loss):
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the median as the point, and the quantiles asked for."""
         del batch
-        ordered = raw.sort(-1).values
+        ordered = self._ordered(raw)
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
         return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)
+
+    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return what lies on the line between two levels, or on the tail beyond the outermost ones."""
+        del batch
+        import torch
+
+        assert self.probabilistic, "a single level is no distribution"
+        ordered = self._ordered(raw)
+        levels = ordered.new_tensor(self.quantiles)
+        share = share.to(ordered.dtype).expand(len(share), *ordered.shape[:-1])
+        above = torch.bucketize(share.contiguous(), levels).clamp(1, len(levels) - 1)
+        wide = ordered.expand(len(share), *ordered.shape)
+        low, high = (wide.gather(-1, place.unsqueeze(-1)).squeeze(-1) for place in (above - 1, above))
+        begin, end = levels[above - 1], levels[above]
+        inside = low.lerp(high, (share - begin) / (end - begin))
+        lower = _tail(ordered[..., 0], ordered[..., 1], share, *self.quantiles[:2])
+        outer, inner = (1 - level for level in (self.quantiles[-1], self.quantiles[-2]))
+        upper = _tail(ordered[..., -1], ordered[..., -2], 1 - share, outer, inner)
+        return lower.where(share < levels[0], upper.where(share > levels[-1], inside))
+
+    def _ordered(self, raw: Tensor) -> Tensor:
+        """Return the quantiles of outputs, ascending."""
+        return self._values(raw) if self.monotone else raw.sort(-1).values
+
+    def _values(self, raw: Tensor) -> Tensor:
+        """Return the value that outputs give to each level."""
+        if not self.monotone:
+            return raw
+        import torch
+        from torch.nn.functional import softplus
+
+        scores = [NormalDist().inv_cdf(level) for level in self.quantiles]
+        centre = middle(self.quantiles)
+        gaps = [abs(score - scores[place + (1 if place < centre else -1)]) for place, score in enumerate(scores)]
+        distance = softplus(raw) * raw.new_tensor(gaps)
+        point = raw[..., centre : centre + 1]
+        below = distance[..., :centre].flip(-1).cumsum(-1).flip(-1)
+        return torch.cat([point - below, point, point + distance[..., centre + 1 :].cumsum(-1)], -1)
+
+
+def pinball(error: Tensor, levels: Tensor, delta: float = 0.0) -> Tensor:
+    """Return what errors cost: ``level`` times as much as they are above the quantile, ``1 - level`` below.
+
+    Args:
+        error: Target minus quantile.
+        levels: Level of each, of a shape that broadcasts.
+        delta: Size of an error up to which half its square, divided by this, stands for its size.
+    """
+    if not delta:
+        return (levels * error).maximum((levels - 1) * error)
+    size = error.abs()
+    near = size.clamp_max(delta)
+    return levels.where(error > 0, 1 - levels) * near * (size - near / 2) / delta
+
+
+def _tail(outer: Tensor, inner: Tensor, share: Tensor, outer_share: float, inner_share: float) -> Tensor:
+    """Return what lies beyond the outermost quantile, on the exponential tail through it and the one before.
+
+    Args:
+        outer: The outermost quantile.
+        inner: The one before.
+        share: Shares of the probability further out than what is asked for.
+        outer_share: Share further out than the outermost quantile.
+        inner_share: Share further out than the one before.
+    """
+    import torch
+
+    least = torch.finfo(share.dtype).eps / 2  # as far as a tail can be followed
+    return outer + (inner - outer) * (share.clamp_min(least) / outer_share).log() / math.log(inner_share / outer_share)

@@ -15,10 +15,10 @@ from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.sequence import side_by_side, time_first, windows_first
 
 
-def middle_output(raw: Tensor) -> Tensor:
-    """Return the middle one of the outputs of a step, ``(..., 1)``: the median of quantiles, or the only output."""
-    middle = (raw.shape[-1] - 1) // 2
-    return raw[..., middle : middle + 1]
+def middle_output(raw: Tensor, batch: Batch) -> Tensor:
+    """Return the middle one of the outputs of each step: the median of quantiles, or the only output."""
+    del batch
+    return raw[..., (raw.shape[-1] - 1) // 2]
 
 
 class AutoregressiveNetwork(nn.Module):
@@ -37,12 +37,15 @@ class AutoregressiveNetwork(nn.Module):
 
     Attributes:
         teacher_forcing_ratio: Share of windows and steps that are shown the truth in training.
-        feedback: Turns the raw outputs of a step, ``(..., outputs)``, into the value that is read on, ``(..., 1)``. A
-            network knows no loss; whoever does may put the mean of a distribution here, or a draw from it: repeated
-            windows are then paths.
+        shown_in_validation: Whether the truth is also shown outside training, to batches that have it. The outputs are
+            then those of each step given the true steps before, which is what a likelihood is of. Whoever forecasts
+            must hide it.
+        feedback: Turns the raw outputs of a step, ``(batch, 1, channel, outputs)``, and the batch into the value that
+            is read on, ``(batch, 1, channel)``. A network knows no loss; whoever does puts its point forecast here.
     """
 
     teacher_forcing_ratio: float = 1.0
+    shown_in_validation: bool = False
 
     def __init__(
         self,
@@ -58,25 +61,66 @@ class AutoregressiveNetwork(nn.Module):
         self.covariates = covariates
         self.encoder = encoder
         self.decoder = decoder
-        self.feedback: Callable[[Tensor], Tensor] = middle_output
+        self.feedback: Callable[[Tensor, Batch], Tensor] = middle_output
         self._decodes_ahead = decodes_ahead
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the outputs, ``(batch, horizon, channel, outputs)``."""
+        ratio = self._ratio(batch)
+        if self._knows_all(batch, ratio):
+            return windows_first(self._in_one_go(batch), self.spec.channels)
+
+        def read(raw: Tensor) -> Tensor:
+            return time_first(self.feedback(windows_first(raw, self.spec.channels), batch))
+
+        teacher = self._teacher(batch, ratio) if ratio > 0 else None
+        forecast = self._step_by_step(*self._read_history(batch), read, teacher)
+        return windows_first(forecast, self.spec.channels)
+
+    def paths(self, batch: Batch, count: int, draw: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """Return what may happen, ``(count * batch, horizon, channel)``: each step follows what was drawn before.
+
+        The history is read once for all paths.
+
+        Args:
+            batch: The windows.
+            count: Paths of each window; the first of all windows come first, then the second.
+            draw: Turns the raw outputs of a step, ``(count * batch, 1, channel, outputs)``, and its number into a value
+                for each path, ``(count * batch, 1, channel)``.
+        """
+
+        def repeated(item: Tensor) -> Tensor:
+            return item.repeat(1, count, 1)
+
+        drawn: list[Tensor] = []
+
+        def read(raw: Tensor) -> Tensor:
+            drawn.append(draw(windows_first(raw, self.spec.channels), len(drawn)))
+            return time_first(drawn[-1])
+
+        state, memory, known, ahead = self._read_history(batch)
+        memory = repeated(memory) if isinstance(memory, Tensor) else tuple(repeated(item) for item in memory)
+        ahead = None if ahead is None else repeated(ahead)
+        forecast = self._step_by_step(repeated(state), memory, [repeated(item) for item in known], ahead, read, None)
+        read(forecast[-1:])
+        return torch.cat(drawn, 1)
+
+    def _in_one_go(self, batch: Batch) -> Tensor:
+        """Return the forecasts ``(horizon, row, outputs)`` where every step reads the true value before it."""
+        assert batch.future_y is not None
+        values, _ = observed(batch.past_y, batch.past_mask)
+        known, ahead = self._known(batch)
+        read = time_first(torch.cat([values, batch.future_y[:, :-1]], 1))
+        states, _ = self.encoder(side_by_side([read, *known]))
+        return self._decode(states[values.shape[1] - 1 :], ahead)
+
+    def _read_history(self, batch: Batch) -> tuple[Tensor, Any, list[Tensor], Tensor | None]:
+        """Return the first four arguments of ``_step_by_step``."""
         values, _ = observed(batch.past_y, batch.past_mask)
         steps = values.shape[1]
         known, ahead = self._known(batch)
-        forcing = self.training and self.teacher_forcing_ratio > 0 and batch.future_y is not None
-        if forcing and self._knows_all(batch):
-            assert batch.future_y is not None
-            read = time_first(torch.cat([values, batch.future_y[:, :-1]], 1))
-            states, _ = self.encoder(side_by_side([read, *known]))
-            forecast = self._decode(states[steps - 1 :], ahead)
-        else:
-            states, memory = self.encoder(side_by_side([time_first(values), *(item[:steps] for item in known)]))
-            later = [item[steps:] for item in known]
-            forecast = self._step_by_step(states[-1:], memory, later, ahead, self._teacher(batch) if forcing else None)
-        return windows_first(forecast, self.spec.channels)
+        states, memory = self.encoder(side_by_side([time_first(values), *(item[:steps] for item in known)]))
+        return states[-1:], memory, [item[steps:] for item in known], ahead
 
     def _known(self, batch: Batch) -> tuple[list[Tensor], Tensor | None]:
         """Return what the encoder reads next to the values, up to the last step but one, and what the decoder does."""
@@ -91,16 +135,24 @@ class AutoregressiveNetwork(nn.Module):
             return [*known, future[:, 1:].transpose(0, 1)], None
         return [*known, future[:, :steps].transpose(0, 1)], future[:, self.spec.input_size :].transpose(0, 1)
 
-    def _knows_all(self, batch: Batch) -> bool:
+    def _ratio(self, batch: Batch) -> float:
+        """Return the share of windows and steps that are shown the truth now."""
+        if batch.future_y is None:
+            return 0.0
+        return self.teacher_forcing_ratio if self.training else float(self.shown_in_validation)
+
+    def _knows_all(self, batch: Batch, ratio: float) -> bool:
         """Whether the true value is read at each step; all steps can then be worked out in one go."""
         # Asking the device costs less than as many calls of the cells as the horizon has steps.
-        return self.teacher_forcing_ratio >= 1 and (batch.future_mask is None or bool(batch.future_mask[:, :-1].all()))
+        return ratio >= 1 and (batch.future_mask is None or bool(batch.future_mask[:, :-1].all()))
 
-    def _teacher(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _teacher(self, batch: Batch, ratio: float) -> tuple[Tensor, Tensor]:
         """Return the true values ``(horizon, row, 1)`` and which of them are shown, drawn for each window and step."""
         assert batch.future_y is not None
         size, steps, _ = batch.future_y.shape
-        shown = torch.rand(size, steps, 1, device=batch.future_y.device) < self.teacher_forcing_ratio
+        shown = torch.ones(size, steps, 1, device=batch.future_y.device, dtype=torch.bool)
+        if ratio < 1:
+            shown = torch.rand(size, steps, 1, device=batch.future_y.device) < ratio
         shown = shown.expand_as(batch.future_y)
         shown = shown if batch.future_mask is None else shown & (batch.future_mask > 0)
         return time_first(batch.future_y), time_first(shown)
@@ -111,6 +163,7 @@ class AutoregressiveNetwork(nn.Module):
         memory: Any,
         known: list[Tensor],
         ahead: Tensor | None,
+        read: Callable[[Tensor], Tensor],
         teacher: tuple[Tensor, Tensor] | None,
     ) -> Tensor:
         """Return the forecasts ``(horizon, row, outputs)``.
@@ -120,13 +173,14 @@ class AutoregressiveNetwork(nn.Module):
             memory: What the cells remember of it.
             known: What is read next to the values, from the first step of the horizon on.
             ahead: Covariates of the horizon for the decoder.
+            read: Turns the outputs of a step, ``(1, row, outputs)``, into the value that is read on, ``(1, row, 1)``.
             teacher: True values and which of them are shown.
         """
         forecasts: list[Tensor] = []
         for step in range(self.spec.horizon):
             now, before = slice(step, step + 1), slice(step - 1, step)
             if step:
-                value = self.feedback(forecasts[-1])
+                value = read(forecasts[-1])
                 if teacher is not None:
                     truth, shown = teacher
                     value = truth[before].where(shown[before], value)

@@ -24,10 +24,9 @@ class DeepAR(Architecture):
     Forecasting 2020, with the sizes of NeuralForecast. What the outputs are, such as the parameters of a distribution,
     is decided by the loss.
 
-    Deviations: the loss counts the horizon alone, not the history too. By itself the network reads on the middle one of
-    its outputs (the location of a normal or Student's t distribution, the median of quantiles); the ``feedback`` of the
-    network can be set to draw from the distribution instead, which makes a forecast a path. Covariates that are not
-    known ahead are read too, with the value of their step, and are zero in the horizon.
+    Deviations: the loss counts the horizon alone, not the history too. Paths are drawn when quantiles or simulations
+    are asked for; else the point forecast of each step is read on. Covariates that are not known ahead are read too,
+    with the value of their step, and are zero in the horizon.
 
     Attributes:
         hidden_size: Units of the state of a layer.

@@ -28,8 +28,9 @@ class Recurrent(Architecture):
     With ``decoding="autoregressive"`` the cells run on through the horizon instead: each step is forecast from the
     state that has read the value before it, and from the covariates of that step. The value before is the forecast one;
     in training it is the true one for a share of windows and steps, the ``teacher_forcing_ratio`` of the network, which
-    is 1 unless training sets it (a missing target is never used). Of several outputs, such as quantiles, the middle one
-    is read on. Covariates that are not known ahead are zero in the horizon, which is their mean.
+    is 1 unless training sets it (a missing target is never used). Of several outputs, such as quantiles, the point
+    forecast is read on, or a draw where paths are asked for. Covariates that are not known ahead are zero in the
+    horizon, which is their mean.
 
     Attributes:
         hidden_size: Units of the state of a layer.

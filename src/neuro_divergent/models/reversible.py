@@ -21,11 +21,7 @@ class ReversibleNetwork(GainAndShift):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the output ``(batch, horizon, channel, outputs)`` in the units of ``batch.past_y``."""
-        loc, scale = batch.loc, batch.scale
-        assert loc is not None
-        assert scale is not None
-        raw = self.undo(self.network(self.inside(batch)))
-        return raw * scale.unsqueeze(-1) + loc.unsqueeze(-1)
+        return self.outside(self.network(self.inside(batch)), batch)
 
     def inside(self, batch: Batch) -> Batch:
         """Return a batch as the network inside sees it."""
@@ -41,3 +37,10 @@ class ReversibleNetwork(GainAndShift):
             # Autoregressive networks read it in training.
             future_y=None if batch.future_y is None else normalised(batch.future_y),
         )
+
+    def outside(self, raw: Tensor, batch: Batch) -> Tensor:
+        """Return outputs of the network inside, ``(batch, horizon, channel, outputs)``, in the units of the batch."""
+        loc, scale = batch.loc, batch.scale
+        assert loc is not None
+        assert scale is not None
+        return self.undo(raw) * scale.unsqueeze(-1) + loc.unsqueeze(-1)

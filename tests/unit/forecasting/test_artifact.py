@@ -125,6 +125,11 @@ WRONG: dict[str, tuple[Change, str]] = {
     "scaling of codes": (fill("covariates.static", (0, 0), 1), "scaling of static categories"),
     "errors": (fill("intervals.errors", (0, 0), -1), "errors below zero"),
     "no errors": (swap("intervals.errors", lambda tensor: tensor[:0]), "the shape of the errors"),
+    "rank twice": (fill("copula.ranks", (0, 0), 1), "ranks that are missing or there twice"),
+    "rank too high": (swap("copula.ranks", lambda tensor: tensor + 1), "ranks that are missing or there twice"),
+    "no ranks": (swap("copula.ranks", lambda tensor: tensor[:0]), "the shape of the ranks"),
+    "ranks of fewer steps": (swap("copula.ranks", lambda tensor: tensor[:, :2]), "the shape of the ranks"),
+    "type of ranks": (swap("copula.ranks", lambda tensor: tensor.float()), "the type of the ranks"),
 }
 
 

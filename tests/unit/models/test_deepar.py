@@ -59,26 +59,55 @@ def test_training_reads_the_true_values() -> None:
 
 
 @torch.no_grad()
-def test_feedback_can_draw_paths_from_a_distribution() -> None:
-    model, batch = network().eval(), example(1)
+def test_paths_differ_from_the_second_step_on() -> None:
+    model, batch = network().eval(), example()
+    first: list[Tensor] = []
+
+    def draw(raw: Tensor, step: int) -> Tensor:
+        first.extend([raw] if not step else [])
+        return raw[..., 0] + torch.randn_like(raw[..., 0])
+
+    paths = model.paths(batch, 500, draw).unflatten(0, (500, -1))
     alone = model(batch)
-    many = Batch(*(None if item is None else item.expand(2000, *item.shape[1:]) for item in batch))
-    model.feedback = lambda raw: raw[..., :1] + torch.randn_like(raw[..., :1])
-    paths = model(many)
-    torch.testing.assert_close(paths[:, 0], alone[:, 0].expand(2000, -1, -1))  # nothing was read on yet
-    assert (paths[:, 1:].std(0) > 1e-3).all()
+    torch.testing.assert_close(first[0].unflatten(0, (500, -1)), alone[:, :1].expand(500, -1, -1, -1, -1))
+    assert (paths.std(0) > 1e-3).all()
+    torch.testing.assert_close(paths[:, :, 0].mean(0), alone[:, 0, :, 0], atol=0.2, rtol=0)
 
 
 @torch.no_grad()
 def test_a_draw_that_is_known_gives_the_path_that_follows_it() -> None:
     model, batch = network().eval(), example()
-    drawn: list[Tensor] = []
+    size, channels = batch.past_y.shape[0], batch.past_y.shape[2]
+    drawn = torch.randn(2 * size, 3, channels, generator=torch.Generator().manual_seed(0))
+    raws: list[Tensor] = []
 
-    def draw(raw: Tensor) -> Tensor:
-        drawn.append(torch.randn_like(raw[..., :1]))
-        return drawn[-1]
+    def draw(raw: Tensor, step: int) -> Tensor:
+        raws.append(raw)
+        return drawn[:, step : step + 1]
 
-    model.feedback = draw
-    paths = model(batch)
-    first_channel = [item[0, ::2] for item in drawn]
-    torch.testing.assert_close(paths[:, :, 0], by_hand(model, batch, first_channel))
+    assert torch.equal(model.paths(batch, 2, draw), drawn)
+    for path in range(2):
+        mine = slice(path * size, (path + 1) * size)
+        read = [drawn[mine, step, :1] for step in range(3)]
+        torch.testing.assert_close(torch.cat(raws, 1)[mine, :, 0], by_hand(model, batch, read))
+        model.feedback = lambda raw, _, values=iter(drawn[mine].unbind(1)): next(values).unsqueeze(1)  # noqa: B008
+        torch.testing.assert_close(torch.cat(raws, 1)[mine], model(batch))
+
+
+@torch.no_grad()
+def test_validation_may_be_shown_the_truth_and_a_forecast_is_not() -> None:
+    model, batch = network().eval(), example()
+    assert batch.future_y is not None
+    forecast = model(batch)
+    model.shown_in_validation = True
+    truth = [batch.future_y[:, step, :1] for step in range(3)]
+    torch.testing.assert_close(model(batch)[:, :, 0], by_hand(model, batch, truth))
+    torch.testing.assert_close(model(batch._replace(future_y=None)), forecast)
+    state = torch.get_rng_state()
+    some = torch.ones_like(batch.future_y)
+    some[1, 1] = 0
+    spoilt = batch._replace(future_y=batch.future_y.where(some > 0, torch.nan), future_mask=some)
+    found = model(spoilt)
+    torch.testing.assert_close(found[[0, 2]], model(batch)[[0, 2]])
+    assert found.isfinite().all()
+    assert torch.equal(state, torch.get_rng_state())

@@ -19,6 +19,8 @@ from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, StorageError
 from neuro_divergent.interfaces.cli import (
     bench,
+    benchmark,
+    compare,
     demo,
     evaluate,
     health,
@@ -42,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
-for _module in (demo, train, predict, evaluate, runs, health, models, presets, schedule, init):
+for _module in (demo, train, predict, evaluate, compare, benchmark, runs, health, models, presets, schedule, init):
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(bench.app, name="bench")

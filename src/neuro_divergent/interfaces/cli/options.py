@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from neuro_divergent.core.errors import InputError
 
+
+def option(*names: str, text: str, metavar: str | None = None) -> Any:
+    """Declare an option that is left to the settings of the run unless it is given."""
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
+
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to standard output.")]
 Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
+
+# Columns of a table and what to do with what is wrong in it, as in a schema.
+Target = Annotated[str | None, option("--target", text="Column to forecast (y).")]
+Time = Annotated[str | None, option("--time", text="Column of times (ds).")]
+Id = Annotated[str | None, option("--id", text="Column that names the series (unique_id).")]
+Past = Annotated[list[str] | None, option("--past", metavar="COLUMNS", text="Covariates known only in the past.")]
+Future = Annotated[list[str] | None, option("--future", metavar="COLUMNS", text="Covariates known ahead.")]
+Static = Annotated[list[str] | None, option("--static", metavar="COLUMNS", text="Covariates constant in a series.")]
+Calendar = Annotated[
+    list[str] | None, option("--calendar", metavar="NAMES", text="Features made from the time: hour,...")
+]
+Step = Annotated[str | None, option("--frequency", text="Step between rows: 1h, 1d, 1mo.")]
+Missing = Annotated[str | None, option("--missing", text="Missing values: error, interpolate, forward, zero, mask.")]
+Gaps = Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")]
+Short = Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")]
 
 
 def split_list(values: list[str] | None) -> list[str]:

@@ -13,8 +13,20 @@ import typer
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.interfaces.cli.options import (
     AsJson,
+    Calendar,
+    Future,
+    Gaps,
+    Id,
     Levels,
+    Missing,
+    Past,
     Quiet,
+    Short,
+    Static,
+    Step,
+    Target,
+    Time,
+    option,
     parse_horizon,
     parse_levels,
     parse_numbers,
@@ -35,11 +47,6 @@ Examples:
 """
 
 
-def option(*names: str, text: str, metavar: str | None = None) -> Any:
-    """Declare an option that is left to the settings of the run unless it is given."""
-    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
-
-
 def train(
     file: Annotated[
         str,
@@ -48,29 +55,21 @@ def train(
             help="CSV or Parquet file, a quoted glob, a run as TOML ('nd init'), or a run directory with --resume.",
         ),
     ],
-    target: Annotated[str | None, option("--target", text="Column to forecast (y).")] = None,
-    time: Annotated[str | None, option("--time", text="Column of times (ds).")] = None,
-    id_: Annotated[str | None, option("--id", text="Column that names the series (unique_id).")] = None,
-    past: Annotated[
-        list[str] | None, option("--past", metavar="COLUMNS", text="Covariates known only in the past.")
-    ] = None,
-    future: Annotated[list[str] | None, option("--future", metavar="COLUMNS", text="Covariates known ahead.")] = None,
-    static: Annotated[
-        list[str] | None, option("--static", metavar="COLUMNS", text="Covariates constant in a series.")
-    ] = None,
+    target: Target = None,
+    time: Time = None,
+    id_: Id = None,
+    past: Past = None,
+    future: Future = None,
+    static: Static = None,
     weight: Annotated[str | None, option("--weight", text="Column of weights of the targets.")] = None,
     categorical: Annotated[
         list[str] | None, option("--categorical", metavar="COLUMNS", text="Numbers that are categories.")
     ] = None,
-    calendar: Annotated[
-        list[str] | None, option("--calendar", metavar="NAMES", text="Features made from the time: hour,...")
-    ] = None,
-    frequency: Annotated[str | None, option("--frequency", text="Step between rows: 1h, 1d, 1mo.")] = None,
-    missing: Annotated[
-        str | None, option("--missing", text="Missing values: error, interpolate, forward, zero, mask.")
-    ] = None,
-    gaps: Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")] = None,
-    short: Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")] = None,
+    calendar: Calendar = None,
+    frequency: Step = None,
+    missing: Missing = None,
+    gaps: Gaps = None,
+    short: Short = None,
     unknown_category: Annotated[
         str | None, option("--unknown-category", text="Categories that training never saw: error, unknown.")
     ] = None,

@@ -32,11 +32,11 @@ def power_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return ticks[:: math.ceil(len(ticks) / most)]
 
 
-def show_number(value: float) -> str:
-    """Write a number as short as it can be read: ``12,000``, ``1.5M``, ``0.0012``."""
-    size = abs(value)
-    if math.isnan(value):
+def show_number(value: float | None) -> str:
+    """Write a number as short as it can be read: ``12,000``, ``1.5M``, ``0.0012``; one that is not defined, as such."""
+    if value is None or math.isnan(value):
         return UNDEFINED
+    size = abs(value)
     if size >= 1e15 or 0 < size < 1e-4:
         return f"{value:.3g}"
     for limit, divisor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M")):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from neuro_divergent import __version__
 from neuro_divergent.interfaces.outcome import Outcome
 from neuro_divergent.interfaces.plots.chart import chart_series, show_time
 from neuro_divergent.interfaces.plots.svg import Curve, Plot, plot_curves, plot_forecast
 from neuro_divergent.interfaces.plots.ticks import show_number
+from neuro_divergent.interfaces.report.templates import template
 from neuro_divergent.interfaces.words import count, judge, show_share
 
 _CHARTS = 6
@@ -40,7 +39,7 @@ def render(outcome: Outcome, *, name: str, command: str) -> str:
     """
     evaluation = outcome.evaluation
     verdict = None if evaluation is None else judge(evaluation)
-    return _template().render(
+    return template("page.html").render(
         name=name,
         version=__version__,
         command=command,
@@ -57,19 +56,6 @@ def render(outcome: Outcome, *, name: str, command: str) -> str:
         config=outcome.config.to_toml(),
         environment=_flat(outcome.forecaster.environment),
     )
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("neuro_divergent.interfaces", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = show_number
-    return environment.get_template("page.html")
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:

@@ -1,0 +1,402 @@
+"""Intervals that cover what they claim, around the forecasts of any trained forecaster."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.core.errors import InputError, NotFittedError
+from neuro_divergent.data.frame import build_panel, check_history
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import read_table, to_native
+from neuro_divergent.data.splits import Split
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.conformal.asked import Asked
+from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
+from neuro_divergent.evaluation.conformal.ends import (
+    POINT,
+    Ends,
+    Floats,
+    Pair,
+    ends_from,
+    nearest_pair,
+    pairs_of,
+    shares_of,
+)
+from neuro_divergent.evaluation.conformal.model import Model, Named, Remains
+from neuro_divergent.evaluation.conformal.online import scale_of, walk
+from neuro_divergent.evaluation.conformal.pool import widths
+from neuro_divergent.evaluation.conformal.scores import Names, Scores, names
+from neuro_divergent.evaluation.conformal.settings import ConformalSettings
+from neuro_divergent.evaluation.conformal.spread import spread_before
+from neuro_divergent.forecasting.predictor import WindowForecasts
+from neuro_divergent.forecasting.task import Task
+from neuro_divergent.training.config import TrainingConfig
+
+
+class _Made(NamedTuple):
+    """Forecasts with what their intervals are built from."""
+
+    forecasts: WindowForecasts
+    ends: Ends
+    spread: Floats
+    scores: Scores
+
+
+class Conformal:
+    """Calibrates the intervals of a trained forecaster on windows that training did not fit.
+
+    What it promises is coverage on average over series and times like those it was calibrated on; ``adaptive`` promises
+    it on average over time for each step, whatever the series does. No method promises it for a single series or day.
+
+    Args:
+        forecaster: A trained forecaster or ensemble, with any loss.
+        method: ``"split"`` (errors of the point forecast), ``"cqr"`` (moves the forecaster's own quantiles; Romano,
+            Patterson and Candes 2019) or ``"adaptive"`` (goes on learning from each truth; see ``update``).
+        by: ``"step"`` or ``"pooled"`` over the steps of the horizon.
+        per: ``"all"`` series together, or ``"series"`` by series as far as each has errors of its own.
+        scaled: Whether errors are counted in units of the spread of the history they were forecast from.
+        symmetric: Whether both ends move by the same amount; ``False`` suits skewed series.
+        settings: The other fields of ``ConformalSettings``: ``around``, ``whole``.
+    """
+
+    def __init__(
+        self,
+        forecaster: Model,
+        *,
+        method: Literal["split", "cqr", "adaptive"] = "split",
+        by: Literal["step", "pooled"] = "step",
+        per: Literal["all", "series"] = "all",
+        scaled: bool = True,
+        symmetric: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.forecaster = forecaster
+        self.settings = ConformalSettings(method=method, by=by, per=per, scaled=scaled, symmetric=symmetric, **settings)
+        self._pairs: tuple[Pair, ...] = pairs_of(forecaster.task.loss) if self.settings.on_quantiles else POINT
+        self._calibration: Scores | None = None
+        self._arrived: Scores | None = None
+        self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after everything known
+
+    def calibrate(
+        self,
+        data: Any = None,
+        *,
+        last: int | float = 0.2,
+        cutoffs: int | None = None,
+        step: int | None = None,
+    ) -> Self:
+        """Measure errors on windows that training did not fit; what was measured before is forgotten.
+
+        Without data it is the validation part of the training data; the test part is not looked at. If training used
+        that part to choose when to stop, its errors are a little too small.
+
+        Args:
+            data: Data that training has not seen, as for ``fit``, to calibrate on the end of.
+            last: With ``data``: share of each series (below 1) or number of rows at its end to calibrate on.
+            cutoffs: How many windows of each series to use, the latest; unset, all.
+            step: Rows between two windows. Use that between the forecasts you will make, if the hour or weekday they
+                are made at matters. Unset, one row, or more where that would be over 5,000 windows.
+
+        Raises:
+            InputError: If there is nothing to calibrate on.
+        """
+        if data is None:
+            windows = held_out(self.forecaster, cutoffs=cutoffs, step=step)
+        else:
+            windows = end_of(self.forecaster, data, last, cutoffs=cutoffs, step=step)
+        return self.calibrate_windows(windows)
+
+    def calibrate_windows(self, windows: Windows) -> Self:
+        """Measure errors on given windows of a panel; what was measured before is forgotten."""
+        self._calibration, self._arrived = self._make(windows).scores, None
+        self._latest.clear()
+        return self
+
+    def update(self, data: Any, *, step: int = 1) -> Self:
+        """Learn from what has come true since the last time.
+
+        Every window is learned from whose last target is new; one that reaches beyond the data waits for it. Widths of
+        ``adaptive`` move on; the other methods add the errors to those they have.
+
+        Args:
+            data: The series up to now, as for ``fit``, with the history of those windows.
+            step: Rows between two windows, counted from the end.
+        """
+        if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+            raise InputError(f"step: {step!r} must be a whole number of at least 1.")
+        windows = completed_since(self.forecaster, data, self._known().last_times(), step)
+        return self.update_windows(windows) if len(windows) else self
+
+    def update_windows(self, windows: Windows) -> Self:
+        """Learn from given windows of a panel, whose targets have all come true."""
+        scores = self._make(windows).scores
+        self._known()
+        self._arrived = scores if self._arrived is None else self._arrived.join(scores)
+        self._latest.clear()
+        return self
+
+    def predict(
+        self,
+        df: Any = None,
+        *,
+        future: Any = None,
+        levels: Sequence[float] = (80, 95),
+        quantiles: Sequence[float] = (),
+    ) -> Any:
+        """Forecast what comes after the end of each series, with calibrated intervals.
+
+        Args:
+            df: Series to forecast, as for ``Forecaster.predict``.
+            future: Table of the covariates known ahead, for the horizon of every series.
+            levels: Central intervals to give, in percent.
+            quantiles: Quantiles to give, as shares: the ends of the central intervals; 0.5 is the point.
+
+        Returns:
+            The table of ``Forecaster.predict``. An interval contains all narrower ones that were asked for.
+        """
+        asked = Asked(levels, quantiles)
+        shares = shares_of(self._pairs)
+        table = read_table(self.forecaster.predict(df, future=future, quantiles=shares))
+        frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
+        panel = context
+        if df is not None:
+            panel = check_history(build_panel(df, context.schema, fitted=context), input_size=task.history)
+
+        def laid_out(column: str) -> Floats:
+            return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)
+
+        point = laid_out("forecast")
+        ends = ends_from(point, {share: laid_out(f"q-{share:g}") for share in shares}, self._pairs)
+        spread = self._spread(panel, panel.offsets[1:], task.history)
+        bounds = self._bounds(asked, ends, spread, self._widths_now(asked.all, names(panel.ids.to_list())))
+        columns: dict[str, Any] = {
+            name: frame[name] for name in frame.columns if name not in {f"q-{share:g}" for share in shares}
+        }
+        dtype = frame["forecast"].to_numpy().dtype
+        for level in asked.levels:
+            for end, values in zip(("lo", "hi"), bounds[level], strict=True):
+                columns[f"{end}-{level:g}"] = _series(values, dtype)
+        for share in asked.quantiles:
+            columns[f"q-{share:g}"] = _series(asked.quantile(share, point, bounds), dtype)
+        return to_native(columns, table.backend)
+
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel beside what happened, with calibrated intervals.
+
+        With ``adaptive`` the windows are gone through in the order of time, and the widths of each have learned from
+        all truths that were known at its cut-off and from none after it. Nothing of that is kept: see
+        ``update_windows``.
+
+        Args:
+            windows: Windows of a panel.
+            levels: Central intervals to give, in percent.
+            quantiles: Quantiles to give, as shares.
+
+        Raises:
+            InputError: With ``adaptive``, if a window begins before something that was already learned from.
+        """
+        asked = Asked(levels, quantiles)
+        made = self._make(windows)
+        if self.settings.method == "adaptive" and asked.all:
+            chosen = self._widths_on_the_way(asked.all, made.scores)
+        else:
+            chosen = self._widths_now(asked.all, made.scores.ids)
+        point = made.forecasts.point
+        bounds = self._bounds(asked, made.ends, made.spread, chosen)
+        return dataclasses.replace(
+            made.forecasts,
+            lower={level: bounds[level][0].astype(point.dtype) for level in asked.levels},
+            upper={level: bounds[level][1].astype(point.dtype) for level in asked.levels},
+            quantiles={share: asked.quantile(share, point, bounds).astype(point.dtype) for share in asked.quantiles},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings and what was measured as plain values, for ``from_dict``."""
+        return {
+            "settings": self.settings.to_dict(),
+            "calibration": None if self._calibration is None else self._calibration.to_dict(),
+            "arrived": None if self._arrived is None else self._arrived.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, forecaster: Model, values: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_dict`` gave, on the same forecaster or one that was loaded.
+
+        Raises:
+            InputError: If the values are damaged or belong to another forecaster.
+        """
+        if not isinstance(values, Mapping) or "settings" not in values:
+            raise InputError("this is no calibration: pass what to_dict gave.")
+        settings = ConformalSettings.from_dict(values["settings"])
+        result = cls(forecaster, **{name: getattr(settings, name) for name in ConformalSettings.model_fields})
+        parts = [values.get(name) for name in ("calibration", "arrived")]
+        result._calibration, result._arrived = (None if part is None else Scores.from_dict(part) for part in parts)
+        horizon = forecaster.task.horizon
+        for part in (result._calibration, result._arrived):
+            if part is not None and (part.pairs != result._pairs or part.times.shape[1] != horizon):
+                raise InputError("these scores were measured with another horizon or loss: calibrate again.")
+        return result
+
+    @property
+    def task(self) -> Task:
+        """The task of the forecaster."""
+        return self.forecaster.task
+
+    @property
+    def fitted(self) -> Remains:
+        """What training left behind."""
+        return self.forecaster.fitted
+
+    @property
+    def split(self) -> Split | None:
+        """The parts of the training data."""
+        return self.forecaster.split
+
+    @property
+    def architecture(self) -> Named:
+        """The architecture of the forecaster."""
+        return self.forecaster.architecture
+
+    @property
+    def training(self) -> TrainingConfig:
+        """How the forecaster was trained."""
+        return self.forecaster.training
+
+    def _known(self) -> Scores:
+        """Everything that was measured."""
+        if self._calibration is None:
+            raise NotFittedError("these intervals have not been calibrated: call calibrate() first.")
+        return self._calibration if self._arrived is None else self._calibration.join(self._arrived)
+
+    def _make(self, windows: Windows) -> _Made:
+        """Forecast windows and measure how far the truth lay outside."""
+        if not len(windows):
+            raise InputError("there are no windows to forecast.")
+        panel = windows.panel
+        made = self.forecaster.forecast_windows(windows, quantiles=shares_of(self._pairs))
+        # As they stand in the data: scaling and its undoing would put a 0 at an end of the interval outside of it.
+        made = dataclasses.replace(made, actual=panel.y[made.rows[:, None] + np.arange(windows.horizon)])
+        ends = ends_from(made.point, made.quantiles, self._pairs)
+        spread = self._spread(panel, made.rows, windows.input_size)
+        actual = np.where(made.observed, made.actual.astype(np.float64), np.nan)
+        ids = names(panel.ids.to_list())[made.series]
+        scores = Scores.of(self._pairs, ids, target_times(panel, made), ends, actual, spread)
+        return _Made(made, ends, spread, scores)
+
+    def _spread(self, panel: Panel, rows: npt.NDArray[np.int64], input_size: int) -> Floats:
+        return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
+
+    def _start(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, list[Any]]:
+        """Return split-conformal widths ``(groups + 1, levels, ends, horizon)`` and the series of the groups."""
+        known, groups = [], None
+        if self.settings.per == "series":
+            known = list(dict.fromkeys(scores.ids.tolist()))
+            groups = _places(scores.ids, known)
+        result = []
+        for level in levels:
+            share = self._share(level)
+            result.append(
+                np.stack(
+                    [widths(side, share, by=self.settings.by, groups=groups) for side in self._sides(scores, level)],
+                    axis=1,
+                )
+            )
+        return np.stack(result, axis=1), known
+
+    def _share(self, level: float) -> float:
+        """Return what the width of one end must cover for a level in percent."""
+        return level / 100 if self.settings.symmetric else 0.5 + level / 200
+
+    def _widths_now(self, levels: Sequence[float], ids: Names) -> Floats:
+        """Return the widths for forecasts made after everything known, ``(windows, levels, ends, horizon)``."""
+        known = self._known()
+        if not levels:
+            return np.empty((len(ids), 0, 1, known.times.shape[1]))
+        key = tuple(levels)
+        if key not in self._latest:
+            is_adaptive = self.settings.method == "adaptive"
+            self._latest[key] = self._walk(known, levels)[1:] if is_adaptive else self._start(known, levels)
+        last, series = self._latest[key]
+        return last[_places(ids, series)]
+
+    def _widths_on_the_way(self, levels: Sequence[float], scores: Scores) -> Floats:
+        """Return the widths of windows when each was forecast, in the order of time."""
+        known = self._known()
+        latest = known.last_times()
+        for name, time in zip(scores.ids.tolist(), scores.times[:, 0].tolist(), strict=True):
+            if time <= latest.get(name, time - 1):
+                raise InputError(
+                    f"series {name!r}: a window begins before the end of what the intervals were calibrated on or "
+                    "updated with, so they know what it should forecast. Forecast later windows, or use method='split'."
+                )
+        return self._walk(known.join(scores), levels)[0][len(known) :]
+
+    def _walk(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, Floats, list[Any]]:
+        """Follow scores from the calibration on; return widths on the way, at the end, and the series of the groups.
+
+        The last group is that of series without scores of their own.
+        """
+        assert self._calibration is not None
+        start, known = self._start(self._calibration, levels)
+        sides = [self._sides(scores, level) for level in levels]
+        measured = np.stack([self._sides(self._calibration, level) for level in levels])
+        middle, scale = scale_of(measured, by=self.settings.by)
+        series = list(dict.fromkeys(scores.ids.tolist())) if self.settings.per == "series" else []
+        start = start[np.append(_places(names(series), known), -1)]
+        groups = _places(scores.ids, series) % len(start)
+        result = walk(
+            np.moveaxis(np.stack(sides), 2, 0),
+            scores.times,
+            groups,
+            start=start,
+            middle=middle,
+            scale=scale,
+            misses=1 - np.array([[self._share(level)] for level in levels]),
+            by=self.settings.by,
+        )
+        return result.widths, result.last, series
+
+    def _sides(self, scores: Scores, level: float) -> Floats:
+        return scores.for_level(level, symmetric=self.settings.symmetric)
+
+    def _bounds(self, asked: Asked, ends: Ends, spread: Floats, chosen: Floats) -> dict[float, tuple[Floats, Floats]]:
+        """Return both ends of the interval of every level."""
+        result: dict[float, tuple[Floats, Floats]] = {}
+        inner: tuple[Floats, Floats] | None = None
+        for place, level in enumerate(asked.all):
+            pair = nearest_pair(self._pairs, level)
+            lower = ends.lower[pair] - spread[:, None] * chosen[:, place, 0]
+            upper = ends.upper[pair] + spread[:, None] * chosen[:, place, -1]
+            # Quantiles that are too far apart move inwards, sometimes past each other.
+            middle = (lower + upper) / 2
+            lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
+            if inner is not None:
+                lower, upper = np.minimum(lower, inner[0]), np.maximum(upper, inner[1])
+            inner = lower, upper
+            result[level] = _to_whole(lower, upper) if self.settings.whole else inner
+        return result
+
+
+def _to_whole(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return the outermost whole numbers of an interval; where it holds none, the one nearest to its middle."""
+    inside = np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
+    middle = np.round((lower + upper) / 2)
+    empty = inside[0] > inside[1]
+    return np.where(empty, middle, inside[0]), np.where(empty, middle, inside[1])
+
+
+def _places(ids: Names, known: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return the place of each series among the known ones; -1 for others."""
+    places = {name: place for place, name in enumerate(known)}
+    return np.array([places.get(name, -1) for name in ids.tolist()], dtype=np.int64)
+
+
+def _series(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    return values.reshape(-1).astype(dtype)

@@ -1,0 +1,97 @@
+"""Which windows intervals are calibrated on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.conformal.model import Model
+from neuro_divergent.forecasting.predictor import WindowForecasts
+
+_WINDOWS = 5000  # as many at most, unless a step is given
+
+
+def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Windows:
+    """Return windows of the part of the training data that was held out for validation.
+
+    Raises:
+        InputError: If there is no such part.
+    """
+    if forecaster.split is None:
+        raise InputError("a loaded forecaster does not hold the data of training: pass data to calibrate on.")
+    if not len(forecaster.split.validation):
+        raise InputError(
+            "nothing was held out for validation, so there are no errors to measure: train with validation=0.2, or "
+            "pass data that training has not seen."
+        )
+    return _apart(forecaster.split.validation, cutoffs, step)
+
+
+def end_of(forecaster: Model, data: Any, last: int | float, *, cutoffs: int | None, step: int | None) -> Windows:
+    """Return windows over the end of each series of new data."""
+    if isinstance(last, bool) or last <= 0 or (last >= 1 and last != int(last)):
+        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
+    panel = panel_of(forecaster, data)
+    rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
+    begins = panel.offsets[1:] - np.maximum(rows.astype(np.int64), forecaster.task.horizon)
+    return _apart(_windows(forecaster, panel, begins, 1), cutoffs, step)
+
+
+def completed_since(forecaster: Model, data: Any, known: dict[Any, int], step: int) -> Windows:
+    """Return windows whose last target came after what was known of their series."""
+    panel = panel_of(forecaster, data)
+    times = panel.times().to_physical().to_numpy()
+    seen = np.array([known.get(name, np.iinfo(np.int64).min) for name in panel.ids.to_list()])
+    old = np.add.reduceat((times <= np.repeat(seen, panel.lengths)).astype(np.int64), panel.offsets[:-1])
+    begins = panel.offsets[:-1] + old - (forecaster.task.horizon - 1)
+    return _windows(forecaster, panel, begins, step)
+
+
+def panel_of(forecaster: Model, data: Any) -> Panel:
+    """Read new data as the forecaster reads it."""
+    task, context = forecaster.task, forecaster.fitted.context
+    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
+    if task.joint:
+        panel.require_aligned()
+    return check_lengths(panel, input_size=task.history, horizon=task.horizon)
+
+
+def target_times(panel: Panel, made: WindowForecasts) -> npt.NDArray[np.int64]:
+    """Return the time of every target as a whole number, ``(windows, horizon)``."""
+    count, horizon = made.point.shape
+    series = np.repeat(made.series, horizon)
+    steps = (made.rows - panel.offsets[made.series])[:, None] + np.arange(horizon)
+    times = panel.frequency.time_at(panel.starts.gather(series.astype(np.uint32)), steps.reshape(-1))
+    return times.to_physical().to_numpy().astype(np.int64).reshape(count, horizon)
+
+
+def _windows(forecaster: Model, panel: Panel, begins: npt.NDArray[np.int64], step: int) -> Windows:
+    task = forecaster.task
+    return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
+
+
+def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:
+    """Return the latest windows, as many and as far apart as asked for."""
+    for name, value in (("cutoffs", cutoffs), ("step", step)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InputError(f"{name}: {value!r} must be a whole number of at least 1.")
+    dense = dataclasses.replace(windows, step=step or 1)
+    if cutoffs is not None:
+        first = dense.ends - dense.horizon - (cutoffs - 1) * dense.step
+        dense = dataclasses.replace(dense, begins=np.maximum(dense.begins, first))
+    if step is None and len(dense) > _WINDOWS:
+        dense = dataclasses.replace(dense, step=math.ceil(len(dense) / _WINDOWS))
+    if not len(dense):
+        raise InputError(
+            f"there is no window to calibrate on: one needs {dense.input_size} rows of history and {dense.horizon} of "
+            "what came after. Give more data."
+        )
+    return dense

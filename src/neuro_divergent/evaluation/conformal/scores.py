@@ -1,0 +1,109 @@
+"""How far the truth lay outside of what was forecast, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.evaluation.conformal.ends import Ends, Floats, Pair, nearest_pair
+
+Times = npt.NDArray[np.int64]
+Names = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Signed distances from the ends of forecasts to the truth, in units of the spread of each window.
+
+    Attributes:
+        pairs: The quantiles that the ends stand for.
+        ids: Series of each window, ``(windows,)``.
+        times: When the truth of each step was known, ``(windows, horizon)``: the whole numbers behind the time column.
+        below: How far the truth lay below the lower end (negative: above it), ``(pairs, windows, horizon)``; NaN where
+            it was not observed.
+        above: How far it lay above the upper end.
+    """
+
+    pairs: tuple[Pair, ...]
+    ids: Names
+    times: Times
+    below: Floats
+    above: Floats
+
+    @classmethod
+    def of(cls, pairs: tuple[Pair, ...], ids: Names, times: Times, ends: Ends, actual: Floats, spread: Floats) -> Self:
+        """Measure forecasts; ``actual`` is NaN where it was not observed."""
+        unit = spread[:, None]
+        return cls(pairs, ids, times, (ends.lower - actual) / unit, (actual - ends.upper) / unit)
+
+    def __len__(self) -> int:
+        """Number of windows."""
+        return len(self.ids)
+
+    def join(self, later: Scores) -> Scores:
+        """Return these and others together."""
+        return Scores(
+            self.pairs,
+            np.concatenate([self.ids, later.ids]),
+            np.concatenate([self.times, later.times]),
+            np.concatenate([self.below, later.below], axis=1),
+            np.concatenate([self.above, later.above], axis=1),
+        )
+
+    def for_level(self, level: float, *, symmetric: bool) -> Floats:
+        """Return what has to be covered at a level in percent, ``(ends, windows, horizon)``: one end or two."""
+        place = nearest_pair(self.pairs, level)
+        below, above = self.below[place], self.above[place]
+        return np.maximum(below, above)[None] if symmetric else np.stack([below, above])
+
+    def last_times(self) -> dict[Any, int]:
+        """Return the latest time that is known of each series."""
+        latest: dict[Any, int] = {}
+        for name, time in zip(self.ids.tolist(), self.times[:, -1].tolist(), strict=True):
+            latest[name] = max(time, latest.get(name, time))
+        return latest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; what was not observed is ``None``."""
+        return {
+            "pairs": [list(pair) for pair in self.pairs],
+            "ids": self.ids.tolist(),
+            "times": self.times.tolist(),
+            "below": _plain(self.below),
+            "above": _plain(self.above),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_dict`` gave."""
+        try:
+            ids, times = names(values["ids"]), np.array(values["times"], dtype=np.int64)
+            below, above = (np.array(values[side], dtype=np.float64) for side in ("below", "above"))
+            pairs = tuple((float(low), float(high)) for low, high in values["pairs"])
+            if (
+                times.ndim != 2
+                or len(ids) != len(times)
+                or not below.shape == above.shape == (len(pairs), *times.shape)
+            ):
+                raise ValueError("the arrays do not belong together")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"these are no scores of a calibration: {error}. Pass what to_dict gave.") from None
+        return cls(pairs, ids, times, below, above)
+
+
+def names(values: list[Any]) -> Names:
+    """Return the names of series as an array of objects, whatever their type."""
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
+def _plain(values: Floats) -> Any:
+    plain = values.astype(object)
+    plain[np.isnan(values)] = None
+    return plain.tolist()

@@ -1,0 +1,36 @@
+"""How much a series moved in the history that a forecast was made from."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import SMALLEST
+from neuro_divergent.data.windows import Integers
+
+_ROWS = 4096  # histories that are copied at once
+
+
+def spread_before(panel: Panel, rows: Integers, input_size: int) -> npt.NDArray[np.float64]:
+    """Return the standard deviation of what was observed in the ``input_size`` rows before each row.
+
+    A history that never moves has spread 1, as it has for the scaler of windows.
+
+    Args:
+        panel: The series.
+        rows: Rows of the whole panel; each has that many rows of its series before it.
+        input_size: Rows of history.
+    """
+    result = np.empty(len(rows))
+    back = np.arange(-input_size, 0)
+    for first in range(0, len(rows), _ROWS):
+        places = rows[first : first + _ROWS, None] + back
+        values = panel.y[places].astype(np.float64)
+        seen = np.ones(values.shape, bool) if panel.mask is None else panel.mask[places]
+        count = np.maximum(seen.sum(1), 1)
+        mean = np.where(seen, values, 0).sum(1) / count
+        deviation = np.where(seen, values - mean[:, None], 0)
+        spread = np.sqrt(np.square(deviation).sum(1) / count)
+        result[first : first + _ROWS] = np.where(spread > SMALLEST * np.abs(mean), spread, 1.0)
+    return result

@@ -1,0 +1,184 @@
+"""One trained forecaster at many cut-offs, without training it again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import Backend, backend_of
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.baselines import NAMES
+from neuro_divergent.evaluation.cross_validation.cross_validation import METRICS, require_counts, scores_of
+from neuro_divergent.evaluation.cross_validation.forecast_values import (
+    FORECAST,
+    baselines_for,
+    id_column,
+    name_rows,
+    native,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.task import Task
+
+_CUTOFFS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """Forecasts at many cut-offs and their scores; every table is of the kind that came in.
+
+    Attributes:
+        forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
+            ``actual`` (null where it was not observed), ``forecast``, intervals and quantiles, and the baselines.
+        scores: One row for the forecaster, called ``forecast``, and one per baseline.
+        per_cutoff: The same at each cut-off.
+        note: How far these scores can be trusted, in words.
+        windows: Number of forecasts, each of a whole horizon.
+        seconds: What forecasting took.
+        season_length: Rows in a season, for the seasonal naive forecast and MASE.
+        panel: The data.
+        backend: Kind of table that came in.
+    """
+
+    forecasts: Any
+    scores: Any
+    per_cutoff: Any
+    note: str
+    windows: int
+    seconds: float
+    season_length: int
+    panel: Panel
+    backend: Backend
+
+
+def backtest(
+    forecaster: Forecaster,
+    data: Any = None,
+    *,
+    cutoffs: int | None = None,
+    step: int | None = None,
+    last: int | float | None = None,
+    metrics: Sequence[str] = METRICS,
+    levels: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+    season_length: int | None = None,
+    baselines: bool = True,
+) -> Backtest:
+    """Forecast from many points in the past of each series, in one pass, and compare with what happened.
+
+    Cut-offs are counted back from the last one that a whole horizon follows. To train again on the way, use
+    ``cross_validate``.
+
+    Args:
+        forecaster: A trained forecaster.
+        data: Series to forecast, with the columns that training had: new ones, or those of training continued; unset,
+            the data of training.
+        cutoffs: Cut-offs of each series; 10 if neither this nor ``last`` is given. Shorter series have fewer.
+        step: Rows between two cut-offs; unset, one horizon, so that each value is forecast once.
+        last: Instead of ``cutoffs``: share of each series (below 1) or number of rows at its end to forecast.
+        metrics: Names of scores.
+        levels: Intervals to give, in percent.
+        quantiles: Quantiles to give, as shares.
+        season_length: Rows in a season; unset, it follows from the frequency.
+        baselines: Whether to forecast with the naive baselines as well.
+
+    Raises:
+        InputError: If an argument cannot be used or there is nothing to forecast.
+        DataError: If the data cannot be used.
+    """
+    require_counts(cutoffs=cutoffs, step=step, season_length=season_length)
+    panel, backend = _data(forecaster, data)
+    windows = _windows(panel, forecaster.fitted.task, cutoffs, step, last)
+    began = time.perf_counter()
+    values = values_of(forecaster.forecast_windows(windows, levels, quantiles)).sort("series", "row", "step")
+    seconds = time.perf_counter() - began
+    season = panel.frequency.season_length if season_length is None else season_length
+    frame = name_rows(values, panel)
+    if baselines:
+        frame = frame.hstack(baselines_for(values, panel, season))
+
+    models = [FORECAST, *(NAMES if baselines else ())]
+    return Backtest(
+        forecasts=native(frame, backend),
+        scores=native(scores_of(frame, panel, models, metrics, season, None), backend),
+        per_cutoff=native(scores_of(frame, panel, models, metrics, season, "cutoff"), backend),
+        note=_note_on_own(forecaster, values) if data is None else _note_on_other(forecaster, frame, panel),
+        windows=values.height // forecaster.fitted.task.horizon,
+        seconds=seconds,
+        season_length=season,
+        panel=panel,
+        backend=backend,
+    )
+
+
+def _data(forecaster: Forecaster, data: Any) -> tuple[Panel, Backend]:
+    fitted = forecaster.fitted
+    if data is None:
+        if forecaster.panel is None:
+            raise InputError("a loaded forecaster does not hold the data of training: pass data to forecast.")
+        return forecaster.panel, fitted.backend
+    panel = data if isinstance(data, Panel) else build_panel(data, fitted.context.schema, fitted=fitted.context)
+    if fitted.task.joint:
+        panel.require_aligned()
+    panel = check_lengths(panel, input_size=fitted.task.history, horizon=fitted.task.horizon)
+    return panel, "polars" if isinstance(data, Panel) else backend_of(data)
+
+
+def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, last: int | float | None) -> Windows:
+    """Return windows over the end of each series."""
+    step = step or task.horizon
+    if last is None:
+        rows = np.full(panel.num_series, task.horizon + ((cutoffs or _CUTOFFS) - 1) * step)
+    elif cutoffs is not None:
+        raise InputError("cutoffs and last both say how far back to go; give one of them.")
+    elif last <= 0 or (last >= 1 and last != int(last)):
+        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
+    else:
+        share = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
+        rows = np.maximum(share.astype(np.int64), task.horizon)
+    ends = panel.offsets[1:]
+    windows = Windows(panel, task.history, task.horizon, ends - rows, ends, step, bool(task.joint))
+    if not len(windows):
+        raise InputError(f"there is no window to forecast: one needs {task.history + task.horizon} rows.")
+    return windows
+
+
+def _note_on_own(forecaster: Forecaster, values: pl.DataFrame) -> str:
+    """Say how many values of the data of training lie in the part that was learned from."""
+    split = forecaster.split
+    assert split is not None
+    rows = values["row"].to_numpy() + values["step"].to_numpy() - 1
+    inside = int((rows < split.train.ends[values["series"].to_numpy()]).sum())
+    if inside:
+        return f"{_share(inside, len(rows))} within the training part: these scores flatter the model."
+    checked = int((rows < split.validation.ends[values["series"].to_numpy()]).sum()) if len(split.validation) else 0
+    if checked:
+        return (
+            f"{_share(checked, len(rows))} within the validation part, which chose when to stop and measured intervals."
+        )
+    return "Nothing in training saw these values."
+
+
+def _note_on_other(forecaster: Forecaster, frame: pl.DataFrame, panel: Panel) -> str:
+    """Say how many values lie at times within the data of training."""
+    context, name = forecaster.fitted.context, id_column(panel)
+    ends = context.frequency.time_at(context.starts, context.lengths - 1)
+    both = frame.join(pl.DataFrame({name: context.ids, "end of training": ends}), on=name, how="left")
+    inside = both.filter(pl.col(panel.schema.time) <= pl.col("end of training")).height
+    if inside:
+        return f"{_share(inside, frame.height)} within the data of training: these scores may flatter the model."
+    return "These values come after the data of training, or belong to series that were not in it."
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,} values lie"

@@ -1,0 +1,323 @@
+"""Forecasters trained and tested on several folds of the same data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.threads import available_cores
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.parts import load_panel
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.source import Backend, backend_of
+from neuro_divergent.evaluation.baselines import NAMES
+from neuro_divergent.evaluation.cross_validation.forecast_values import (
+    FORECAST,
+    PLACE,
+    baselines_for,
+    history_of,
+    id_column,
+    name_rows,
+    native,
+    prefixed,
+)
+from neuro_divergent.evaluation.cross_validation.pool import work_apart
+from neuro_divergent.evaluation.cross_validation.store import FoldStore
+from neuro_divergent.evaluation.cross_validation.work import Assignment, FoldResult, work
+from neuro_divergent.evaluation.scoring.score import score
+from neuro_divergent.evaluation.splitters.fold import Fold
+from neuro_divergent.evaluation.splitters.function import as_splitter
+from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
+
+Progress = Callable[[int, int, str], None]
+METRICS = ("mae", "rmse", "smape", "mase")
+_RESERVED = ("cutoff", "step", "actual", "fold", "model", FORECAST, *NAMES)
+_LIKE_AN_INTERVAL = re.compile(r".*-(lo|hi|q)-[0-9.]+")
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Out-of-fold forecasts and their scores; every table is of the kind that came in.
+
+    Attributes:
+        models: Names of the forecasters, as in the columns of ``forecasts``; baselines not included.
+        forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
+            ``actual`` (null where it was not observed), the forecasts, the baselines and ``fold``. A single forecaster
+            has the columns ``forecast``, ``lo-80``, ...; several have ``<model>``, ``<model>-lo-80``, ...
+        scores: One row per model and baseline: mean of each metric over the folds, and its standard deviation in
+            ``<metric>_std`` (null with a single fold).
+        per_fold: One row per model and fold.
+        seconds: What training and forecasting took for each forecaster, added up over its trainings.
+        season_length: Rows in a season, for the seasonal naive forecast and MASE.
+        panel: The data.
+        backend: Kind of table that came in.
+    """
+
+    models: tuple[str, ...]
+    forecasts: Any
+    scores: Any
+    per_fold: Any
+    seconds: dict[str, float]
+    season_length: int
+    panel: Panel
+    backend: Backend
+
+
+def cross_validate(
+    forecasters: Any,
+    data: Any,
+    splitter: Any = None,
+    *,
+    refit: bool | int = True,
+    metrics: Sequence[str] = METRICS,
+    levels: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+    jobs: int = 1,
+    threads: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+    season_length: int | None = None,
+    baselines: bool = True,
+    **schema: Any,
+) -> CrossValidation:
+    """Train forecasters on the training part of each fold and forecast its test part.
+
+    The training part is cut out of the data, so that scalers, early stopping and intervals see no value of the test
+    part. All forecasters are judged on the same windows: those that the one with the longest history can forecast.
+
+    Args:
+        forecasters: A forecaster, several, or several by name. They are templates: copies are trained, and they stay as
+            they are.
+        data: As for ``fit``.
+        splitter: What divides the data: a splitter, a function or an object with ``split(panel)``; unset, five folds of
+            one horizon each at the end of every series.
+        refit: Whether to train for every fold; ``False`` trains for the first one and forecasts all in one pass, and a
+            number trains for the first of every so many folds.
+        metrics: Names of scores.
+        levels: Intervals to give, in percent.
+        quantiles: Quantiles to give, as shares.
+        jobs: Processes that work side by side. Results do not depend on it, as long as training uses as many threads;
+            networks large enough for several use fewer where processes share the machine. A script that uses it needs
+            ``if __name__ == "__main__":``.
+        threads: Threads for all processes together; unset, training uses what its settings say, or all processes
+            together the cores there are.
+        store: Directory in which finished folds are kept. Called again with the same data and settings, what is there
+            is not done again, however the call before ended; with others, it is. Functions among the settings are told
+            apart by their names only.
+        progress: Is called with the folds that are done, their number, over all forecasters, and a text.
+        season_length: Rows in a season; unset, it follows from the frequency.
+        baselines: Whether to forecast with the naive baselines as well.
+        schema: Fields of ``Schema``, as for ``fit``.
+
+    Raises:
+        InputError: If an argument cannot be used, or if a forecaster would be tested on what it learned from.
+        DataError: If the data cannot be used or split like this.
+    """
+    templates, single = _by_name(forecasters)
+    horizon = _common_horizon(templates)
+    require_counts(jobs=jobs, threads=threads, season_length=season_length)
+    panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+    _require_free_names(() if single else tuple(templates), panel)
+    chosen = TimeSeriesSplit(n_splits=5, test_size=horizon) if splitter is None else as_splitter(splitter)
+    folds = list(chosen.split(panel))
+    assignments = [
+        Assignment(model, template, group, tuple(levels), tuple(quantiles))
+        for group in _groups(folds, refit, panel)
+        for model, template in templates.items()
+    ]
+    results: dict[str, list[FoldResult]] = {model: [] for model in templates}
+    done = 0
+    for assignment, found in _results(assignments, panel, jobs, threads, store):
+        results[assignment.model] += found
+        done += len(found)
+        if progress is not None:
+            progress(done, len(folds) * len(templates), f"{assignment.model}, fold {found[-1].fold + 1}")
+    season = panel.frequency.season_length if season_length is None else season_length
+    values = _combined({None if single else model: found for model, found in results.items()})
+    frame = _frame(values, panel, season if baselines else None)
+    models = (FORECAST,) if single else tuple(templates)
+    backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
+    per_fold = scores_of(frame, panel, (*models, *(NAMES if baselines else ())), metrics, season, "fold")
+    return CrossValidation(
+        models=models,
+        forecasts=native(frame, backend),
+        scores=native(_over_folds(per_fold), backend),
+        per_fold=native(per_fold, backend),
+        seconds={
+            model: sum(item.seconds for item in results[name]) for model, name in zip(models, templates, strict=True)
+        },
+        season_length=season,
+        panel=panel,
+        backend=backend,
+    )
+
+
+def _by_name(forecasters: Any) -> tuple[dict[str, Any], bool]:
+    """Return the forecasters by their names, and whether it is one that stands alone."""
+    if isinstance(forecasters, Mapping):
+        named = {str(name): item for name, item in forecasters.items()}
+    elif isinstance(forecasters, (list, tuple)):
+        named, seen = {}, Counter[str]()
+        for item in forecasters:
+            name = _name_of(item)
+            seen[name] += 1
+            named[name if seen[name] == 1 else f"{name}_{seen[name]}"] = item
+    else:
+        return {_name_of(forecasters): forecasters}, True
+    if not named:
+        raise InputError("forecasters: there is none; pass at least one.")
+    return {name: _checked(item) for name, item in named.items()}, False
+
+
+def _name_of(forecaster: Any) -> str:
+    architecture = getattr(_checked(forecaster), "architecture", None)
+    return str(architecture.name) if architecture is not None else type(forecaster).__name__.lower()
+
+
+def _checked(forecaster: Any) -> Any:
+    if isinstance(forecaster, type) or not all(
+        hasattr(forecaster, name) for name in ("fit", "forecast_windows", "task")
+    ):
+        raise InputError(
+            f"forecasters: {forecaster!r} is not a forecaster; pass Forecaster(...), a list of them, or a dict by name."
+        )
+    return forecaster
+
+
+def _common_horizon(templates: dict[str, Any]) -> int:
+    horizons = {name: int(item.task.horizon) for name, item in templates.items()}
+    (first, horizon), *others = horizons.items()
+    for name, other in others:
+        if other != horizon:
+            raise InputError(
+                f"forecasters must have the same horizon to be compared: {first!r} has {horizon}, {name!r} has {other}."
+            )
+    return horizon
+
+
+def require_counts(**counts: int | None) -> None:
+    """Refuse an argument, given by its name, that is no count."""
+    for name, count in counts.items():
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+            raise InputError(f"{name}: {count!r} must be a whole number of at least 1.")
+
+
+def _require_free_names(models: Sequence[str], panel: Panel) -> None:
+    """Refuse names that would make columns ambiguous."""
+    for name in models:
+        if name in (*_RESERVED, "", id_column(panel), panel.schema.time) or _LIKE_AN_INTERVAL.fullmatch(name):
+            raise InputError(f"forecasters: {name!r} cannot be the name of one, because it means another column.")
+
+
+def _groups(folds: list[Fold], refit: bool | int, panel: Panel) -> Iterator[tuple[Fold, ...]]:
+    """Give the folds that share a training."""
+    if not isinstance(refit, int) or (refit < 1 and refit is not False):
+        raise InputError(f"refit: {refit!r} must be True, False or a whole number of folds of at least 1.")
+    size = len(folds) if refit is False else int(refit)
+    for begin in range(0, len(folds), size):
+        group = tuple(folds[begin : begin + size])
+        if len(group) > 1:
+            _require_unseen(group, panel)
+        yield group
+
+
+def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
+    """Refuse to test on rows that the training of an earlier fold learned from."""
+    first = group[0]
+    change = np.zeros(len(panel) + 1, np.int64)
+    np.add.at(change, first.train_begins, 1)
+    np.add.at(change, first.train_ends, -1)
+    learned = np.concatenate([[0], np.cumsum(np.cumsum(change)[:-1] > 0)])
+    for fold in group[1:]:
+        if (learned[fold.test_ends] > learned[fold.test_begins]).any():
+            raise InputError(
+                f"refit: fold {fold.number} is tested on rows that fold {first.number} trains on, so one training "
+                "cannot serve both. Use refit=True."
+            )
+
+
+def _results(
+    assignments: list[Assignment], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
+) -> Iterator[tuple[Assignment, list[FoldResult]]]:
+    """Give the results of assignments: first what is in the store, then the rest as it is done."""
+    with ExitStack() as stack:
+        kept = None if store is None else FoldStore.of(store, panel)
+        if kept is not None:
+            stack.enter_context(kept.opened())
+        todo = []
+        for assignment in assignments:
+            found = None if kept is None else kept.find(assignment)
+            if found is None:
+                todo.append(assignment)
+            else:
+                yield assignment, found
+        for assignment, results in _worked(todo, panel, jobs, threads):
+            if kept is not None:
+                kept.keep(assignment, results)
+            yield assignment, results
+
+
+def _worked(
+    assignments: list[Assignment], panel: Panel, jobs: int, threads: int | None
+) -> Iterator[tuple[Assignment, list[FoldResult]]]:
+    if jobs == 1 or len(assignments) < 2:
+        yield from ((assignment, work(assignment, panel, threads)) for assignment in assignments)
+        return
+    each = max((available_cores() if threads is None else threads) // jobs, 1)
+    yield from work_apart(assignments, panel, jobs=jobs, threads=each)
+
+
+def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:
+    """Return the values that all models forecast, side by side."""
+    key = ["fold", *PLACE]
+    whole: pl.DataFrame | None = None
+    for model, found in results.items():
+        parts = [item.values.with_columns(fold=pl.lit(item.fold, pl.Int64)) for item in found]
+        values = prefixed(pl.concat(parts), model)
+        whole = values if whole is None else whole.join(values, on=key, how="inner")
+    assert whole is not None
+    if not whole.height:
+        raise InputError("forecasters: there is no window that all of them can forecast; choose similar input sizes.")
+    return whole.sort("series", "fold", "row", "step")
+
+
+def _frame(values: pl.DataFrame, panel: Panel, season_length: int | None) -> pl.DataFrame:
+    """Name the rows, and put baselines beside the forecasts."""
+    frame = name_rows(values.drop("fold"), panel)
+    if season_length is not None:
+        frame = frame.hstack(baselines_for(values, panel, season_length))
+    return frame.hstack([values["fold"]])
+
+
+def scores_of(
+    frame: pl.DataFrame, panel: Panel, models: Sequence[str], metrics: Sequence[str], season_length: int, by: str | None
+) -> pl.DataFrame:
+    """Score a table of forecasts of a panel, which is also the history that errors are scaled with."""
+    scores: pl.DataFrame = score(
+        frame,
+        models=list(models),
+        metrics=metrics,
+        by=() if by is None else by,
+        season_length=season_length,
+        train=history_of(panel),
+        id=id_column(panel),
+        time=panel.schema.time,
+        train_target=panel.schema.target,
+    )
+    return scores
+
+
+def _over_folds(per_fold: pl.DataFrame) -> pl.DataFrame:
+    """Return mean and standard deviation of each score over the folds."""
+    metrics = [name for name in per_fold.columns if name not in ("fold", "model", "values")]
+    both = [item for name in metrics for item in (pl.col(name).mean(), pl.col(name).std().alias(f"{name}_std"))]
+    return per_fold.group_by("model", maintain_order=True).agg(both)

@@ -1,0 +1,225 @@
+"""Every metric that a table of forecasts can be scored with, in one list.
+
+Each is a formula over means of groups of values, so that one pass scores every series, step or cut-off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.evaluation import pointwise
+from neuro_divergent.evaluation.scoring.groups import grouped_mean, ratio
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """What one model forecast and what happened, value by value, in groups; arrays are ``(values,)``.
+
+    Attributes:
+        group: Number of the group of each value.
+        num_groups: How many groups there are; one may be empty.
+        actual: What happened.
+        forecast: Point forecast; NaN where it has none.
+        quantiles: Quantiles by their share.
+        intervals: Lower and upper ends by their level in percent.
+        weight: How much each value counts, or ``None`` when all count the same.
+        scale: Naive error of the series of each value, for MASE; ``squared_scale`` likewise for RMSSE.
+        before: Actual value and forecast of the step before, NaN where there is none.
+    """
+
+    group: Integers
+    num_groups: int
+    actual: Doubles
+    forecast: Doubles
+    quantiles: dict[float, Doubles] = field(default_factory=dict)
+    intervals: dict[float, tuple[Doubles, Doubles]] = field(default_factory=dict)
+    weight: Doubles | None = None
+    scale: Doubles | None = None
+    squared_scale: Doubles | None = None
+    before: tuple[Doubles, Doubles] | None = None
+
+    @property
+    def error(self) -> Doubles:
+        """Forecast minus actual."""
+        return self.forecast - self.actual
+
+    def only(self, number: float) -> Values:
+        """Return the same values with the quantile or interval of one share or level."""
+        return dataclasses.replace(
+            self,
+            quantiles={key: value for key, value in self.quantiles.items() if key == number},
+            intervals={key: value for key, value in self.intervals.items() if key == number},
+        )
+
+    def mean(self, values: Doubles, where: Mask | None = None) -> Doubles:
+        """Return the weighted mean of each group, ``(groups,)``; NaN where nothing counts.
+
+        Args:
+            values: One number per value.
+            where: Which of them count; all without it.
+        """
+        group, weight = self.group, self.weight
+        if where is not None:
+            group, values = group[where], values[where]
+            weight = None if weight is None else weight[where]
+        return grouped_mean(values, group, self.num_groups, weight)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a table of forecasts is scored.
+
+    Attributes:
+        measure: Takes values and returns a score for each group, ``(groups,)``. Absent where the metric is made of the
+            scores of other metrics.
+        needs: What a model must forecast.
+        scaled: Whether it needs the naive errors of the history.
+        ordered: Whether it looks at the step before.
+        each: Whether it is measured for each level or share by itself.
+        narrows: Whether it can be measured for one share alone.
+        parts: Metrics whose shares of the scores of a reference model are averaged.
+        saved: Whether that average is turned into the share that is saved.
+        is_error: Whether it is 0 at best and higher where a forecast is worse, so that a share of it can be saved.
+    """
+
+    measure: Callable[[Values], Doubles] | None = None
+    needs: Literal["point", "quantiles", "intervals"] = "point"
+    scaled: bool = False
+    ordered: bool = False
+    each: bool = False
+    narrows: bool = False
+    parts: tuple[str, ...] = ()
+    saved: bool = False
+    is_error: bool = True
+
+
+def _mae(values: Values) -> Doubles:
+    return values.mean(np.abs(values.error))
+
+
+def _mse(values: Values) -> Doubles:
+    return values.mean(np.square(values.error))
+
+
+def _rmse(values: Values) -> Doubles:
+    return np.sqrt(_mse(values))
+
+
+def _bias(values: Values) -> Doubles:
+    return values.mean(values.error)
+
+
+def _mape(values: Values) -> Doubles:
+    size = np.abs(values.actual)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 100 * values.mean(np.abs(values.error) / size, where=size > 0)
+
+
+def _smape(values: Values) -> Doubles:
+    return values.mean(pointwise.symmetric_percentage(values.actual, values.forecast))
+
+
+def _wape(values: Values) -> Doubles:
+    return 100 * ratio(_mae(values), values.mean(np.abs(values.actual)))
+
+
+def _mase(values: Values) -> Doubles:
+    assert values.scale is not None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return values.mean(np.abs(values.error) / values.scale, where=values.scale > 0)
+
+
+def _rmsse(values: Values) -> Doubles:
+    assert values.squared_scale is not None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = values.error / values.squared_scale
+    return np.sqrt(values.mean(np.square(scaled), where=values.squared_scale > 0))
+
+
+def _r2(values: Values) -> Doubles:
+    # Seen from any one of them, the equal values of a group are exactly 0, which their mean need not be.
+    some = np.zeros(values.num_groups)
+    some[values.group] = values.actual
+    shifted = values.actual - some[values.group]
+    variance = values.mean(np.square(shifted - values.mean(shifted)[values.group]))
+    return 1 - ratio(_mse(values), variance)
+
+
+def _directional_accuracy(values: Values) -> Doubles:
+    assert values.before is not None
+    actual, forecast = values.before
+    same = np.sign(values.actual - actual) == np.sign(values.forecast - forecast)
+    return 100 * values.mean(same.astype(np.float64), where=~(np.isnan(actual) | np.isnan(forecast)))
+
+
+def _pinball(values: Values) -> Doubles:
+    costs = [values.mean(pointwise.pinball(values.actual, value, share)) for share, value in values.quantiles.items()]
+    return np.asarray(np.mean(costs, axis=0))
+
+
+def _crps(values: Values) -> Doubles:
+    return 2 * _pinball(values)
+
+
+def _scaled_crps(values: Values) -> Doubles:
+    return 100 * ratio(_crps(values), values.mean(np.abs(values.actual)))
+
+
+def _calibration(values: Values) -> Doubles:
+    (quantile,) = values.quantiles.values()
+    return 100 * values.mean((values.actual <= quantile).astype(np.float64))
+
+
+def _calibration_error(values: Values) -> Doubles:
+    distances = [np.abs(_calibration(values.only(share)) - 100 * share) for share in values.quantiles]
+    return np.asarray(np.mean(distances, axis=0))
+
+
+def _coverage(values: Values) -> Doubles:
+    ((lower, upper),) = values.intervals.values()
+    return 100 * values.mean(((values.actual >= lower) & (values.actual <= upper)).astype(np.float64))
+
+
+def _width(values: Values) -> Doubles:
+    ((lower, upper),) = values.intervals.values()
+    return values.mean(upper - lower)
+
+
+def _winkler(values: Values) -> Doubles:
+    ((level, (lower, upper)),) = values.intervals.items()
+    return values.mean(pointwise.winkler(values.actual, lower, upper, level))
+
+
+METRICS: dict[str, Metric] = {
+    "mae": Metric(_mae),
+    "mse": Metric(_mse),
+    "rmse": Metric(_rmse),
+    "bias": Metric(_bias, is_error=False),
+    "mape": Metric(_mape),
+    "smape": Metric(_smape),
+    "wape": Metric(_wape),
+    "mase": Metric(_mase, scaled=True),
+    "rmsse": Metric(_rmsse, scaled=True),
+    "owa": Metric(parts=("mase", "smape"), is_error=False),
+    "r2": Metric(_r2, is_error=False),
+    "directional_accuracy": Metric(_directional_accuracy, ordered=True, is_error=False),
+    "skill": Metric(parts=("mae",), saved=True, is_error=False),
+    "pinball": Metric(_pinball, needs="quantiles", narrows=True),
+    "crps": Metric(_crps, needs="quantiles"),
+    "scaled_crps": Metric(_scaled_crps, needs="quantiles"),
+    "calibration": Metric(_calibration, needs="quantiles", each=True, is_error=False),
+    "calibration_error": Metric(_calibration_error, needs="quantiles"),
+    "coverage": Metric(_coverage, needs="intervals", each=True, is_error=False),
+    "width": Metric(_width, needs="intervals", each=True, is_error=False),
+    "winkler": Metric(_winkler, needs="intervals", each=True),
+}

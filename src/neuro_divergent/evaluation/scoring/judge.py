@@ -1,0 +1,151 @@
+"""What several models score on the same rows of a table of forecasts."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.data.table import Table
+from neuro_divergent.evaluation.scoring.columns import ModelColumns, numbers
+from neuro_divergent.evaluation.scoring.formulas import Values
+from neuro_divergent.evaluation.scoring.groups import Groups, mean_of_parts
+from neuro_divergent.evaluation.scoring.history import History
+from neuro_divergent.evaluation.scoring.requests import Request
+from neuro_divergent.evaluation.scoring.steps import Steps
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Columns(NamedTuple):
+    """Names of the columns of a table of forecasts that belong to no model."""
+
+    series: str | None
+    time: str
+    target: str
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Measures models on the same rows of a table.
+
+    Attributes:
+        table: The table of forecasts.
+        columns: Names of its columns.
+        measured: What to measure.
+        models: All models that are judged; a row counts where none of them lacks a value.
+        shares: Quantiles that count.
+        by: Columns to group by.
+        each_series: Whether to measure each series by itself and take the mean.
+        weights: How much each row counts, or ``None`` when all count the same.
+        history: Past of the series, where it is known.
+    """
+
+    table: Table
+    columns: Columns
+    measured: tuple[Request, ...]
+    models: dict[str, ModelColumns]
+    shares: tuple[float, ...]
+    by: tuple[str, ...]
+    each_series: bool
+    weights: Doubles | None
+    history: History | None
+
+    def scores(self, model: ModelColumns) -> dict[str, Doubles]:
+        """Return each score of a model for each group; NaN where it is not defined."""
+        values = self._values(model)
+        return {request.label: self._score(request, model, values) for request in self.measured}
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups of the rows that count."""
+        return Groups.of(self.table.frame, self.by).take(self._rows)
+
+    @cached_property
+    def _parts(self) -> Groups:
+        """What is measured by itself: the groups, or the series in each of them."""
+        series = self.columns.series
+        if not self.each_series or series is None or series in self.by:
+            return self.groups
+        return Groups.of(self.table.frame, (*self.by, series)).take(self._rows)
+
+    @cached_property
+    def _numbers(self) -> dict[str, Doubles]:
+        """What happened, and every column that is looked at."""
+        columns = [name for model in self.models.values() for name in self._looked_at(model)]
+        return {name: numbers(self.table, name) for name in dict.fromkeys([self.columns.target, *columns])}
+
+    @cached_property
+    def _rows(self) -> Integers:
+        """Rows in which nothing is missing that is looked at."""
+        return np.flatnonzero(~np.any([np.isnan(values) for values in self._numbers.values()], axis=0))
+
+    def _looked_at(self, model: ModelColumns) -> list[str]:
+        """Return the columns of a model that what is measured needs."""
+        needs = {request.metric.needs for request in self.measured}
+        columns = [model.point] if "point" in needs and model.point else []
+        if "quantiles" in needs and model.quantiles:
+            columns += [model.quantiles[share] for share in self.shares]
+        levels = {request.number for request in self.measured if request.metric.needs == "intervals"}
+        return columns + [
+            ends[level] for level in model.levels if level in levels for ends in (model.lower, model.upper)
+        ]
+
+    @cached_property
+    def _common(self) -> Values:
+        """What is the same for all models."""
+        rows, history = self._rows, self.history
+        if not any(request.metric.scaled for request in self.measured):
+            history = None  # It costs time to look at.
+        return Values(
+            group=self._parts.codes,
+            num_groups=self._parts.count,
+            actual=self._numbers[self.columns.target][rows],
+            forecast=np.full(len(rows), np.nan),
+            weight=None if self.weights is None else self.weights[rows],
+            scale=None if history is None else history.scale[rows],
+            squared_scale=None if history is None else history.squared_scale[rows],
+        )
+
+    @cached_property
+    def _steps(self) -> Steps:
+        last = None if self.history is None else self.history.last
+        return Steps.of(self.table, self.columns.series, self.columns.time, last)
+
+    def _values(self, model: ModelColumns) -> Values:
+        rows, known, values = self._rows, self._numbers, self._common
+        if model.point is not None and model.point in known:
+            values = dataclasses.replace(values, forecast=known[model.point][rows])
+            if any(request.metric.ordered for request in self.measured):
+                actual, forecast = (self._steps.before(known[name]) for name in (self.columns.target, model.point))
+                values = dataclasses.replace(values, before=(actual[rows], forecast[rows]))
+        ends = {level: (model.lower[level], model.upper[level]) for level in model.levels}
+        return dataclasses.replace(
+            values,
+            quantiles={
+                share: known[name][rows]
+                for share, name in model.quantiles.items()
+                if share in self.shares and name in known
+            },
+            intervals={
+                level: (known[lower][rows], known[upper][rows])
+                for level, (lower, upper) in ends.items()
+                if lower in known and upper in known
+            },
+        )
+
+    def _score(self, request: Request, model: ModelColumns, values: Values) -> Doubles:
+        values = values if request.number is None else values.only(request.number)
+        given = {"point": model.point, "quantiles": values.quantiles, "intervals": values.intervals}
+        if not given[request.metric.needs]:
+            return np.full(self.groups.count, np.nan)
+        assert request.metric.measure is not None
+        scores = request.metric.measure(values)
+        if self._parts is self.groups:
+            return scores
+        return mean_of_parts(scores, self._parts, self.groups, values.weight)

@@ -1,0 +1,163 @@
+"""Scores of the models in a table of forecasts: of all values, or by series, step, cut-off or anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.data.calendar import show
+from neuro_divergent.data.source import DEFAULT_ID, read_table, to_native
+from neuro_divergent.data.table import Table
+from neuro_divergent.evaluation.scoring.columns import choose_models, find_models, numbers
+from neuro_divergent.evaluation.scoring.groups import ratio
+from neuro_divergent.evaluation.scoring.history import read_history
+from neuro_divergent.evaluation.scoring.judge import Columns, Judge
+from neuro_divergent.evaluation.scoring.requests import Offer, Request, resolve
+
+Doubles = npt.NDArray[np.float64]
+Aggregate = Literal["mean", "series"]
+_MODEL, _VALUES, _WEIGHT = "model", "values", "weight"
+
+
+def score(
+    frame: Any,
+    *,
+    models: Sequence[str] | str | None = None,
+    metrics: Sequence[str] | str | None = None,
+    by: Sequence[str] | str = (),
+    aggregate: Aggregate = "mean",
+    train: Any = None,
+    season_length: int | None = None,
+    weight: Any = None,
+    reference: str | None = None,
+    id: str | None = None,  # noqa: A002 (as everywhere else)
+    time: str = "ds",
+    target: str = "actual",
+    train_target: str = "y",
+) -> Any:
+    """Score the models in a table of forecasts.
+
+    All models are judged on the same values: those that were observed and that every one of them forecast. The column
+    ``values`` of the answer counts them. Of quantiles, those count that all models have which have any.
+
+    Args:
+        frame: One row for each value that was forecast: the series, its time, ``actual``, one or more models, and
+            usually ``cutoff``, ``step`` and ``fold``. A model is a column of numbers, ``<model>-lo-80`` and
+            ``<model>-hi-80`` are its intervals, ``<model>-q-0.1`` its quantiles; without a name before them they belong
+            to the model ``forecast``.
+        models: Which models to score; unset, all columns of numbers that have no other meaning.
+        metrics: What to measure, such as ``"mae"``, ``"coverage"`` (a column for each level), ``"coverage-80"``,
+            ``"pinball-0.1"`` or ``"skill-rmse"``; unset, the usual ones.
+        by: Columns to group by, such as the series, ``"step"``, ``"cutoff"`` or ``"fold"``; unset, all values together.
+        aggregate: ``"mean"`` counts each value the same; ``"series"`` scores each series by itself and takes the mean
+            of the scores that are defined.
+        train: Past of the series, a long table, for MASE, RMSSE and OWA. Naive errors are measured up to the first
+            cut-off of each series.
+        season_length: Rows in a season of ``train``; unset, it follows from its frequency.
+        weight: How much each value counts: a column of ``frame``, or a table with one weight for each series.
+        reference: Model to compare with, for ``"skill"`` and ``"owa"``.
+        id: Column that names the series; unset, ``unique_id`` if it exists, else there is one series.
+        time: Column of times, in ``frame`` and ``train``.
+        target: Column of what happened in ``frame``; null or NaN where that was not observed.
+        train_target: Column of values in ``train``.
+
+    Returns:
+        A frame of the kind that came in, with a row for each group and model: the columns of ``by``, ``model``,
+        ``values`` and one column for each metric, null where it is not defined.
+
+    Raises:
+        InputError: If a column, model or metric is unknown, or a metric needs something that was not given.
+    """
+    if aggregate not in ("mean", "series"):
+        raise InputError(f"aggregate: {aggregate!r} must be 'mean' or 'series'.")
+    table = read_table(frame)
+    series = id or (DEFAULT_ID if DEFAULT_ID in table.columns else None)
+    by = (by,) if isinstance(by, str) else tuple(by)
+    _check_columns(table, series, by)
+    known = find_models(table, without=[name for name in (target, time, series, weight, *by) if isinstance(name, str)])
+    chosen = choose_models(table, known, models)
+    judged = chosen | ({} if reference is None else choose_models(table, known, reference))
+    offer = Offer.of(judged.values(), has_history=train is not None, has_reference=reference is not None)
+    requests = resolve(metrics, offer)
+    history = None
+    if train is not None:
+        history = read_history(train, table, series=series, time=time, target=train_target, season_length=season_length)
+    judge = Judge(
+        table=table,
+        columns=Columns(series=series, time=time, target=target),
+        measured=tuple({part.label: part for request in requests for part in request.measured}.values()),
+        models=judged,
+        shares=offer.shares,
+        by=by,
+        each_series=aggregate == "series",
+        weights=_weights(weight, table, series),
+        history=history,
+    )
+    scores = {name: judge.scores(model) for name, model in judged.items()}
+    found = {
+        request.label: [_combined(request, scores[name], scores[reference or name]) for name in chosen]
+        for request in requests
+    }
+    columns: dict[str, Any] = {
+        **judge.groups.repeated(len(chosen)),
+        _MODEL: pl.Series(list(chosen) * judge.groups.count),
+        _VALUES: np.repeat(judge.groups.sizes, len(chosen)),
+        **{label: pl.Series(np.stack(values, axis=1).ravel()).fill_nan(None) for label, values in found.items()},
+    }
+    return to_native(columns, table.backend)
+
+
+def _check_columns(table: Table, series: str | None, by: tuple[str, ...]) -> None:
+    for name in (*([series] if series else []), *by):
+        if name not in table.columns:
+            raise table.lacks(name)
+    for name in by:
+        if name in (_MODEL, _VALUES) or by.count(name) > 1:
+            raise InputError(f"by: {name!r} would be there twice in the answer; rename the column or name it once.")
+
+
+def _combined(request: Request, scores: dict[str, Doubles], reference: dict[str, Doubles]) -> Doubles:
+    """Return what was measured, or for a metric made of parts, their shares of the reference."""
+    if not request.parts:
+        return scores[request.label]
+    shares = np.mean([ratio(scores[part.label], reference[part.label]) for part in request.parts], axis=0)
+    return np.asarray(1 - shares if request.metric.saved else shares)
+
+
+def _weights(weight: Any, table: Table, series: str | None) -> Doubles | None:
+    """Return how much each row counts, from a column or from a table of series; ``None`` when all count the same."""
+    if weight is None:
+        return None
+    if isinstance(weight, str):
+        return _checked(numbers(table, weight), f"column {weight!r}")
+    given = read_table(weight)
+    if series is None:
+        raise InputError("weight: a table of weights for each series needs a column that names them; pass id='...'.")
+    if series not in given.columns:
+        raise DataError(f"weight: {given.lacks(series)}")
+    others = [name for name in given.columns if name != series]
+    column = _WEIGHT if _WEIGHT in others else others[0] if len(others) == 1 else None
+    if column is None:
+        raise DataError(f"weight: expected the columns {series!r} and {_WEIGHT!r}; found {', '.join(given.columns)}.")
+    sizes = pl.DataFrame({series: given.frame[series], column: _checked(numbers(given, column), "weight")})
+    if sizes[series].dtype != table.frame[series].dtype:
+        sizes = sizes.cast({series: table.frame[series].dtype}, strict=False)
+    if twice := sizes[series].filter(sizes[series].is_duplicated()).to_list():
+        raise DataError(f"weight: series {show(twice[0])} is there twice; give each series one weight.")
+    found = table.frame.select(series).join(sizes, on=series, how="left", maintain_order="left")
+    if found[column].null_count():
+        name = found.filter(pl.col(column).is_null())[series][0]
+        raise DataError(f"weight: series {show(name)} has none; give each series one weight.")
+    return found[column].to_numpy()
+
+
+def _checked(weights: Doubles, place: str) -> Doubles:
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        raise DataError(f"{place}, row {wrong[0] + 1}: {weights[wrong[0]]:g} is no weight; zero or more is accepted.")
+    return weights

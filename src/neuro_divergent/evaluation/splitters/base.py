@@ -1,0 +1,100 @@
+"""What every splitter is: a way to make folds of a panel."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from neuro_divergent.core.config import Component
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.registry import Registry
+from neuro_divergent.evaluation.splitters.fold import Fold
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.evaluation.splitters.picture import Picture
+
+__all__ = ["MOST_ROWS", "Fold", "Rows", "Splitter"]
+
+MOST_ROWS = 1 << 40  # More would not fit 64 bits once they are multiplied.
+Rows = Annotated[int, Field(ge=0, le=MOST_ROWS)]
+"""A number of rows that is a setting."""
+
+
+class Splitter(Component):
+    """Divides a panel into rows to train on and rows to forecast, several times over.
+
+    ``spans``, ``draw`` and ``plot`` show the folds. They take a panel or whatever ``fit`` takes, with the names of the
+    columns as keywords.
+    """
+
+    registry: ClassVar[Registry] = Registry("splitter", "neuro_divergent.evaluation.splitters")
+
+    def split(self, panel: Panel) -> Iterator[Fold]:
+        """Give the folds of a panel one by one, checked: see ``Fold.check``.
+
+        Raises:
+            DataError: If the panel cannot be split like this, or if a fold is not usable.
+        """
+        number = -1
+        for number, fold in enumerate(self.folds(panel)):
+            if fold.number != number:
+                raise DataError(f"folds are numbered 0, 1, 2, ... in their order; fold {number} has {fold.number}.")
+            fold.check(panel)
+            yield fold
+        if number < 0:
+            raise DataError(f"splitter {self.name!r} gave no fold.")
+
+    @abstractmethod
+    def folds(self, panel: Panel) -> Iterator[Fold]:
+        """Give the folds of a panel; ``split`` checks what comes out."""
+
+    def spans(self, data: Any, **schema: Any) -> pl.DataFrame:
+        """Return every stretch of every fold.
+
+        The columns are ``fold``, ``series`` (place in the panel), ``id``, ``role`` (train, gap, test or embargo),
+        ``begin`` and ``end`` (rows of the panel, the end exclusive), ``first`` and ``last`` (times, both included).
+        Rows that a fold does not use are in no stretch.
+        """
+        from neuro_divergent.evaluation.splitters.spans import spans_of
+
+        panel = _as_panel(data, schema)
+        return spans_of(self.split(panel), panel)
+
+    def draw(self, data: Any, *, width: int = 80, plain: bool = False, **schema: Any) -> str:
+        """Draw the folds over time with characters.
+
+        Each fold is a line, or a few where its series differ: the most common looks, with the number of series that
+        look like this.
+
+        Args:
+            data: A panel, table or file.
+            width: Characters from left to right; at least 40.
+            plain: Use characters that every terminal can show.
+            schema: Fields of ``Schema``, where the data is no panel.
+        """
+        from neuro_divergent.evaluation.splitters.drawing import draw_folds
+
+        panel = _as_panel(data, schema)
+        lines = draw_folds(self.split(panel), panel, width=width, plain=plain)
+        return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+    def plot(self, data: Any, **schema: Any) -> Picture:
+        """Draw the folds over time as a picture: the text of an SVG file, which notebooks show by themselves."""
+        from neuro_divergent.evaluation.splitters.picture import picture_of_folds
+
+        panel = _as_panel(data, schema)
+        return picture_of_folds(self.split(panel), panel, title=f"Folds of {self.name}")
+
+
+def _as_panel(data: Any, schema: dict[str, Any]) -> Panel:
+    from neuro_divergent.data.frame import build_panel
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.schema import Schema
+
+    return data if isinstance(data, Panel) else build_panel(data, Schema(**schema))

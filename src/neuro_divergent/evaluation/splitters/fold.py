@@ -1,0 +1,158 @@
+"""One division of a panel into rows to train on and rows to forecast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.calendar import show
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.evaluation.splitters.stretches import NOTHING, Stretches
+
+_PARTS = ("train", "test")
+_ARRAYS = tuple(f"{part}_{array}" for part in _PARTS for array in ("series", "begins", "ends"))
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Stretches of rows to train on and to forecast.
+
+    Each stretch lies within one series. Training may have several of a series, one before and one after what is held
+    out; a series has one test stretch at most. Rows are counted over the whole panel, and ends are exclusive.
+
+    Attributes:
+        number: Place among the folds, from 0.
+        train_series: The series of each training stretch.
+        train_begins: First row of each.
+        train_ends: Row after the last one of each.
+        test_series: The series of each test stretch; ``test_begins`` and ``test_ends`` go with it.
+        gap: Rows that are left out between training and test. It is there to be shown, as is ``embargo``.
+        embargo: Rows that are left out because they follow what was held out.
+    """
+
+    number: int
+    train_series: Integers
+    train_begins: Integers
+    train_ends: Integers
+    test_series: Integers
+    test_begins: Integers
+    test_ends: Integers
+    gap: Stretches = NOTHING
+    embargo: Stretches = NOTHING
+
+    def __post_init__(self) -> None:
+        for name in _ARRAYS:
+            object.__setattr__(self, name, self._whole_numbers(name))
+        for part in _PARTS:
+            sizes = [len(getattr(self, f"{part}_{array}")) for array in ("series", "begins", "ends")]
+            if len(set(sizes)) > 1:
+                raise DataError(
+                    f"fold {self.number}: {part}_series, {part}_begins and {part}_ends have {sizes[0]}, {sizes[1]} and "
+                    f"{sizes[2]} entries; they must have one for each stretch."
+                )
+
+    @property
+    def training_rows(self) -> int:
+        """Number of rows to train on."""
+        return int((self.train_ends - self.train_begins).sum())
+
+    @property
+    def test_rows(self) -> int:
+        """Number of rows to forecast."""
+        return int((self.test_ends - self.test_begins).sum())
+
+    def left_out(self, panel: Panel) -> Integers:
+        """Return the series that are in neither part."""
+        return np.setdiff1d(np.arange(panel.num_series), np.concatenate([self.train_series, self.test_series]))
+
+    def train(self, panel: Panel) -> Panel:
+        """Return the training stretches as series of their own, copied, so that no window reaches out of one."""
+        return panel.pieces(self.train_series, self.train_begins, self.train_ends)
+
+    def test_windows(
+        self, panel: Panel, input_size: int, horizon: int, step: int | None = None, *, joint: bool = False
+    ) -> Windows:
+        """Return the windows of the panel whose targets lie in the test stretches; histories may begin before them.
+
+        Args:
+            panel: The whole panel.
+            input_size: Rows of history of a window.
+            horizon: Rows of target of a window.
+            step: Rows between two windows; unset, one horizon, so that each row is forecast at most once.
+            joint: Whether a window spans all series at once.
+
+        Raises:
+            DataError: If windows are joint and the test stretches are not the same rows of every series.
+        """
+        begins, ends = panel.offsets[:-1].copy(), panel.offsets[:-1].copy()
+        begins[self.test_series] = self.test_begins
+        ends[self.test_series] = self.test_ends
+        places = begins - panel.offsets[:-1], ends - panel.offsets[:-1]
+        if joint and any((place != place[0]).any() for place in places):
+            raise DataError(
+                f"fold {self.number}: a model that forecasts all series together needs the same test rows in each, and "
+                "they differ. Choose a splitter that holds out times and not series, or one model for each series."
+            )
+        return Windows(panel, input_size, horizon, begins, ends, horizon if step is None else step, joint)
+
+    def check(self, panel: Panel) -> None:
+        """Refuse a fold that does not fit a panel, or that tests a row that it trains on.
+
+        Raises:
+            DataError: With the series and the rows that are wrong.
+        """
+        for part in _PARTS:
+            series, begins, ends = (getattr(self, f"{part}_{array}") for array in ("series", "begins", "ends"))
+            if not len(series):
+                raise DataError(f"fold {self.number}: there is no row to {part}. Each fold must have some.")
+            strange = series[(series < 0) | (series >= panel.num_series)]
+            if len(strange):
+                raise DataError(
+                    f"fold {self.number}: {part}_series has {strange[0]}, and the panel has the series 0 to "
+                    f"{panel.num_series - 1}."
+                )
+            wrong = (begins >= ends) | (begins < panel.offsets[series]) | (ends > panel.offsets[series + 1])
+            for place in np.flatnonzero(wrong)[:1]:
+                first, last = panel.offsets[series[place]], panel.offsets[series[place] + 1]
+                raise DataError(
+                    f"fold {self.number}: the rows {begins[place]} to {ends[place]} (exclusive) to {part} are empty or "
+                    f"not all of series {show(panel.ids[int(series[place])])}, whose rows are {first} to {last}."
+                )
+        repeated = np.flatnonzero(np.bincount(self.test_series) > 1)
+        if len(repeated):
+            raise DataError(
+                f"fold {self.number}: series {show(panel.ids[int(repeated[0])])} is tested on more than one stretch. "
+                "Make a fold of each."
+            )
+        self._check_apart(panel)
+
+    def _check_apart(self, panel: Panel) -> None:
+        """Refuse stretches that share a row."""
+        series, begins, ends = (
+            np.concatenate([getattr(self, f"{part}_{array}") for part in _PARTS])
+            for array in ("series", "begins", "ends")
+        )
+        order = np.argsort(begins, kind="stable")
+        shared = np.flatnonzero(ends[order][:-1] > begins[order][1:])
+        if not len(shared):
+            return
+        one, two = order[shared[0]], order[shared[0] + 1]
+        count = len(self.train_series)
+        roles = "both to train and to test" if (one < count) != (two < count) else "twice to train"
+        raise DataError(
+            f"fold {self.number}: row {begins[two]}, of series {show(panel.ids[int(series[two])])}, is {roles}. A row "
+            "must be in one stretch at most."
+        )
+
+    def _whole_numbers(self, name: str) -> Integers:
+        given: Any = getattr(self, name)
+        values = np.asarray(given)
+        if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
+            raise DataError(
+                f"fold {self.number}: {name} must be a list of whole numbers; got {values.dtype} shaped {values.shape}."
+            )
+        return values.astype(np.int64)

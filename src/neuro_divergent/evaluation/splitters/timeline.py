@@ -1,0 +1,25 @@
+"""The one axis of time that all series of a panel lie on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.windows import Integers
+
+
+def first_steps(panel: Panel) -> Integers:
+    """Return how many steps of the frequency after the earliest time of the panel each series begins.
+
+    A series may begin between two steps, as weeks that begin on Wednesday do beside weeks that begin on Monday. The
+    step before counts then, so that a row lies before a step exactly if its time is earlier.
+    """
+    starts, frequency = panel.starts, panel.frequency
+    earliest = starts.sort().head(1)
+    steps = frequency.between(earliest.new_from_index(0, len(starts)), starts)
+    if (steps >= 0).all():
+        return steps
+    count = 2
+    while (times := frequency.time_at(earliest.new_from_index(0, count), np.arange(count)))[-1] <= starts.max():
+        count *= 2
+    return times.search_sorted(starts, side="right").to_numpy().astype(np.int64) - 1

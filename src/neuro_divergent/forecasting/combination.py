@@ -1,0 +1,269 @@
+"""How the forecasts of several models become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+
+from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.losses.base import Loss
+
+Method = Literal["mean", "median", "quantile_average", "pool"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Shares = tuple[float, ...]
+Answer = tuple[Array, Array | None]
+"""A point forecast of any shape, and quantiles with one axis more, or none where none were asked for."""
+
+_TAIL = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3)
+GRID: Shares = (*_TAIL, *(percent / 100 for percent in range(1, 100)), *(1 - share for share in reversed(_TAIL)))
+"""Quantiles that stand for a whole distribution where distributions are pooled."""
+
+_HALVINGS = 40
+_DIGITS = 9  # shares that agree so far are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """What is asked of each member, and what is made of the answers.
+
+    Members whose losses know different quantiles share the work: a quantile is combined from those that know it, and
+    all are then sorted, so that they do not cross. If all know fixed quantiles and not the same ones, as with one model
+    per quantile, the point is the quantile nearest to the median.
+
+    Attributes:
+        losses: What the outputs of each member mean.
+        method: ``mean`` and ``median`` of points, and of quantiles level by level; ``quantile_average`` is the mean of
+            quantiles, with the median of the result as the point; ``pool`` has the quantiles of the mixture of the
+            members' distributions, and the mean of points.
+        weights: How much each member counts, adding up to 1; ``None`` where all count the same.
+
+    Raises:
+        ConfigError: If the members cannot be combined that way.
+    """
+
+    losses: tuple[Loss, ...]
+    method: Method = "mean"
+    weights: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a method that the members do not allow."""
+        check_method(self.method)
+        if self.method == "pool":
+            for place, loss in enumerate(self.losses, 1):
+                if not loss.any_level:
+                    raise ConfigError(
+                        f"combine: 'pool' mixes distributions, and member {place} ({loss.name}) forecasts none. Train "
+                        "all with a distribution, or combine with 'mean' or 'median'."
+                    )
+        if self.method == "quantile_average" and not all(_knows(loss, 0.5) for loss in self.losses):
+            raise ConfigError(
+                "combine: 'quantile_average' takes the point from the quantiles, and not all members forecast the "
+                "median. Train with QuantileLoss([..., 0.5, ...]) or a distribution, or combine with 'mean'."
+            )
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether intervals are measured on errors of the whole, because a member forecasts points alone."""
+        return len(self.losses) > 1 and any(not loss.any_level and not loss.quantile_levels for loss in self.losses)
+
+    @cached_property
+    def shares_work(self) -> bool:
+        """Whether members forecast fixed quantiles that differ, so that no member is a forecast by itself."""
+        fixed = {loss.quantile_levels for loss in self.losses}
+        return len(fixed) > 1 and all(loss.quantile_levels and not loss.any_level for loss in self.losses)
+
+    def questions(self, wanted: Shares) -> list[Shares]:
+        """Return the quantiles to ask each member for.
+
+        Raises:
+            InputError: If no member knows a quantile that is wanted.
+        """
+        if len(self.losses) == 1:
+            return [wanted]
+        levels = () if self.is_measured else self._levels(wanted)
+        return [tuple(level for level in levels if _knows(loss, level)) for loss in self.losses]
+
+    def answer(self, wanted: Shares, answers: Sequence[Answer]) -> Answer:
+        """Make one forecast of the members' answers to ``questions(wanted)``.
+
+        Quantiles are ``None`` where none are wanted, and where they are to be measured.
+        """
+        if len(answers) == 1:
+            return answers[0]
+        points = np.stack([point for point, _ in answers])
+        everyone = range(len(answers))
+        if self.is_measured:
+            return self._average(points, everyone), None
+        levels = self._levels(wanted)
+        if self.method == "pool":
+            point = self._average(points, everyone)
+            return point, self._pooled(answers, wanted) if wanted else None
+        table = self._table(levels, answers) if levels else None
+        if table is not None and (self.shares_work or self.method == "quantile_average"):
+            point = table[..., int(np.argmin(np.abs(np.array(levels) - 0.5)))]
+        else:
+            point = self._average(points, everyone)
+        if table is None or not wanted:
+            return point, None
+        places = [levels.index(round(share, _DIGITS)) for share in wanted]
+        return point, self._whole(table[..., places])
+
+    def _levels(self, wanted: Shares) -> Shares:
+        """Return all quantiles that have to be known for those that are wanted, in ascending order."""
+        unknown = [share for share in wanted if not any(_knows(loss, share) for loss in self.losses)]
+        fixed = {round(level, _DIGITS) for loss in self.losses for level in loss.quantile_levels if not loss.any_level}
+        if unknown:
+            raise InputError(
+                f"quantile {unknown[0]:g} was not trained: the members have "
+                f"{', '.join(f'{level:g}' for level in sorted(fixed))}. Ask for those, or train for it."
+            )
+        if self.method == "pool":
+            beyond = [share for share in wanted if not GRID[0] <= share <= GRID[-1]]
+            if beyond:
+                raise InputError(f"quantile {beyond[0]:g} of a pool lies too far out; ask from {GRID[0]} on.")
+            return GRID if wanted else ()
+        levels = {round(share, _DIGITS) for share in wanted}
+        if self.method == "quantile_average":
+            levels.add(0.5)
+        if len({loss.quantile_levels for loss in self.losses if not loss.any_level}) > 1:
+            levels |= fixed  # sorting some of them would give others than sorting all
+        return tuple(sorted(levels))
+
+    def _table(self, levels: Shares, answers: Sequence[Answer]) -> Array:
+        """Return each level, combined from the members that know it, along the last axis."""
+        columns = []
+        places = [iter(range(len(levels))) for _ in answers]
+        for level in levels:
+            knowing = [number for number, loss in enumerate(self.losses) if _knows(loss, level)]
+            parts = []
+            for number in knowing:
+                quantiles = answers[number][1]
+                assert quantiles is not None
+                parts.append(quantiles[..., next(places[number])])
+            columns.append(self._average(np.stack(parts), knowing))
+        return np.sort(np.stack(columns, axis=-1), axis=-1)
+
+    def _average(self, values: Array, members: Sequence[int]) -> Array:
+        """Return the mean or median of values of some members ``(members, ...)``, in the type of the values."""
+        weights = None if self.weights is None else self.weights[list(members)]
+        combine = weighted_median if self.method == "median" else weighted_mean
+        return combine(values, weights).astype(values.dtype)
+
+    def _pooled(self, answers: Sequence[Answer], wanted: Shares) -> Array:
+        tables = np.stack([quantiles for _, quantiles in answers if quantiles is not None])
+        return self._whole(pooled_quantiles(tables, GRID, wanted, self.weights).astype(tables.dtype))
+
+    def _whole(self, quantiles: Array) -> Array:
+        """Round quantiles of counts, whose averages need not be whole."""
+        return np.rint(quantiles) if all(loss.whole for loss in self.losses) else quantiles
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that does not exist.
+
+    Raises:
+        ConfigError: With the closest known one.
+    """
+    if method not in METHODS:
+        hint = did_you_mean(str(method), METHODS) or f" Known: {', '.join(METHODS)}."
+        raise ConfigError(f"combine: unknown method {method!r}.{hint}")
+
+
+def weighted_mean(values: Array, weights: Array | None = None) -> Array:
+    """Return the mean of ``(members, ...)`` over the members, in double precision.
+
+    Sums of a few 32-bit numbers of similar size are exact there, so that the order of members does not matter.
+    """
+    exact = values.astype(np.float64)
+    return exact.mean(0) if weights is None else np.tensordot(weights / weights.sum(), exact, axes=1)
+
+
+def weighted_median(values: Array, weights: Array | None = None) -> Array:
+    """Return the value with half of the weight below and half above; the middle of two where there are two."""
+    exact = values.astype(np.float64)
+    if weights is None:
+        return np.median(exact, axis=0)
+    order = np.argsort(exact, axis=0)
+    ordered = np.take_along_axis(exact, order, axis=0)
+    below = np.cumsum((weights / weights.sum())[order], axis=0)
+    low, high = ((below < 0.5 + margin).sum(0, keepdims=True) for margin in (-1e-12, 1e-12))
+    last = len(values) - 1
+    ends = [np.take_along_axis(ordered, np.minimum(place, last), axis=0)[0] for place in (low, high)]
+    middle: Array = (ends[0] + ends[1]) / 2
+    return middle
+
+
+def pooled_quantiles(tables: Array, levels: Shares, wanted: Shares, weights: Array | None = None) -> Array:
+    """Return quantiles of a mixture of distributions.
+
+    Each distribution is given by some of its quantiles, with straight lines between them. A quantile of the mixture
+    lies between the least and the greatest of its parts', and is found by halving.
+
+    Args:
+        tables: Quantiles of each part, ``(parts, ..., levels)``, ascending along the last axis.
+        levels: Their shares.
+        wanted: Shares to find, within those levels.
+        weights: How much each part counts; unset, all the same.
+
+    Returns:
+        ``(..., wanted)``, in double precision.
+    """
+    parts = torch.from_numpy(np.ascontiguousarray(tables, dtype=np.float64))
+    count, size = parts.shape[0], parts.shape[-1]
+    knots = parts.reshape(count, -1, size)
+    shares = torch.tensor(levels, dtype=torch.float64)
+    targets = torch.tensor(wanted, dtype=torch.float64)
+    counts = np.full(count, 1 / count) if weights is None else weights / weights.sum()
+    # Where each part has the wanted quantiles: between them lie those of the mixture.
+    right = torch.searchsorted(shares, targets).clamp(1, size - 1)
+    portion = (targets - shares[right - 1]) / (shares[right] - shares[right - 1])
+    own = knots[..., right - 1] + portion * (knots[..., right] - knots[..., right - 1])
+    low, high = own.amin(0), own.amax(0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        reached = torch.zeros_like(middle)
+        for weight, part in zip(counts, knots, strict=True):
+            reached += float(weight) * _share_below(part, shares, middle)
+        is_below = reached < targets
+        low, high = torch.where(is_below, middle, low), torch.where(is_below, high, middle)
+    found: Array = high.reshape(*parts.shape[1:-1], len(wanted)).numpy()
+    return found
+
+
+def accuracy_weights(squared_errors: Array) -> Array:
+    """Return weights in proportion to one over the mean squared error, adding up to 1.
+
+    For errors that are independent and without bias these weights have the least expected squared error (Bates and
+    Granger, 1969). They suppose nothing about how errors go together, which takes far more data to learn than a
+    validation part has: weights that try to are often worse than equal ones. Each series counts the same, whatever its
+    size, because its errors are taken relative to those of the average member.
+
+    Args:
+        squared_errors: Mean squared error of each member on each series, ``(members, series)``.
+    """
+    usual = squared_errors.mean(0)
+    relative = squared_errors[:, usual > 0] / usual[usual > 0]
+    if not relative.size:
+        return np.full(len(squared_errors), 1 / len(squared_errors))
+    inverse = 1 / np.maximum(relative.mean(1), 1e-12)
+    weights: Array = inverse / inverse.sum()
+    return weights
+
+
+def _share_below(knots: torch.Tensor, shares: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return the share below values ``(rows, values)`` of distributions with quantiles ``(rows, shares)``."""
+    right = torch.searchsorted(knots, values, right=True).clamp(1, knots.shape[1] - 1)
+    begins, ends = knots.gather(1, right - 1), knots.gather(1, right)
+    width = ends - begins
+    portion = torch.where(width > 0, (values - begins) / width, (values >= ends).to(values.dtype)).clamp(0, 1)
+    return shares[right - 1] + portion * (shares[right] - shares[right - 1])
+
+
+def _knows(loss: Loss, share: float) -> bool:
+    return loss.any_level or any(abs(level - share) < 10.0**-_DIGITS for level in loss.quantile_levels)

@@ -1,0 +1,207 @@
+"""``nd compare``: several models on one file, by cross-validation or as they were trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.interfaces.cli.options import (
+    AsJson,
+    Calendar,
+    Future,
+    Gaps,
+    Id,
+    Missing,
+    Past,
+    Short,
+    Static,
+    Step,
+    Target,
+    Time,
+    parse_horizon,
+    split_list,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.evaluation.comparison.comparison import Comparison
+    from neuro_divergent.evaluation.cross_validation.cross_validation import Progress
+
+EXAMPLES = """\b
+Examples:
+  nd compare sales.csv nlinear nhits lstm --horizon 24
+  nd compare load.parquet nhits tft --horizon 24 --splits 8 --refit 4 --jobs 2 --store cv/ --output comparison/
+  nd compare new.csv runs/sales-nhits-20260101-120000 runs/sales-lstm-20260101-130000 --last 48
+"""
+
+
+def compare(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or a quoted glob.")],
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODELS...", help="Architectures to train, or directories of trained models.")
+    ],
+    horizon: Annotated[
+        str | None, typer.Option("--horizon", help="Steps to forecast; needed to train.", metavar="STEPS")
+    ] = None,
+    input_size: Annotated[
+        int | None, typer.Option("--input-size", help="Steps of history (5 horizons).", min=1, show_default=False)
+    ] = None,
+    splits: Annotated[int, typer.Option("--splits", help="Folds, one horizon each, at the end.", min=1)] = 5,
+    gap: Annotated[int, typer.Option("--gap", help="Rows left out between training and test.", min=0)] = 0,
+    refit: Annotated[str, typer.Option("--refit", help="Train for 'every' fold, 'once', or every K folds.")] = "every",
+    preset: Annotated[str, typer.Option("--preset", help="How to train: auto, quick, best, ...")] = "auto",
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", help="Optimizer steps at most.", min=1, show_default=False)
+    ] = None,
+    last: Annotated[
+        str, typer.Option("--last", help="Trained models: share or rows at the end of each series to forecast.")
+    ] = "0.2",
+    metric: Annotated[str, typer.Option("--metric", help="What decides: mae, rmse, smape, mase, ...")] = "mae",
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="Model to hold the others against (seasonal naive).")
+    ] = None,
+    season_length: Annotated[
+        int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
+    ] = None,
+    target: Target = None,
+    time: Time = None,
+    id_: Id = None,
+    past: Past = None,
+    future: Future = None,
+    static: Static = None,
+    calendar: Calendar = None,
+    frequency: Step = None,
+    missing: Missing = None,
+    gaps: Gaps = None,
+    short: Short = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Folds at the same time.", min=1)] = 1,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Keep finished folds here, to go on after an interruption.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare models on one file, with the naive baselines and how sure the order is."""
+    from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
+    from neuro_divergent.interfaces.cli.predict import check_source
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+    check_source(data)
+    check_place(output)
+    columns = {
+        "target": target,
+        "time": time,
+        "id": id_,
+        "past": split_list(past) or None,
+        "future": split_list(future) or None,
+        "static": split_list(static) or None,
+        "calendar": split_list(calendar) or None,
+        "frequency": frequency,
+        "missing": missing,
+        "gaps": gaps,
+        "short": short,
+    }
+    schema = {name: value for name, value in columns.items() if value is not None}
+    screen = Screen(as_json=as_json)
+    trained = [model for model in models if Path(model).is_dir()]
+    if trained and len(trained) < len(models):
+        other = next(model for model in models if model not in trained)
+        raise InputError(f"{other}: is no directory of a trained model, and {trained[0]} is; name only one kind.")
+    with progress_on(screen) as progress:
+        if trained:
+            result = _trained(data, trained, last, metric, reference, season_length)
+        else:
+            steps = parse_horizon(horizon)
+            if steps is None:
+                raise InputError("--horizon: say how many steps to forecast.")
+            settings = {} if max_steps is None else {"max_steps": max_steps}
+            task = {"horizon": steps, **({} if input_size is None else {"input_size": input_size})}
+            folds = {"n_splits": splits, "test_size": steps, "gap": gap}
+            run = {"refit": _refit(refit), "jobs": jobs, "store": store, "season_length": season_length}
+            result = _cross_validated(
+                data, models, preset, settings, task, folds, run, schema, metric, reference, progress
+            )
+    comparison, forecasts, scores = result
+    show_comparison(screen, comparison, scores)
+    if output is not None:
+        write_comparison(output, comparison, title=f"Models for {Path(data).name}", forecasts=forecasts, scores=scores)
+        screen.say(f"Written to {output}")
+    screen.result({"data": data, **comparison.to_dict(), "scores": scores.to_dicts()})
+
+
+def _refit(text: str) -> bool | int:
+    """Read how often to train."""
+    words: dict[str, bool] = {"every": True, "once": False}
+    if text in words:
+        return words[text]
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--refit: {text!r} must be 'every', 'once' or a number of folds.")
+    return int(text)
+
+
+def _cross_validated(
+    data: str,
+    models: list[str],
+    preset: str,
+    settings: dict[str, Any],
+    task: dict[str, Any],
+    folds: dict[str, Any],
+    run: dict[str, Any],
+    schema: dict[str, Any],
+    metric: str,
+    reference: str | None,
+    progress: Progress,
+) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
+    """Train the models fold by fold."""
+    from neuro_divergent.models.base import Architecture
+
+    names = [Architecture.registry.check(model) for model in models]
+
+    from neuro_divergent.evaluation.comparison.comparison import compare as set_beside
+    from neuro_divergent.evaluation.cross_validation.cross_validation import cross_validate
+    from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.training.config import TrainingConfig
+
+    training = TrainingConfig.preset(preset, **settings)
+    forecasters = {name: Forecaster(name, training=training, **task) for name in names}
+    result = cross_validate(forecasters, data, TimeSeriesSplit(**folds), progress=progress, **run, **schema)
+    return set_beside(result, metric, reference=reference), result.forecasts, result.scores
+
+
+def _trained(
+    data: str, models: list[str], last: str, metric: str, reference: str | None, season_length: int | None
+) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
+    """Forecast the end of the file with models as they are."""
+    from neuro_divergent.forecasting.run import parse_value
+    from neuro_divergent.interfaces.cli.run_directory import model_directory
+
+    share = parse_value(last)
+    if isinstance(share, bool) or not isinstance(share, (int, float)):
+        raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
+    paths = {Path(model).name: model_directory(Path(model)) for model in models}
+    if len(paths) < len(models):
+        raise InputError("two of the models have the same name; move one to a directory of another name.")
+
+    from neuro_divergent.evaluation.comparison.comparison import compare as set_beside
+    from neuro_divergent.evaluation.comparison.side_by_side import side_by_side
+    from neuro_divergent.evaluation.cross_validation.backtest import backtest
+    from neuro_divergent.evaluation.cross_validation.forecast_values import history_of
+    from neuro_divergent.evaluation.scoring.score import score
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+    found = {
+        name: backtest(Forecaster.load(path), data, last=share, season_length=season_length)
+        for name, path in paths.items()
+    }
+    frame = side_by_side(found)
+    first = next(iter(found.values()))
+    history: dict[str, Any] = {"train": history_of(first.panel), "season_length": first.season_length}
+    comparison = set_beside(frame, metric, reference=reference, **history)
+    return comparison, frame, score(frame, metrics=["mae", "rmse", "smape", "mase"], **history)

@@ -1,0 +1,82 @@
+"""What the commands that compare models share: showing a comparison and writing it to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from neuro_divergent.evaluation.comparison.comparison import Comparison
+    from neuro_divergent.evaluation.cross_validation.cross_validation import Progress
+    from neuro_divergent.interfaces.cli.screen import Screen
+
+FILES = ("forecasts.parquet", "scores.parquet", "comparison.json", "comparison.html")
+
+
+def check_place(directory: Path | None) -> None:
+    """Refuse a place to write to that is a file or holds something else, before any work is done."""
+    if directory is None or not directory.exists():
+        return
+    strangers = [item.name for item in directory.iterdir() if item.name not in FILES] if directory.is_dir() else [""]
+    if strangers:
+        raise InputError(f"--output: {directory} is there and is not a comparison; name a new directory.")
+
+
+@contextmanager
+def progress_on(screen: Screen) -> Iterator[Progress]:
+    """Show how far the folds are, on one line of a terminal."""
+    with screen.messages.status("reading the data") as status:
+
+        def show(done: int, total: int, text: str) -> None:
+            status.update(f"{done} of {total} done, {text}")
+
+        yield show
+
+
+def show_comparison(screen: Screen, comparison: Comparison, scores: pl.DataFrame | None = None) -> None:
+    """Show the models, best first, and what the numbers are worth."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from neuro_divergent.interfaces.plots.ticks import show_number
+    from neuro_divergent.interfaces.report.comparison import comparison_rows, judge_comparison
+
+    titles, rows = comparison_rows(comparison)
+    more: dict[str, dict[str, Any]] = {}
+    if scores is not None:
+        extra = [name for name in scores.columns if name not in ("model", "values", comparison.metric)]
+        extra = [name for name in extra if not name.endswith("_std")]
+        more = {row["model"]: {name: row[name] for name in extra} for row in scores.to_dicts()}
+        titles += extra
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(titles[0])
+    for title in titles[1:]:
+        table.add_column(title, justify="right")
+    for row in rows:
+        cells = [show_number(value) for value in more.get(row[0], {}).values()]
+        table.add_row(Text(row[0]), *row[1:], *cells)
+    verdict = judge_comparison(comparison)
+    screen.say("", table, "", Text(verdict.text, style="green" if verdict.is_better else "red"))
+
+
+def write_comparison(
+    directory: Path, comparison: Comparison, *, title: str, forecasts: pl.DataFrame, scores: pl.DataFrame
+) -> None:
+    """Write tables, JSON and a page to a directory."""
+    from neuro_divergent.core import strict_json
+    from neuro_divergent.core.atomic import write_file
+    from neuro_divergent.interfaces.cli.run_directory import write_table
+    from neuro_divergent.interfaces.report.comparison import render_comparison
+
+    directory.mkdir(parents=True, exist_ok=True)
+    write_table(directory / FILES[0], forecasts)
+    write_table(directory / FILES[1], scores)
+    document = {"title": title, **comparison.to_dict()}
+    write_file(directory / FILES[2], strict_json.dumps(document, indent=1))
+    write_file(directory / FILES[3], render_comparison(comparison, title=title, scores=scores).encode())

@@ -1,0 +1,38 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.natural import NaturalLoss
+from neuro_divergent.losses.distribution.units import Units
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+
+@register("bernoulli")
+class Bernoulli(NaturalLoss):
+    """Bernoulli distribution, for values that are 0 or 1; the point forecast is the probability of 1.
+
+    The output is that probability, by ``Units.shares``. Targets are rounded, since scaling leaves rounding errors.
+    """
+
+    whole: ClassVar[bool] = True
+    accepts: ClassVar[str] = "0 or 1"
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution in the units of the data."""
+        from neuro_divergent.losses.distribution.laws.bernoulli import BernoulliLaw
+
+        share, rest = units.shares(raw[..., 0])
+        return BernoulliLaw(logits=share.log() - rest.log(), validate_args=False)
+
+    def admit(self, target: Tensor, units: Units) -> Tensor:
+        """Return zeros and ones."""
+        del units
+        whole = target.round()
+        self.refuse(target, (whole < 0) | (whole > 1))
+        return whole.clamp(0, 1)

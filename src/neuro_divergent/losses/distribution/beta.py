@@ -1,0 +1,47 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.natural import NaturalLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+_EDGE = 1e-6  # nearest that a target can come to 0 and 1
+_ROUNDING = 1e-3  # how far a target may lie outside by rounding
+
+
+@register("beta")
+class Beta(NaturalLoss):
+    """Beta distribution, for shares between 0 and 1.
+
+    The first output is the mean, by ``Units.shares``. The second, made positive, is the sum of the two parameters in
+    units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved inwards
+    by a millionth.
+    """
+
+    accepts: ClassVar[str] = "between 0 and 1"
+
+    @property
+    def outputs(self) -> int:
+        """Mean and concentration."""
+        return 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution in the units of the data."""
+        from neuro_divergent.losses.distribution.laws.beta import BetaLaw
+
+        share, rest = units.shares(raw[..., 0])
+        concentration = positive(raw[..., 1]) * (1 + 0.25 / units.scale.square())
+        return BetaLaw(share * concentration, rest * concentration, validate_args=False)
+
+    def admit(self, target: Tensor, units: Units) -> Tensor:
+        """Return targets strictly between 0 and 1."""
+        del units
+        self.refuse(target, (target < -_ROUNDING) | (target > 1 + _ROUNDING))
+        return target.clamp(_EDGE, 1 - _EDGE)

@@ -1,0 +1,33 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.base import DistributionLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+
+@register("laplace")
+class Laplace(DistributionLoss):
+    """Laplace distribution, whose tails are heavier than normal ones; its likelihood is best at the median.
+
+    The outputs are its mean, which is its median too, and, made positive, its mean absolute deviation.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """Mean and spread."""
+        return 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution on the scale of the network."""
+        from torch import distributions
+
+        del units
+        return distributions.Laplace(raw[..., 0], positive(raw[..., 1]), validate_args=False)

@@ -1,0 +1,47 @@
+"""The log-normal distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.natural import NaturalLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+_LEAST = 1e-6  # share of the size of a window that stands for zero
+_ROUNDING = 1e-3  # share of the size of a window that a value may lie below zero by rounding
+
+
+@register("log_normal")
+class LogNormal(NaturalLoss):
+    """Log-normal distribution, for positive amounts whose errors are factors.
+
+    The first output is the median, by ``Units.level``. The second, made positive, is the standard deviation of the
+    logarithm in units of that which the spread of the window suggests, ``scale / (|loc| + scale)``.
+
+    A target of zero is not possible and counts as a millionth of the size of its window; it is costly. Use tweedie for
+    amounts that often are zero.
+    """
+
+    accepts: ClassVar[str] = "positive"
+
+    @property
+    def outputs(self) -> int:
+        """Median and spread of the logarithm."""
+        return 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution in the units of the data."""
+        from torch import distributions
+
+        spread = positive(raw[..., 1]) * units.scale / units.size
+        return distributions.LogNormal(units.level(raw[..., 0]).log(), spread, validate_args=False)
+
+    def admit(self, target: Tensor, units: Units) -> Tensor:
+        """Return targets that are positive."""
+        self.refuse(target, target < -_ROUNDING * units.size)
+        return target.maximum(_LEAST * units.size)

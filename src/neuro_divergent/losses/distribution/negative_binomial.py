@@ -1,0 +1,32 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.natural import CountLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+
+@register("negative_binomial")
+class NegativeBinomial(CountLoss):
+    """Negative binomial distribution of counts that vary more than Poisson ones: ``mean + dispersion * mean ** 2``.
+
+    The outputs are the mean, by ``Units.level``, and the dispersion, made positive.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """Mean and dispersion."""
+        return 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution in the units of the data."""
+        from neuro_divergent.losses.distribution.laws.negative_binomial import NegativeBinomialLaw
+
+        return NegativeBinomialLaw.of(units.level(raw[..., 0]), positive(raw[..., 1]))

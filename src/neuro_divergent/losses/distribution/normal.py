@@ -1,0 +1,30 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.base import DistributionLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+
+@register("normal")
+class Normal(DistributionLoss):
+    """Normal distribution; the outputs are its mean and, made positive, its standard deviation."""
+
+    @property
+    def outputs(self) -> int:
+        """Mean and spread."""
+        return 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution on the scale of the network."""
+        from torch import distributions
+
+        del units
+        return distributions.Normal(raw[..., 0], positive(raw[..., 1]), validate_args=False)

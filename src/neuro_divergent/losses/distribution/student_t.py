@@ -1,0 +1,43 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.losses.distribution.base import DistributionLoss
+from neuro_divergent.losses.distribution.units import Units, positive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.distributions import Distribution
+
+
+@register("student_t")
+class StudentT(DistributionLoss):
+    """Student's t distribution, for values that now and then lie far outside.
+
+    The outputs are the degrees of freedom (unless they are fixed), made greater than 2 so that there is a variance,
+    the location, and the spread, made positive.
+
+    Attributes:
+        df: Degrees of freedom, more than 2: the fewer, the heavier the tails. Unset, they are an output.
+    """
+
+    df: float | None = Field(None, gt=2, allow_inf_nan=False)
+
+    @property
+    def outputs(self) -> int:
+        """Degrees of freedom, unless fixed, location and spread."""
+        return 3 if self.df is None else 2
+
+    def law(self, raw: Tensor, units: Units) -> Distribution:
+        """Return the distribution on the scale of the network."""
+        from neuro_divergent.losses.distribution.laws.student_t import StudentTLaw
+
+        del units
+        loc, scale = raw[..., -2], positive(raw[..., -1])
+        df = positive(raw[..., 0], floor=2 + 1e-3) if self.df is None else loc.new_tensor(self.df)
+        return StudentTLaw(df, loc, scale)
