@@ -42,7 +42,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 CASES = [(name, settings) for name in Splitter.registry.names() for settings in SETTINGS.get(name, [{}])]
-every_splitter = pytest.mark.parametrize(("name", "settings"), CASES, ids=lambda value: str(value)[:60])
+every_splitter = pytest.mark.parametrize(
+    ("name", "settings"), CASES, ids=[f"{name}-{place}" for place, (name, _) in enumerate(CASES)]
+)
 
 
 @pytest.fixture(scope="module")

@@ -281,8 +281,6 @@ class Conformal:
             raise InputError("there are no windows to forecast.")
         panel = windows.panel
         made = self.forecaster.forecast_windows(windows, quantiles=shares_of(self._pairs))
-        # As they stand in the data: scaling and its undoing would put a 0 at an end of the interval outside of it.
-        made = dataclasses.replace(made, actual=panel.y[made.rows[:, None] + np.arange(windows.horizon)])
         ends = ends_from(made.point, made.quantiles, self._pairs)
         spread = self._spread(panel, made.rows, windows.input_size)
         actual = np.where(made.observed, made.actual.astype(np.float64), np.nan)

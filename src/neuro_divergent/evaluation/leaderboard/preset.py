@@ -82,7 +82,9 @@ def _train_and_test(tables: list[pl.DataFrame]) -> pl.DataFrame:
     """Put the test rows, whose times are steps, behind the training rows of their series."""
     train, test = tables
     ends = train.group_by("unique_id").agg(pl.col("ds").max().alias("end"))
-    moved = test.join(ends, on="unique_id", how="inner").with_columns((pl.col("ds") + pl.col("end")).cast(pl.Int32))
+    moved = test.join(ends, on="unique_id", how="inner").with_columns(
+        (pl.col("ds") + pl.col("end")).cast(train["ds"].dtype)
+    )
     return pl.concat([train, moved.select(train.columns)]).sort("unique_id", "ds")
 
 

@@ -202,6 +202,12 @@ def _trained(
     }
     frame = side_by_side(found)
     first = next(iter(found.values()))
-    history: dict[str, Any] = {"train": history_of(first.panel), "season_length": first.season_length}
+    names = first.panel.schema
+    history: dict[str, Any] = {
+        "train": history_of(first.panel).rename({names.target: "y"}),
+        "season_length": first.season_length,
+        "id": names.id,
+        "time": names.time,
+    }
     comparison = set_beside(frame, metric, reference=reference, **history)
     return comparison, frame, score(frame, metrics=["mae", "rmse", "smape", "mase"], **history)
