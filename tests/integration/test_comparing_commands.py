@@ -110,3 +110,27 @@ class TestBenchmark:
         document = json.loads(nd(*command, cwd=tmp_path)[0])
         assert {"nlinear", "mlp"} <= {row["model"] for row in document["models"]}
         assert all(row["values"] == 112 for row in document["scores"])
+
+
+def test_an_evaluation_says_what_is_more_than_luck_and_writes_it_down(sales: Path) -> None:
+    nd(
+        "train",
+        "sales.csv",
+        *COLUMNS,
+        "--horizon",
+        "7",
+        "--model",
+        "nlinear",
+        *FAST,
+        "--output",
+        "run",
+        "-q",
+        cwd=sales,
+    )
+    printed, _ = nd("evaluate", "run", "sales.csv", "--last", "28", "--output", "out", "--json", cwd=sales)
+    document = json.loads(printed)
+    scores = {row["name"]: row["mae"] for row in document["scores"]}
+    compared = {row["model"]: row for row in document["comparison"]["models"]}
+    assert {name: row["score"] for name, row in compared.items()} == pytest.approx(scores)
+    assert compared["nlinear"]["p_value"] is not None
+    assert (sales / "out" / "comparison.html").is_file()

@@ -127,6 +127,13 @@ class Panel:
         series, steps = _count_out(self.lengths)
         return self.frequency.time_at(self.starts.gather(series), steps)
 
+    def values_from(
+        self, rows: npt.NDArray[np.int64], length: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+        """Return the target of ``length`` rows from each row on, and whether it was observed."""
+        places = rows[:, None] + np.arange(length)
+        return self.y[places], np.ones(places.shape, np.bool_) if self.mask is None else self.mask[places]
+
     def tail(self, length: int) -> Panel:
         """Return the last rows of each series, copied; shorter series keep all they have."""
         kept = np.minimum(self.lengths, length)

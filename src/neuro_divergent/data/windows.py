@@ -76,3 +76,9 @@ class Windows:
         starts = self.panel.starts.gather(series)
         times = self.panel.frequency.time_at(starts, rows - self.panel.offsets[series]).to_physical().to_numpy()
         return np.lexsort((series, times))
+
+
+def across(panel: Panel, rows: Integers) -> tuple[Integers, Integers]:
+    """Return series and rows of windows that span all series, one for each series of each window."""
+    count, length = panel.num_series, int(panel.lengths[0])
+    return np.tile(np.arange(count), len(rows)), (rows[:, None] + length * np.arange(count)).reshape(-1)

@@ -6,26 +6,23 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import polars as pl
 import torch
 from torch import Tensor
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.data.frame import build_panel, check_history
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
-from neuro_divergent.data.source import Backend, read_table, to_native
+from neuro_divergent.data.source import Backend
 from neuro_divergent.data.splits import Split, split_by_time
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Integers, Windows, across
 from neuro_divergent.forecasting.combination import Answer, Combination, Shares, accuracy_weights
 from neuro_divergent.forecasting.fitted import Fitted
-from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.intervals import Intervals, check_levels, check_quantiles
 from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, ends_of
 from neuro_divergent.forecasting.task import Task
@@ -151,34 +148,10 @@ class Committee:
             series, rows = windows.locate(numbers)
             batches = gather.windows(series, rows)
             point, bounds = self._values(gather, batches, wanted)
-            actual, seen = _happened(gather.members[0], batches[0])
             if gather.joint:
                 series, rows = across(windows.panel, rows)
-            parts.append([series, rows + gather.input_size, point, actual, seen, *([] if bounds is None else [bounds])])
-        series, rows, point, actual, seen, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return WindowForecasts(
-            series,
-            rows,
-            point,
-            actual,
-            seen,
-            lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
-            upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
-        )
-
-    def outlooks(self, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Outlooks:
-        """Prepare a forecast after the end of each series, from new data if there is any."""
-        members, backend, context = self.members, self.backend, self.context
-        if df is not None:
-            table = read_table(df, context.schema)
-            panel = build_panel(table, context.schema, fitted=context)
-            panel = check_history(panel, input_size=self.task.history)
-            if self.task.joint:
-                panel.require_aligned()
-            members, backend = tuple(member.with_context(panel) for member in members), table.backend
-        made = (Outlook.of(member, future=future, horizon=horizon) for member in members)
-        return Outlooks(self, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
+            parts.append([series, rows + gather.input_size, point, *([] if bounds is None else [bounds])])
+        return WindowForecasts.join(windows.panel, parts, levels, quantiles)
 
     def split(self, panel: Panel) -> Split:
         """Cut a panel so that no member has learnt from what is held out."""
@@ -233,7 +206,7 @@ class Committee:
         return dataclasses.replace(self, intervals=Intervals(complete.sort(0).values) if len(complete) else None)
 
     @cached_property
-    def _place(self) -> int:
+    def lead_place(self) -> int:
         """Which member leads: its scale is the one that errors of the whole are measured on.
 
         Where there are others it is none with a series scaler that bends, which may not take what others forecast.
@@ -247,7 +220,7 @@ class Committee:
 
     @property
     def _lead(self) -> Fitted:
-        return self.members[self._place]
+        return self.members[self.lead_place]
 
     def _values(self, gather: CommitteeGather, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
         """Return point ``(windows * channels, horizon)`` and quantiles (one more axis)."""
@@ -258,7 +231,7 @@ class Committee:
             answers.append((_flat(found), None if bounds is None else _flat(bounds)))
         point, quantiles = self.combination.answer(wanted, answers)
         if wanted and quantiles is None:
-            quantiles = self.around(gather.members[self._place], batches[self._place], point, wanted)
+            quantiles = self.around(gather.members[self.lead_place], batches[self.lead_place], point, wanted)
         return point, quantiles
 
     def around(self, gather: Gather, batch: Batch, point: Array, quantiles: Shares) -> Array:
@@ -292,7 +265,7 @@ class Committee:
 
     def _relative_errors(self, gather: CommitteeGather, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""
-        own, batch = gather.members[self._place], batches[self._place]
+        own, batch = gather.members[self.lead_place], batches[self.lead_place]
         assert batch.future_y is not None
         points = _by_channel(point, batch.past_y.shape[2]).to(batch.past_y.device)
         error = (own.rescale(points, batch) - batch.future_y).abs()
@@ -309,9 +282,9 @@ class Committee:
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
             batches = gather.windows(series, rows)
-            actual, observed = _happened(gather.members[0], batches[0])
             if gather.joint:
-                series, _ = across(windows.panel, rows)
+                series, rows = across(windows.panel, rows)
+            actual, observed = windows.panel.values_from(rows + gather.input_size, windows.horizon)
             seen += np.bincount(series, observed.sum(1), minlength=count)
             for place, (member, own, batch) in enumerate(zip(self.members, gather.members, batches, strict=True)):
                 point = _flat(member.predictor.values(own, batch, ())[0])
@@ -319,75 +292,6 @@ class Committee:
                 sums[place] += np.bincount(series, squared.sum(1), minlength=count)
         means: Array = sums[:, seen > 0] / seen[seen > 0]
         return means
-
-
-@dataclass(frozen=True, eq=False)
-class Outlooks:
-    """Everything about a forecast of all members that does not depend on the levels asked for.
-
-    Attributes:
-        committee: Whose they are.
-        members: The outlook of each member.
-        backend: Kind of table to return.
-    """
-
-    committee: Committee
-    members: tuple[Outlook, ...]
-    backend: Backend
-
-    def table(self, levels: Shares, quantiles: Shares) -> Any:
-        """Run the networks and lay the result out as a table."""
-        check_levels(levels)
-        check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
-        first, trained, combination = self.members[0], self.committee.task.horizon, self.committee.combination
-        questions = combination.questions(wanted)
-        if first.steps > trained and (wanted or any(questions)):
-            cure = "leave out levels and quantiles" if wanted else "train members that each forecast a point"
-            raise InputError(
-                f"quantiles reach {trained} steps, the horizon of training; {first.steps} were asked for. Train with "
-                f"horizon={first.steps}, or {cure}."
-            )
-        answers = [_answer(outlook, asked) for outlook, asked in zip(self.members, questions, strict=True)]
-        point, bounds = combination.answer(wanted, answers)
-        if wanted and bounds is None:
-            bounds = self._around(point, wanted)
-        columns: dict[str, Any] = {**first.index, "forecast": point.reshape(-1)}
-        names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-        names += [f"q-{share:g}" for share in quantiles]
-        for place, name in enumerate(names):
-            assert bounds is not None
-            columns[name] = bounds[..., place].reshape(-1)
-        return to_native(columns, self.backend)
-
-    def _around(self, point: Array, wanted: Shares) -> Array:
-        lead, parts, begin = self.members[self.committee._place], [], 0
-        for batch in lead.batches:
-            end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
-            parts.append(self.committee.around(lead.gather, batch, point[begin:end], wanted))
-            begin = end
-        return np.concatenate(parts)
-
-
-def across(panel: Panel, rows: Integers) -> tuple[Integers, Integers]:
-    """Return series and rows of windows that span all series, one for each series of each window."""
-    count, length = panel.num_series, int(panel.lengths[0])
-    return np.tile(np.arange(count), len(rows)), (rows[:, None] + length * np.arange(count)).reshape(-1)
-
-
-def _answer(outlook: Outlook, asked: Shares) -> Answer:
-    """Return what a member forecasts after the end of each series, ``(series, steps)``."""
-    table = outlook.table((), asked)
-    values = table.select(pl.exclude(*outlook.index)).to_numpy().reshape(-1, outlook.steps, 1 + len(asked))
-    return values[..., 0], values[..., 1:] if asked else None
-
-
-def _happened(gather: Gather, batch: Batch) -> tuple[Array, Array]:
-    """Return what happened in the windows of a batch, and whether it was observed."""
-    assert batch.future_y is not None
-    actual = gather.restore(batch.future_y, batch)
-    seen = torch.ones_like(actual) if batch.future_mask is None else batch.future_mask
-    return _flat(actual), _flat(seen) > 0
 
 
 def _has_quantiles(member: Fitted) -> bool:

@@ -19,7 +19,7 @@ from neuro_divergent.data.source import Backend, backend_of
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.combination import Combination, Method, check_method
-from neuro_divergent.forecasting.committee import Committee, Outlooks
+from neuro_divergent.forecasting.committee import Committee
 from neuro_divergent.forecasting.ensemble_artifact import (
     EnsembleParts,
     check_weights,
@@ -28,6 +28,7 @@ from neuro_divergent.forecasting.ensemble_artifact import (
 )
 from neuro_divergent.forecasting.ensemble_run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.outlooks import Outlooks
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.task import Task
@@ -239,9 +240,9 @@ class Ensemble:
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
         if df is None and future is None and horizon is None:
             if self._outlooks is None:
-                self._outlooks = self.fitted.outlooks()
+                self._outlooks = Outlooks.of(self.fitted)
             return self._outlooks.table(tuple(levels), tuple(quantiles))
-        return self.fitted.outlooks(df, future=future, horizon=horizon).table(tuple(levels), tuple(quantiles))
+        return Outlooks.of(self.fitted, df, future=future, horizon=horizon).table(tuple(levels), tuple(quantiles))
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()

@@ -14,8 +14,9 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.loader import Order
+from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Integers, Windows, across
 from neuro_divergent.forecasting.copula import Copula
 from neuro_divergent.forecasting.intervals import Intervals
 from neuro_divergent.forecasting.paths import draw_paths, draws_paths, evenly_spread, forecast_from, quantiles_of
@@ -48,6 +49,34 @@ class WindowForecasts:
     lower: dict[float, Array] = dataclasses.field(default_factory=dict)
     upper: dict[float, Array] = dataclasses.field(default_factory=dict)
     quantiles: dict[float, Array] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def join(
+        cls, panel: Panel, parts: list[list[Array]], levels: tuple[float, ...], quantiles: tuple[float, ...]
+    ) -> WindowForecasts:
+        """Put batches of forecasts together and beside what happened.
+
+        Args:
+            panel: The series.
+            parts: For each batch series, first target rows, point and, where there are levels or quantiles, an array
+                ``(windows, horizon, quantiles)``: both ends of each level, then the quantiles.
+            levels: Central intervals that were asked for.
+            quantiles: Quantiles that were asked for.
+        """
+        series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
+        # What happened is read where it stands: scaling and its undoing would leave rounding errors in it, and a zero
+        # could lie outside of an interval that ends at zero.
+        actual, observed = panel.values_from(rows, points.shape[1])
+        return cls(
+            series,
+            rows,
+            points,
+            actual,
+            observed,
+            lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
+            upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
+            quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,26 +133,10 @@ class Predictor:
             batch = gather.windows(series, rows)
             point, bounds = self.values(gather, batch, wanted)
             if gather.joint:
-                count, length = gather.panel.num_series, int(gather.panel.lengths[0])
-                series = np.tile(np.arange(count), len(rows))
-                rows = (rows[:, None] + length * np.arange(count)).reshape(-1)
+                series, rows = across(gather.panel, rows)
             results = [point, *([] if bounds is None else [bounds])]
             parts.append([series, rows + gather.input_size, *(by_series(item).cpu().numpy() for item in results)])
-        series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
-        # What happened is read where it stands: scaling and its undoing would leave rounding errors in it, and a zero
-        # could lie outside of an interval that ends at zero.
-        places = rows[:, None] + np.arange(gather.horizon)
-        mask = gather.panel.mask
-        return WindowForecasts(
-            series,
-            rows,
-            points,
-            gather.panel.y[places],
-            np.ones(places.shape, np.bool_) if mask is None else mask[places],
-            lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
-            upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
-        )
+        return WindowForecasts.join(gather.panel, parts, levels, quantiles)
 
     @property
     def draws_paths(self) -> bool:

@@ -39,8 +39,10 @@ def progress_on(screen: Screen) -> Iterator[Progress]:
         yield show
 
 
-def show_comparison(screen: Screen, comparison: Comparison, scores: pl.DataFrame | None = None) -> None:
-    """Show the models, best first, and what the numbers are worth."""
+def show_comparison(
+    screen: Screen, comparison: Comparison, scores: pl.DataFrame | None = None, *, verdict: bool = True
+) -> None:
+    """Show the models, best first, and what the numbers are worth in a sentence if that is not said elsewhere."""
     from rich.table import Table
     from rich.text import Text
 
@@ -61,8 +63,10 @@ def show_comparison(screen: Screen, comparison: Comparison, scores: pl.DataFrame
     for row in rows:
         cells = [show_number(value) for value in more.get(row[0], {}).values()]
         table.add_row(Text(row[0]), *row[1:], *cells)
-    verdict = judge_comparison(comparison)
-    screen.say("", table, "", Text(verdict.text, style="green" if verdict.is_better else "red"))
+    screen.say("", table)
+    if verdict:
+        found = judge_comparison(comparison)
+        screen.say("", Text(found.text, style="green" if found.is_better else "red"))
 
 
 def write_comparison(

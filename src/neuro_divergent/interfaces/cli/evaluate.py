@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ EXAMPLES = """\b
 Examples:
   nd evaluate runs/sales-nhits-20260101-120000 sales-of-next-year.csv
   nd evaluate model/ new.parquet --last 48 --levels 80 --json
+  nd evaluate model/ new.parquet --output evaluation/
 """
 
 
@@ -27,11 +29,15 @@ def evaluate(
     season_length: Annotated[
         int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
     ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a trained model beside the baselines."""
+    """Score a trained model beside the baselines, and say what is more than luck."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.forecasting.run import parse_value
+    from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.predict import check_source
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
@@ -41,12 +47,25 @@ def evaluate(
     if isinstance(share, bool) or not isinstance(share, (int, float)):
         raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
     check_source(data)
+    check_place(output)
 
+    from neuro_divergent.evaluation.comparison.comparison import compare
     from neuro_divergent.evaluation.evaluate import evaluate as score
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    evaluation = score(Forecaster.load(path), data, last=share, levels=percent, season_length=season_length)
+    forecaster = Forecaster.load(path)
+    evaluation = score(forecaster, data, last=share, levels=percent, season_length=season_length)
+    schema = forecaster.schema
+    # Under its name, the model stands beside the baselines like any other.
+    forecasts = evaluation.forecasts.rename({"forecast": evaluation.model})
+    comparison = compare(forecasts, "mae", id=schema.id, time=schema.time)
     screen = Screen(as_json=as_json)
     screen.scores(evaluation)
-    screen.result({"path": str(path), "data": data, **evaluation.to_dict()})
+    show_comparison(screen, comparison, verdict=False)
+    if output is not None:
+        title = f"{evaluation.model} on {Path(data).name}"
+        write_comparison(output, comparison, title=title, forecasts=evaluation.forecasts, scores=evaluation.table)
+        screen.say(f"Written to {output}")
+    document = {"path": str(path), "data": data, **evaluation.to_dict(), "comparison": comparison.to_dict()}
+    screen.result(document)
