@@ -79,6 +79,11 @@ def test_a_loss_trains_a_forecaster(name: str) -> None:
         forecaster = nd.Forecaster("mlp", horizon=H, input_size=L, loss=name, scaler="identity", training=training)
         assert_finite(forecaster.fit(classes))
         return
+    if name in ("bernoulli", "beta"):  # of what lies between 0 and 1
+        halves = series().with_columns(y=(pl.col("ds") % 2).cast(pl.Float64))
+        training = nd.TrainingConfig(max_steps=6, threads=1)
+        assert_finite(nd.Forecaster("nlinear", horizon=H, input_size=L, loss=name, training=training).fit(halves))
+        return
     assert_finite(fit("nlinear", loss=name))
 
 

@@ -60,6 +60,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "train",
         "predict",
         "evaluate",
+        "compare",
         "models",
         "runs",
         "presets",
@@ -76,6 +77,8 @@ def test_commands_of_the_readme_run(place: Path) -> None:
             (place / "run.toml").write_text(re.sub(r'path = "[^"]*"', 'path = "sales.csv"', text), "utf-8")
             words += ["--target", "units", "--time", "date", "--id", "store", "--horizon", "7", "--max-steps", "5"]
             words += ["--threads", "1", "--model", "nlinear", "--quiet"]
+        elif words[1] == "compare":
+            words += ["--max-steps", "5", "--splits", "1", "--input-size", "28"]
         elif words[1] == "bench":
             words += ["--model", "nlinear", "--steps", "2"]
         elif words[1] == "demo":
