@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.interfaces.cli.options import AsJson, split_list
+from neuro_divergent.interfaces.cli.options import AsJson, Jobs, Kept, Output, split_list
 
 EXAMPLES = """\b
 Examples:
@@ -32,13 +32,9 @@ def benchmark(
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", metavar="NAMES", help="Scores; the first decides (mae,smape,mase).")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Models at the same time.", min=1)] = 1,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Keep finished models here, to go on after an interruption.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")
-    ] = None,
+    jobs: Jobs = 1,
+    store: Kept = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Train models on a public data set and rank them on its held-out part."""

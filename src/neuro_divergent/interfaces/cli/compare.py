@@ -14,7 +14,10 @@ from neuro_divergent.interfaces.cli.options import (
     Future,
     Gaps,
     Id,
+    Jobs,
+    Kept,
     Missing,
+    Output,
     Past,
     Short,
     Static,
@@ -78,13 +81,9 @@ def compare(
     missing: Missing = None,
     gaps: Gaps = None,
     short: Short = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Folds at the same time.", min=1)] = 1,
-    store: Annotated[
-        Path | None, typer.Option("--store", help="Keep finished folds here, to go on after an interruption.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")
-    ] = None,
+    jobs: Jobs = 1,
+    store: Kept = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare models on one file, with the naive baselines and how sure the order is."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_levels
+from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, Output, parse_levels
 
 EXAMPLES = """\b
 Examples:
@@ -29,9 +29,7 @@ def evaluate(
     season_length: Annotated[
         int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")
-    ] = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model beside the baselines, and say what is more than luck."""

@@ -19,6 +19,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warn
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to standard output.")]
 Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Trainings at the same time.", min=1)]
+Kept = Annotated[
+    Path | None, typer.Option("--store", help="Keep what is finished here, to go on after an interruption.")
+]
 
 # Columns of a table and what to do with what is wrong in it, as in a schema.
 Target = Annotated[str | None, option("--target", text="Column to forecast (y).")]

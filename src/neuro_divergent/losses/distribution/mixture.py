@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.losses.distribution.base import DistributionLoss
@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from torch.distributions import Distribution
 
 
-@register("gaussian_mixture")
-class GaussianMixture(DistributionLoss):
-    """Several normal distributions, each for a share of the time: for values with more than one usual level.
-
-    The outputs are the logits of the shares, the means, and the standard deviations, made positive. Outputs of 0 are
-    means between -1 and 1, so that the components do not begin as one.
+class Mixture(DistributionLoss):
+    """Several distributions of one family, each for a share of the time.
 
     Attributes:
         components: How many there are.
+        per_component: Outputs for each.
     """
+
+    per_component: ClassVar[int]
 
     components: int = knob(3, low=2, high=10, ge=1, le=100)
 
@@ -32,8 +31,19 @@ class GaussianMixture(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Share, mean and spread of each component."""
-        return 3 * self.components
+        """Share and parameters of each component."""
+        return self.per_component * self.components
+
+
+@register("gaussian_mixture")
+class GaussianMixture(Mixture):
+    """Several normal distributions, each for a share of the time: for values with more than one usual level.
+
+    The outputs are the logits of the shares, the means, and the standard deviations, made positive. Outputs of 0 are
+    means between -1 and 1, so that the components do not begin as one.
+    """
+
+    per_component: ClassVar[int] = 3
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution on the scale of the network."""
@@ -47,25 +57,14 @@ class GaussianMixture(DistributionLoss):
 
 
 @register("poisson_mixture")
-class PoissonMixture(CountLoss):
+class PoissonMixture(Mixture, CountLoss):
     """Several Poisson distributions, each for a share of the time: for counts with more than one usual level.
 
     The outputs are the means, by ``Units.level``, and the logits of the shares. Outputs of 0 are means on several
     levels, so that the components do not begin as one.
-
-    Attributes:
-        components: How many there are.
     """
 
-    components: int = knob(3, low=2, high=10, ge=1, le=100)
-
-    def __init__(self, components: int = 3, **values: Any) -> None:
-        super().__init__(**{"components": components, **values})
-
-    @property
-    def outputs(self) -> int:
-        """Mean and share of each component."""
-        return 2 * self.components
+    per_component: ClassVar[int] = 2
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
@@ -77,25 +76,14 @@ class PoissonMixture(CountLoss):
 
 
 @register("negative_binomial_mixture")
-class NegativeBinomialMixture(CountLoss):
+class NegativeBinomialMixture(Mixture, CountLoss):
     """Several negative binomial distributions, each for a share of the time.
 
     The outputs are the logits of the shares, the means, by ``Units.level``, and the dispersions, made positive. Outputs
     of 0 are means on several levels, so that the components do not begin as one.
-
-    Attributes:
-        components: How many there are.
     """
 
-    components: int = knob(3, low=2, high=10, ge=1, le=100)
-
-    def __init__(self, components: int = 3, **values: Any) -> None:
-        super().__init__(**{"components": components, **values})
-
-    @property
-    def outputs(self) -> int:
-        """Share, mean and dispersion of each component."""
-        return 3 * self.components
+    per_component: ClassVar[int] = 3
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
