@@ -370,3 +370,18 @@ def test_a_series_that_is_hardly_observed_is_forecast_all_the_same(series_scaler
     task = {"scaler": scaler, "series_scaler": series_scaler, "validation": 0}
     model = nd.Forecaster("nlinear", horizon=1, input_size=4, training=training, **task)
     assert model.fit(frame, short="pad").predict()["forecast"].is_finite().all()
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_what_happened_is_what_stands_in_the_data(joint: bool) -> None:
+    """Scaling and its undoing would move a zero to the wrong side of an interval that ends at zero."""
+    counts = np.random.default_rng(0).poisson(0.7, (3, 90)).astype(float)
+    frame = pl.DataFrame({"unique_id": np.repeat(["a", "b", "c"], 90), "ds": np.tile(np.arange(90), 3)})
+    frame = frame.with_columns(y=counts.reshape(-1))
+    training = nd.TrainingConfig(max_steps=2, threads=1)
+    forecaster = nd.Forecaster("dlinear", horizon=H, input_size=L, joint=joint, training=training).fit(frame)
+    assert forecaster.split is not None
+    made = forecaster.forecast_windows(forecaster.split.validation)
+    places = made.rows[:, None] + np.arange(H)
+    assert np.array_equal(made.actual, counts.reshape(-1)[places])
+    assert made.observed.all()
