@@ -8,6 +8,7 @@ import polars as pl
 
 from neuro_divergent import __version__
 from neuro_divergent.data.source import read_table
+from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.comparison.comparison import Comparison
 from neuro_divergent.interfaces.plots.ticks import show_number
 from neuro_divergent.interfaces.report.templates import template
@@ -24,6 +25,8 @@ def judge_comparison(comparison: Comparison) -> Verdict:
     """Say which model is best, and whether that is more than luck."""
     rows = read_table(comparison.table).frame.to_dicts()
     best = rows[0]
+    if best["model"] in NAMES:
+        return Verdict(False, f"No model is better than {best['model']}, which needs no training.")
     if best["model"] == comparison.reference:
         return Verdict(False, f"No model is better than {comparison.reference}.")
     saved = show_share(best["skill"])
