@@ -64,9 +64,9 @@ and without normalisation; with 64 hidden units it had .381/.426/.461/.473. The 
 horizon. At 336 nine further tries (rates, schedules, dropout, fewer layers, MAE, the calendar) gave .447 to .469; the \
 misses at 336 and 720 stand.
 PatchTST on ETTm1 had .304 at 96 with a dropout of 0.3 and 6 epochs. On ETTh1 at 336 it had .468 with 6 epochs.
-TimesNet at 96 had .435 with three kernels and without the calendar, .428 with three and one cycle up to 1e-3, and .406 \
-with one cycle up to 3e-4 of three epochs: at the published rate ours learns too little, and why is not known. An epoch \
-takes 2 minutes of a core at 96 and 16 at 720.
+TimesNet at 96 had .435 with three kernels and without the calendar, .428 with three and one cycle up to 1e-3, and \
+.406 with one cycle up to 3e-4 of three epochs: at the published rate ours learns too little, and why is not known. \
+An epoch takes 2 minutes of a core at 96 and 16 at 720.
 TSMixer, TimeMixer and iTransformer on ETTh1 were run once.
 ETTh1 depends on the seed: DLinear 336 gave .438, .438, .442, .535 and .442 with seeds 1 to 5; DLinear 96 .381 and \
 .376, NLinear 96 .390 and .383, DLinear 192 .422 with seeds 2022 and 2023. One seed says little about a difference of \
