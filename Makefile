@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CELLS ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-training parity reproduce m4 epf zoo soak clean
+.PHONY: help setup demo test check format bench bench-training parity reproduce m4 epf zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,12 @@ epf: setup ## Forecast electricity prices; writes docs/competitions.md
 
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
 	$(BENCH)/bin/python benchmarks/zoo.py --again --page
+
+coverage: setup ## Measure the coverage of conformal intervals on six data sets; writes docs/coverage.md
+	$(BIN)/python benchmarks/coverage.py --data $(DATA) --page
+
+cross-validation: $(BENCH)/.ready ## Time cross-validation beside NeuralForecast's; writes into docs/cross-validation.md
+	$(BENCH)/bin/python benchmarks/cross_validation.py --data $(DATA) --page
 
 soak: setup ## Run the long forms of the tests
 	ND_SOAK=1 $(BIN)/python -m pytest
