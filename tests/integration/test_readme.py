@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Path:
 
 def test_make_targets_of_the_readme_exist() -> None:
     makefile = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")
-    named = set(re.findall(r"\bmake ([a-z0-9]+)", README))
+    named = set(re.findall(r"\bmake ([a-z0-9-]+)", README))
     assert {"demo", "test"} <= named
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
 
