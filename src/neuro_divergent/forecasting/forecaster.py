@@ -69,6 +69,7 @@ class Forecaster:
         training = TrainingConfig.preset(training) if isinstance(training, str) else training or TrainingConfig()
         self.training = training.for_family(self.architecture.traits.family)
         self._task = Task(**task)
+        _refuse_changed_targets(self._task, self.training)
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._fitted: Fitted | None = None
@@ -522,6 +523,16 @@ def _after(trainer: Trainer, job: Job, gather: Gather) -> Fitted:
         history=trainer.history.frame(),
         environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
     )
+
+
+def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
+    """Refuse augmentation that makes targets which the distribution of the loss cannot have, such as half a count."""
+    wrong = [item.name for item in training.augment if item.changes_targets]
+    if task.loss.in_natural_units and wrong:
+        raise ConfigError(
+            f"augment: {wrong[0]} changes targets, and {task.loss.name} needs them as they are. Leave it out, or "
+            "choose a loss for values of any kind, such as normal or student_t."
+        )
 
 
 def _refuse_covariates(panel: Panel) -> None:

@@ -385,3 +385,10 @@ def test_what_happened_is_what_stands_in_the_data(joint: bool) -> None:
     places = made.rows[:, None] + np.arange(H)
     assert np.array_equal(made.actual, counts.reshape(-1)[places])
     assert made.observed.all()
+
+
+def test_targets_that_a_distribution_cannot_have_are_not_made() -> None:
+    training = nd.TrainingConfig(augment=(nd.MaskHistory(), nd.Mixup()))
+    nd.Forecaster("nlinear", horizon=H, loss=nd.Normal(), training=training)
+    with pytest.raises(nd.ConfigError, match="mixup changes targets, and poisson needs them as they are"):
+        nd.Forecaster("nlinear", horizon=H, loss=nd.Poisson(), training=training)
