@@ -40,6 +40,12 @@ RUN = "run.json"
 LOCK = "lock"
 HEARTBEAT = "heartbeat.json"
 STATUS = "status.json"
+EVENTS = "events.jsonl"
+HISTORY = "history.parquet"
+ENVIRONMENT = "environment.json"
+DATA = "data.json"
+CONTEXT = "context.parquet"
+CONTROL = "control"
 CHECKPOINTS = "checkpoints"
 MODEL = "model"
 PRETRAINED = "pretrained"
@@ -52,9 +58,11 @@ class RunDirectory:
     """The directory of one run.
 
     Before training it holds ``config.toml``, for people, and ``run.json``, which tells a resumed run what was asked for
-    and on which data. While a process works on it, it holds ``lock``. ``status.json`` and ``heartbeat.json`` say where
-    it stands, and ``checkpoints/`` has the states to go on from. ``pretrained/`` has the weights it started with, if
-    they came from pre-training.
+    and on which data; ``data.json`` says more about those. While a process works on it, it holds ``lock``.
+    ``status.json`` and ``heartbeat.json`` say where it stands, ``events.jsonl`` has a line for everything that happens,
+    and ``environment.json`` says what it runs on. A file in ``control/`` asks for something. ``checkpoints/`` has the
+    states to go on from, ``history.parquet`` the losses and rates when training has ended and ``context.parquet`` the
+    ends of the series. ``pretrained/`` has the weights it started with, if they came from pre-training.
     """
 
     path: Path
@@ -143,13 +151,23 @@ class RunDirectory:
 
         Signals are heard in the main thread only, so they are not elsewhere.
         """
+        from neuro_divergent.training.callbacks.control import Control
+        from neuro_divergent.training.callbacks.environment import EnvironmentNote
+        from neuro_divergent.training.callbacks.events import EventLog
         from neuro_divergent.training.callbacks.heartbeat import Heartbeat
         from neuro_divergent.training.callbacks.interruption import Interruption
+        from neuro_divergent.training.callbacks.layers import LayerMonitor
 
         is_main = threading.current_thread() is threading.main_thread()
+        events = EventLog(self.path / EVENTS, history=self.path / HISTORY)
+        checkpointer = checkpoints.replace(directory=self.place_of(checkpoints)).build(saved=events.checkpointed)
         return [
             Heartbeat(self.path / HEARTBEAT),
-            checkpoints.replace(directory=self.place_of(checkpoints)).build(),
+            EnvironmentNote(self.path / ENVIRONMENT),
+            LayerMonitor(events),
+            events,
+            Control(self.path / CONTROL, events=events, checkpoints=checkpointer),
+            checkpointer,
             *([Interruption()] if is_main else []),
         ]
 
@@ -204,9 +222,9 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Forget an earlier run in this place; the caller holds the lock."""
-        for name in (CHECKPOINTS, MODEL, PRETRAINED):
+        for name in (CHECKPOINTS, MODEL, PRETRAINED, CONTROL):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in (RUN, STATUS, HEARTBEAT):
+        for name in (RUN, STATUS, HEARTBEAT, EVENTS, HISTORY, ENVIRONMENT, DATA, CONTEXT):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -63,15 +64,18 @@ class Checkpointing(Config):
     compress: bool = False
     background: bool = False
 
-    def build(self) -> Checkpointer:
+    def build(self, *, saved: Callable[[int], None] | None = None) -> Checkpointer:
         """Return the callback that does it.
+
+        Args:
+            saved: Told the step of each checkpoint that is complete; by the thread that wrote it, where that is one.
 
         Raises:
             ConfigError: If it is not known where to.
         """
         if self.directory is None:
             raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")
-        return Checkpointer(self)
+        return Checkpointer(self, saved)
 
 
 class Checkpointer(Callback):
@@ -81,12 +85,14 @@ class Checkpointer(Callback):
     weights. A state with weights that are not finite is never written.
     """
 
-    def __init__(self, config: Checkpointing) -> None:
+    def __init__(self, config: Checkpointing, saved: Callable[[int], None] | None = None) -> None:
         self.config = config
+        self._saved = saved
         self.best: dict[str, Any] | None = None
         self._marked: dict[str, Any] | None = None
         self._store: Store | None = None
         self._is_due = False
+        self._is_asked_for = False
         self._last_step: int | None = None
         self._last_period = 0
         self._last_time = 0.0
@@ -136,8 +142,13 @@ class Checkpointer(Callback):
             self._is_due = True
         if config.every_seconds is not None and now - self._last_time >= config.every_seconds:
             self._is_due = True
-        if self._is_due and now - self._last_time >= max(config.at_most_every, self._pause):
+        if self._is_asked_for or (self._is_due and now - self._last_time >= max(config.at_most_every, self._pause)):
+            self._is_asked_for = False
             self._try(trainer)
+
+    def request(self) -> None:
+        """Write one when the step is settled, however short a time ago the last one was written."""
+        self._is_due = self._is_asked_for = True
 
     def rolled_back(self, trainer: Trainer) -> None:
         """Set aside what was written on the way that training has gone back on."""
@@ -273,6 +284,8 @@ class Checkpointer(Callback):
 
         self.store.write(_name(step), pack_state(state, compress=self.config.compress))
         self._pause, self._last_time = 0.0, time.monotonic()
+        if self._saved is not None:
+            self._saved(step)
         if best is not None:
             self._mark(best)
         kept = None if self.best is None else self.best["step"]

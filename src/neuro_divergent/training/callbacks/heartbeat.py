@@ -40,7 +40,7 @@ class Heartbeat(Callback):
             raise ConfigError(f"heartbeat: every must be 0 seconds or more; got {every}.")
         self.path = Path(path)
         self.every = every
-        self.attempt = _told() if attempt is None else attempt
+        self.attempt = told_attempt() if attempt is None else attempt
         self._phase: Phase = "training"
         self._next = 0.0
         self._has_warned = False
@@ -120,6 +120,7 @@ class Heartbeat(Callback):
                 )
 
 
-def _told() -> int:
+def told_attempt() -> int:
+    """Return which start of the run this is, as whoever started it says."""
     text = os.environ.get(ATTEMPT, "")
     return int(text) if text.isascii() and text.isdecimal() else 1

@@ -1,0 +1,70 @@
+"""Doing what somebody asks for from outside, by a file in a directory."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.callbacks.checkpointing import Checkpointer
+    from neuro_divergent.training.callbacks.events import EventLog
+    from neuro_divergent.training.engine import Trainer
+
+STOP, CHECKPOINT = "stop", "checkpoint"
+WISHES = (STOP, CHECKPOINT)
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+class Control(Callback):
+    """Looks several times a second for files named ``stop`` and ``checkpoint``; takes them away and does it.
+
+    ``stop`` ends training as if it were over, with a model; ``checkpoint`` writes a checkpoint after the step. What is
+    in a file does not matter. A wish left from an earlier start is taken away unheard.
+
+    Args:
+        directory: Where wishes appear; it need not be there.
+        events: Where to say that a wish was heard.
+        checkpoints: Who writes checkpoints.
+    """
+
+    def __init__(self, directory: str | Path, *, events: EventLog, checkpoints: Checkpointer | None = None) -> None:
+        self.directory = Path(directory)
+        self._events = events
+        self._checkpoints = checkpoints
+        self._next_look = 0.0
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Take away what was left."""
+        if trainer.strategy.is_main:
+            for wish in WISHES:
+                self._take(wish)
+
+    def step_end(self, trainer: Trainer) -> None:
+        """Do what is asked for."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        if not trainer.strategy.is_main:
+            self._next_look = float("inf")
+            return
+        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+        if self._checkpoints is not None and self._take(CHECKPOINT):
+            self._events.write("control", step=trainer.state.step, wish=CHECKPOINT)
+            self._checkpoints.request()
+        if self._take(STOP):
+            self._events.write("control", step=trainer.state.step, wish=STOP)
+            trainer.stop("somebody asked for it")
+
+    def _take(self, wish: str) -> bool:
+        """Return whether there was a wish, which is then gone."""
+        path = self.directory / wish
+        if not path.is_file():
+            return False
+        with suppress(OSError):
+            path.unlink()
+            return True
+        return False

@@ -1,0 +1,163 @@
+"""What happens in training, as lines of a file that others can follow."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent import __version__
+from neuro_divergent.core.errors import StorageError, StorageWarning
+from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.heartbeat import told_attempt
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.engine import Trainer
+
+
+class EventLog(Callback):
+    """Appends each event of training to a file, one JSON object on a line, and keeps the history beside it as a table.
+
+    Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
+    says what the machine is; ``row`` is a row of the history; ``layers`` has norms by layer, in the order of the names
+    in ``start``; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they
+    are called. Nothing is ever taken back: rows of steps after that of a later ``start`` or ``rolled_back`` are void.
+
+    A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
+    line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
+    that refuses is warned about once, and training goes on.
+
+    Args:
+        path: The file; what is there stays.
+        history: File for the history as Parquet, written when training ends, in whichever way; ``None`` for none.
+    """
+
+    def __init__(self, path: str | Path, *, history: str | Path | None = None) -> None:
+        self.path = Path(path)
+        self.history = None if history is None else Path(history)
+        self.layers: list[str] = []
+        self._file: int | None = None
+        self._step = 0
+        self._has_warned = False
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Open the file and say that training starts, and where."""
+        if not trainer.strategy.is_main:
+            return
+        self._open()
+        self._step = trainer.state.step
+        self.write(
+            "start",
+            total_steps=trainer.plan.total_steps,
+            steps_per_epoch=trainer.plan.steps_per_epoch,
+            parameters=sum(parameter.numel() for parameter in trainer.module.parameters()),
+            layers=self.layers,
+            device=str(trainer.device),
+            threads=trainer.threads,
+            attempt=told_attempt(),
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            version=__version__,
+        )
+
+    def logged(self, trainer: Trainer) -> None:
+        """Write the row."""
+        row = dict(trainer.history.rows[-1])
+        self._step = row.pop("step")
+        self.write("row", **row)
+
+    def rolled_back(self, trainer: Trainer) -> None:
+        """Say that later rows are void."""
+        self._step = trainer.state.step
+        self.write("rolled_back")
+
+    def interrupted(self, trainer: Trainer) -> None:
+        """Say so, and keep the history."""
+        self._step = trainer.state.step
+        self.write("interrupted")
+        self._keep(trainer)
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Say why training ended, and keep the history."""
+        self._step = trainer.state.step
+        self.write("end", reason=trainer.state.stop_reason or "all steps are done")
+        self._keep(trainer)
+        self._close()
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Say what went wrong, and keep the history."""
+        if self._file is None:
+            return
+        self._step = trainer.state.step
+        if isinstance(error, Exception):
+            self.write("failed", error=type(error).__name__, message=str(error))
+        self._keep(trainer)
+        self._close()
+
+    def checkpointed(self, step: int) -> None:
+        """Say that a checkpoint is complete; may be called by the thread that wrote it."""
+        self.write("checkpoint", step=step)
+
+    def write(self, event: str, *, step: int | None = None, **content: Any) -> None:
+        """Append an event.
+
+        Args:
+            event: What happened.
+            step: Steps done; unset, those at the event before.
+            content: What else to say: plain values. Numbers that are not finite, which JSON does not have, are null.
+        """
+        if self._file is None:
+            return
+        stamped = {"event": event, "time": round(time.time(), 3), "step": self._step if step is None else step}
+        try:
+            line = json.dumps({**stamped, **content}, allow_nan=False, separators=(",", ":"))
+        except ValueError:
+            line = json.dumps({**stamped, **_finite(content)}, allow_nan=False, separators=(",", ":"))
+        try:
+            os.write(self._file, line.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError as error:
+            self._warn(self.path, error.strerror or str(error))
+
+    def _open(self) -> None:
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            size = os.lseek(self._file, 0, os.SEEK_END)
+            if size:
+                os.lseek(self._file, size - 1, os.SEEK_SET)
+                if os.read(self._file, 1) != b"\n":
+                    os.write(self._file, b"\n")
+        except OSError as error:
+            self._warn(self.path, error.strerror or str(error))
+
+    def _keep(self, trainer: Trainer) -> None:
+        if self.history is None or self._file is None:
+            return
+        try:
+            trainer.history.write(self.history)
+        except StorageError as error:
+            self._warn(self.history, str(error))
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _warn(self, path: Path, reason: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{path}: cannot be written: {reason}; training goes on without it.", StorageWarning, stacklevel=3
+            )
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,94 @@
+"""How gradients, weights and their changes are spread over the layers of a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.training.callbacks.base import Callback
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+    from torch.utils.hooks import RemovableHandle
+
+    from neuro_divergent.training.callbacks.events import EventLog
+    from neuro_divergent.training.engine import Trainer
+
+_MOST_TIMES = 200
+_MOST_LAYERS = 1000
+
+
+class LayerMonitor(Callback):
+    """Measures each trained parameter now and then and writes it as ``layers`` events.
+
+    Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
+    ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
+    without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, and never more
+    often than rows are written, so that it costs next to nothing. Nothing is drawn or changed by it.
+
+    Args:
+        events: Where to write.
+    """
+
+    def __init__(self, events: EventLog) -> None:
+        self.events = events
+        self._parameters: list[nn.Parameter] = []
+        self._before: list[Tensor] | None = None
+        self._measured: list[nn.Parameter] = []
+        self._every = 1
+        self._trainer: Trainer | None = None
+        self._hooks: list[RemovableHandle] = []
+
+    def fit_start(self, trainer: Trainer) -> None:
+        """Choose what to measure, and when; comes before the file is begun, which has the names."""
+        if not trainer.strategy.is_main:
+            return
+        named = list(trainer.module.named_parameters())[:_MOST_LAYERS]
+        self.events.layers = [name for name, _ in named]
+        self._parameters = [parameter for _, parameter in named]
+        self._every = max(trainer.config.log_every, trainer.plan.total_steps // _MOST_TIMES, 1)
+        self._trainer = trainer
+        self._hooks = [
+            trainer.optimizer.register_step_pre_hook(self._before_step),
+            trainer.optimizer.register_step_post_hook(self._after_step),
+        ]
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """Stop."""
+        del trainer
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks, self._before, self._trainer = [], None, None
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        """Stop."""
+        del error
+        self.fit_end(trainer)
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        del optimizer, args, kwargs
+        assert self._trainer is not None
+        self._before = None
+        if (self._trainer.state.step + 1) % self._every == 0:
+            self._measured = [parameter for parameter in self._parameters if parameter.grad is not None]
+            self._before = [parameter.detach().clone() for parameter in self._measured]
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        import torch
+
+        del optimizer, args, kwargs
+        if self._before is None or not self._measured:
+            return
+        assert self._trainer is not None
+        with torch.no_grad():
+            gradients = [parameter.grad for parameter in self._measured if parameter.grad is not None]
+            after = [parameter.detach() for parameter in self._measured]
+            groups: tuple[Any, ...] = (gradients, self._before, torch._foreach_sub(after, self._before))
+            # One transfer for all three, where the network is on a device.
+            norms = torch.stack([torch.stack(list(torch._foreach_norm(group))).float() for group in groups]).tolist()
+        self._before = None
+        places = {id(parameter): place for place, parameter in enumerate(self._measured)}
+        order = [places.get(id(parameter)) for parameter in self._parameters]
+        gradient, weight, update = ([None if at is None else kind[at] for at in order] for kind in norms)
+        step = self._trainer.state.step + 1
+        self.events.write("layers", step=step, gradient=gradient, weight=weight, update=update)
