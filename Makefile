@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CELLS ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-training parity reproduce m4 epf zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training parity reproduce m4 epf zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,17 @@ demo: setup ## Train on bundled data, show forecasts, write a page
 
 test: setup ## Run the tests
 	$(BIN)/python -m pytest
+
+test-long: setup ## Run the tests that take long
+	$(BIN)/python -m pytest -m long
+
+test-browser: $(VENV)/.browser ## Run the tests in Chromium, which this installs where it can; pictures go to build/screenshots
+	$(BIN)/python -m pytest -m browser
+
+$(VENV)/.browser: $(VENV)/.ready tools/install-chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]"
+	tools/install-chromium
+	touch $@
 
 check: setup ## Check format, lint and types
 	$(BIN)/ruff format --check .
@@ -74,7 +85,7 @@ cross-validation: $(BENCH)/.ready ## Time cross-validation beside NeuralForecast
 	$(BENCH)/bin/python benchmarks/cross_validation.py --data $(DATA) --page
 
 soak: setup ## Run the long forms of the tests
-	ND_SOAK=1 $(BIN)/python -m pytest
+	ND_SOAK=1 $(BIN)/python -m pytest -m 'not browser'
 
 clean: ## Delete environments, caches and results
 	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build demo benchmarks/results

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "training": {"losses", "data.loader", "data.augment"},
     "forecasting": {"data", "models", "losses", "training"},
     "evaluation": BELOW_FORECASTING,
-    "diagnostics": BELOW_FORECASTING,
+    "diagnostics": {*BELOW_FORECASTING, "evaluation"},
     "search": {*BELOW_FORECASTING, "evaluation"},
     "distributed": {"training"},
     "federated": {"training", "forecasting", "distributed"},
