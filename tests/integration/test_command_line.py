@@ -72,7 +72,8 @@ def test_train_then_predict_then_evaluate(sales: Path) -> None:
     files = {path.name for path in (sales / "runs/a").iterdir()}
     assert files == {
         "config.toml", "environment.json", "history.parquet", "scores.json", "forecasts.csv", "backtest.parquet",
-        "report.html", "model", "checkpoints", "heartbeat.json", "lock", "run.json", "status.json",
+        "report.html", "model", "checkpoints", "heartbeat.json", "lock", "run.json", "status.json", "events.jsonl",
+        "data.json", "context.parquet", "calibration.json", "network.json", "diagnosis.json",
     }  # fmt: skip
     written = pl.read_csv(sales / "runs/a/forecasts.csv")
     assert written.columns[:3] == ["store", "date", "forecast"]

@@ -8,11 +8,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
+from typer.testing import CliRunner
 
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.lock import RunLock
 from neuro_divergent.forecasting.run_status import describe_run, write_status
+from neuro_divergent.interfaces.cli.runs import app
 from tests.integration.test_command_line import COLUMNS, FAST, nd, refused, sales, start
+from tests.unit.forecasting.runs import make_run
 
 __all__ = ["sales"]  # the fixture
 
@@ -126,3 +131,135 @@ def test_a_thousand_runs_are_listed_in_two_seconds(tmp_path: Path) -> None:
     shown = without_torch("runs", cwd=tmp_path)
     assert len(shown.splitlines()) == 1001
     assert os.times().children_user - before < 2.5  # of the processor; half a second of it is the start
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with runs, which is the current one."""
+    make_run(tmp_path / "runs" / "first", lr=0.001, mae=2.0, best=0.1, time=3e9)
+    make_run(tmp_path / "runs" / "second", lr=0.01, mae=1.0, best=0.2, time=2e9, model="tft")
+    make_run(tmp_path / "runs" / "third", lr=0.01, mae=None, best=None, time=1e9, state="failed")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def show(*arguments: str, answer: str = "", code: int = 0) -> str:
+    """Run a command of `nd runs` in this process, and return what it wrote."""
+    result = CliRunner().invoke(app, list(arguments), input=answer, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def names_in(path: Path) -> list[str]:
+    return sorted(item.name for item in path.iterdir())
+
+
+def shown_names(*arguments: str) -> list[str]:
+    return [run["name"] for run in json.loads(show(*arguments, "--json"))["runs"]]
+
+
+@pytest.mark.usefixtures("place")
+def test_runs_are_sorted_filtered_and_counted() -> None:
+    assert shown_names() == shown_names("list") == shown_names("runs") == ["first", "second", "third"]
+    assert shown_names("--reverse") == ["third", "second", "first"]
+    assert shown_names("--sort", "mae") == ["second", "first", "third"]
+    assert shown_names("--sort", "best", "--reverse") == ["second", "first", "third"]
+    assert shown_names("--sort", "name", "--limit", "2") == ["first", "second"]
+    assert shown_names("--state", "failed,finished", "--model", "nhits") == ["first", "third"]
+    assert shown_names("--where", "training.optimizer.lr>0.001") == ["second", "third"]
+    assert shown_names("runs", "--where", "training.optimizer.lr=0.01", "--where", "mae<=1") == ["second"]
+    assert "2 more; --limit says" in show("--limit", "1")
+    assert "None of the 3 runs in runs is like that" in show("--state", "running")
+    with pytest.raises(InputError, match="not a condition"):
+        show("--where", "lr")
+
+
+@pytest.mark.usefixtures("place")
+def test_runs_side_by_side() -> None:
+    document = json.loads(show("compare", "first", "runs/second", "--json"))
+    assert [run["name"] for run in document["runs"]] == ["first", "second"]
+    facts = {fact["name"]: (fact["values"], fact["best"]) for fact in document["facts"]}
+    assert facts["state"] == (["finished", "finished"], [])
+    assert facts["best"] == ([0.1, 0.2], [0])
+    assert facts["mae"] == ([2.0, 1.0], [1])
+    assert document["differences"] == [
+        {"setting": "model.name", "values": ["nhits", "tft"]},
+        {"setting": "training.optimizer.lr", "values": [0.001, 0.01]},
+    ]
+    lines = [line.split() for line in show("compare", "first", "second", "third").splitlines()]
+    assert ["mae", "2", "1", "*", "-"] in lines
+    assert ["training.optimizer.lr", "0.001", "0.01", "0.01"] in lines
+    for names, message in (
+        (["first"], "at least two"),
+        (["first", "runs/first"], "at least two"),
+        (["a", "b"], "a: not"),
+    ):
+        with pytest.raises(InputError, match=message):
+            show("compare", *names)
+    with pytest.raises(
+        InputError, match=r"firts: not found, and runs holds no run of that name. Did you mean 'first'\?"
+    ):
+        show("compare", "first", "firts")
+
+
+def test_runs_of_equal_names_are_shown_by_their_paths(place: Path) -> None:
+    make_run(place / "other" / "first")
+    document = json.loads(show("compare", "first", "other/first", "--json"))
+    assert [run["name"] for run in document["runs"]] == ["runs/first", "other/first"]
+    assert [item["setting"] for item in document["differences"]] == []
+    assert "Their settings are the same." in show("compare", "first", "other/first")
+
+
+def test_a_run_is_deleted_after_a_question(place: Path) -> None:
+    assert "[y/N]" in show("delete", "first", answer="n\n", code=1)
+    assert (place / "runs" / "first" / "config.toml").exists()
+    assert "runs/first" in show("delete", "first", answer="y\n")
+    assert names_in(place / "runs") == ["second", "third"]
+    with RunLock(place / "runs" / "third" / "lock"), pytest.raises(InputError, match="runs/third: in use"):
+        show("delete", "second", "third", "--yes")
+    assert names_in(place / "runs") == ["second", "third"]  # all or none
+    with pytest.raises(InputError, match="say --yes"):
+        show("delete", "second", "--json")
+    (place / "config.toml").write_text("")
+    with pytest.raises(InputError, match=r"\.: does not tell whether it is a run"):
+        show("delete", ".", "--yes")
+    assert len(json.loads(show("delete", "second", "third", "--yes", "--json"))["deleted"]) == 2
+    assert names_in(place / "runs") == []
+    assert (place / "config.toml").exists()
+
+
+def test_old_checkpoints_are_deleted(place: Path) -> None:
+    output = show("delete", "first", "--checkpoints", "--yes")
+    assert output.startswith("Deleted old checkpoints of runs/first; ")
+    left = [item.name for item in describe_run(place / "runs" / "first").checkpoints]
+    assert left == ["step-000000001", "step-000000003"]
+
+
+def test_runs_are_exported(place: Path) -> None:
+    assert "3 rows of 3 runs" in show("export", "-o", "out/runs.csv")
+    frame = pl.read_csv(place / "out" / "runs.csv")
+    assert frame["training.optimizer.lr"].to_list() == [0.001, 0.01, 0.01]
+    show("export", "third", "first", "--history", "-o", "losses.parquet")
+    table = pl.read_parquet(place / "losses.parquet")
+    assert table["run"].unique(maintain_order=True).to_list() == ["third", "first"]
+    assert table.height == 6
+    assert json.loads(show("export", "first", "-o", "first.zip", "--json"))["files"] == 7
+    for arguments, message in (
+        (["first", "second", "-o", "a.zip"], "one whole run"),
+        (["-o", "a.xlsx"], "ends in"),
+        (["--runs", "nowhere", "-o", "a.csv"], "no runs there"),
+    ):
+        with pytest.raises(InputError, match=message):
+            show("export", *arguments)
+
+
+def test_a_name_is_never_a_way_out_of_the_directory_of_runs(place: Path) -> None:
+    make_run(place / "elsewhere")
+    for name in ("../elsewhere", "..", ".", "", "first/../../elsewhere"):
+        with pytest.raises(InputError, match="holds no run of that name"):
+            show("export", name, "--runs", str(place / "runs"), "-o", "a.csv")
+
+
+def test_comparing_does_without_torch(place: Path) -> None:
+    assert "training.optimizer.lr" in without_torch("runs", "compare", "first", "second", cwd=place)
+    assert "compare" in without_torch("runs", "--help", cwd=place)

@@ -27,22 +27,34 @@ def describe_environment(*, threads: int, device: str) -> dict[str, Any]:
 
 
 def describe_commit(directory: Path | None = None) -> dict[str, Any] | None:
-    """Return which commit of the user's project is checked out, and whether files differ from it.
+    """Return which commit of the user's project is checked out, and whether its files differ from it.
+
+    Files that the project does not know, such as those of a run, make no difference.
 
     Args:
         directory: A directory of the project; the current one if none is given.
 
     Returns:
-        ``commit`` and ``has_changes``, or ``None`` outside of a repository or without git.
+        ``commit`` and ``has_changes`` (``None`` if git does not say), or ``None`` outside of a repository or without
+        git.
     """
-    commit, status = (_git(*words, directory=directory) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
-    return None if not commit else {"commit": commit, "has_changes": bool(status)}
+    commit = _git("rev-parse", "HEAD", directory=directory)
+    if not commit:
+        return None
+    status = _git("status", "--porcelain", "--untracked-files=no", directory=directory)
+    return {"commit": commit, "has_changes": None if status is None else bool(status)}
 
 
 def _git(*words: str, directory: Path | None) -> str | None:
     try:
         done = subprocess.run(
-            ["git", *words], cwd=directory, capture_output=True, text=True, timeout=5, check=False, errors="replace"
+            ["git", "--no-optional-locks", *words],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError):
         return None

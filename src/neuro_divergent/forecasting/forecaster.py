@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 from torch import Tensor
@@ -47,6 +47,9 @@ from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.rate_finder import RateCurve, find_learning_rate
 from neuro_divergent.training.state import goes_further
+
+if TYPE_CHECKING:
+    from neuro_divergent import Diagnosis
 
 _VALIDATION_ROWS = 1024
 
@@ -331,6 +334,18 @@ class Forecaster:
             future: Table of the covariates known ahead, as for ``predict``.
         """
         return explain(Outlook.of(self.fitted, df, future=future), self.architecture.name)
+
+    def diagnose(self) -> Diagnosis:
+        """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.
+
+        Runs that have a directory can be examined without the forecaster: ``nd.diagnose("runs/sales")``.
+
+        Returns:
+            The findings, the worst first, and what could not be checked.
+        """
+        from neuro_divergent import diagnose  # the doctor stands below the forecaster, so through the front door
+
+        return diagnose(self)
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()

@@ -132,6 +132,7 @@ class RunDirectory:
 
     def begin(self, config: RunConfig, panel: Panel) -> None:
         """Write what is asked for, before training starts or goes on; the caller holds the lock."""
+        from neuro_divergent.data.health import describe_data
         from neuro_divergent.forecasting.run_status import write_status
 
         now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -143,6 +144,7 @@ class RunDirectory:
             "data": fingerprint(panel),
         }
         write_status(self.path, "running")
+        write_file(self.path / DATA, strict_json.dumps(describe_data(panel), indent=1))
         write_file(self.path / CONFIG, config.to_toml().encode("utf-8"))
         write_file(self.path / RUN, strict_json.dumps(document, indent=1))
 
@@ -163,12 +165,12 @@ class RunDirectory:
         checkpointer = checkpoints.replace(directory=self.place_of(checkpoints)).build(saved=events.checkpointed)
         return [
             Heartbeat(self.path / HEARTBEAT),
-            EnvironmentNote(self.path / ENVIRONMENT),
             LayerMonitor(events),
             events,
             Control(self.path / CONTROL, events=events, checkpoints=checkpointer),
             checkpointer,
             *([Interruption()] if is_main else []),
+            EnvironmentNote(self.path / ENVIRONMENT),  # last, because it asks git, and signals should be heard by then
         ]
 
     def place_of(self, checkpoints: Checkpointing) -> str | Path:
@@ -280,11 +282,13 @@ def _comparable(values: dict[str, Any]) -> dict[str, Any]:
 def _is_false_start(path: Path) -> bool:
     """Whether a directory is empty or holds only what is written before ``run.json``."""
     names = {item.name for item in path.iterdir()}
-    return not names or (LOCK in names and all(name in (LOCK, STATUS, CONFIG) or name[0] == "." for name in names))
+    return not names or (
+        LOCK in names and all(name in (LOCK, STATUS, DATA, CONFIG) or name[0] == "." for name in names)
+    )
 
 
 def _state_after(error: BaseException) -> Ending:
-    if isinstance(error, (Interrupted, KeyboardInterrupt, SystemExit)):
+    if isinstance(error, Interrupted) or not isinstance(error, Exception):  # somebody ended it, by a signal or a key
         return "interrupted"
     return "diverged" if isinstance(error, DivergedError) else "failed"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -67,10 +68,13 @@ class EventFile:
 
 
 def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the events of lines; what is not one is left out."""
+    """Yield the events of lines; what is not one is left out. All their numbers are finite."""
     for line in lines:
         try:
-            event = json.loads(line, parse_constant=_no_constant)
+            text = line.decode("utf-8")
+            event = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+            if "\\ud" in text or "\\uD" in text:
+                json.dumps(event, ensure_ascii=False).encode("utf-8")  # half a character cannot be encoded
         except (ValueError, RecursionError):
             continue
         if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_step(event.get("step")):
@@ -108,25 +112,24 @@ def read_history(run: Path) -> pl.DataFrame:
 def history_of(lines: Sequence[bytes]) -> pl.DataFrame:
     """Return the rows among the lines of events, without those that became void, as a table."""
     rows: list[bytes] = []
-    pieces: list[tuple[int, int]] = []  # how many rows there were when steps after this one became void
+    pieces: list[tuple[int, int]] = []  # how many rows there were when those after this step became void
     for line in lines:
         if line.startswith(_ROW):
             if line.endswith(b"}"):
                 rows.append(line)
         else:
-            pieces.extend((len(rows), event["step"]) for event in parse_events([line]) if event["event"] in _VOIDING)
+            pieces.extend((len(rows), _last_row(event)) for event in parse_events([line]) if event["event"] in _VOIDING)
     empty = History().frame()
     if not rows:
         return empty
     frame = _as_frame(rows)
-    if pieces:
-        frame = _without_void(frame, pieces)
     types: dict[str, Any] = {
         **empty.schema,
         **{name: pl.Float64 for name in frame.columns if name not in ("event", "time", *empty.columns)},
     }
     missing = [pl.lit(None).alias(name) for name in types if name not in frame.columns]
-    return frame.with_columns(missing).select(pl.col(name).cast(dtype, strict=False) for name, dtype in types.items())
+    frame = frame.with_columns(missing).select(pl.col(name).cast(dtype, strict=False) for name, dtype in types.items())
+    return _without_void(frame, pieces)
 
 
 def layers_of(events: Sequence[dict[str, Any]]) -> pl.DataFrame:
@@ -144,14 +147,16 @@ def layers_of(events: Sequence[dict[str, Any]]) -> pl.DataFrame:
         if event["event"] == "layers" and all(
             isinstance(event.get(key), list) and len(event[key]) == len(names) for key in _NORMS
         ):
-            found.append((event["step"], {"layer": names, **{key: event[key] for key in _NORMS}}))
+            found.append(
+                (event["step"], {"layer": names, **{key: [_number(value) for value in event[key]] for key in _NORMS}})
+            )
     schema = {"step": pl.Int64, "layer": pl.String, **dict.fromkeys(_NORMS, pl.Float64)}
     rows = [
         (step, *values)
         for step, item in found
         for values in zip(item["layer"], *(item[key] for key in _NORMS), strict=True)
     ]
-    return pl.DataFrame(rows, schema=schema, orient="row", strict=False)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 _NORMS = ("gradient", "weight", "update")
@@ -160,21 +165,47 @@ _NORMS = ("gradient", "weight", "update")
 def _all_lines(run: Path) -> list[bytes]:
     file = EventFile(run / EVENTS)
     lines: list[bytes] = []
-    while found := file.read_lines():
-        lines += found
+    before = -1
+    while before < file.offset:
+        before = file.offset
+        lines += file.read_lines()
     return lines
 
 
 def _as_frame(rows: list[bytes]) -> pl.DataFrame:
-    """Parse rows; where one is damaged, one after the other."""
+    """Parse rows, each to one of a table; where one is damaged, one after the other."""
     try:
-        return pl.read_ndjson(io.BytesIO(b"\n".join(rows)), infer_schema_length=None)
+        frame = pl.read_ndjson(io.BytesIO(b"\n".join(rows)), infer_schema_length=None)
+        if frame.height == len(rows) and _is_plain(frame):
+            return frame
     except pl.exceptions.PolarsError:
-        events = [
-            {key: value for key, value in event.items() if isinstance(value, (int, float)) or key == "event"}
-            for event in parse_events(rows)
-        ]
-        return pl.DataFrame(events, infer_schema_length=None, strict=False)
+        pass
+    events = [next(parse_events([row]), {}) for row in rows]
+    whole = [name for name, dtype in History().frame().schema.items() if dtype == pl.Int64]
+    names = dict.fromkeys((*whole, *(name for event in events for name in event if name != "event")))
+    return pl.DataFrame(
+        {
+            name: pl.Series(
+                [event.get(name) if _is_step(event.get(name)) else None for event in events], dtype=pl.Int64
+            )
+            if name in whole
+            else pl.Series([_number(event.get(name)) for event in events], dtype=pl.Float64)
+            for name in names
+        }
+    )
+
+
+def _is_plain(frame: pl.DataFrame) -> bool:
+    """Whether a table has nothing but numbers that a row may have."""
+    numbers = [dtype for name, dtype in frame.schema.items() if name != "event"]
+    finite = frame.select(pl.col(pl.Float32, pl.Float64).is_finite().all())
+    return (
+        all(dtype.is_numeric() or dtype == pl.Null for dtype in numbers)
+        and frame.schema.get("step") == pl.Int64
+        and frame.schema.get("epoch", pl.Int64) == pl.Int64
+        and all(finite.row(0) if finite.width else ())
+        and bool((frame["step"] >= 0).all())
+    )
 
 
 def _without_void(frame: pl.DataFrame, pieces: list[tuple[int, int]]) -> pl.DataFrame:
@@ -188,11 +219,30 @@ def _without_void(frame: pl.DataFrame, pieces: list[tuple[int, int]]) -> pl.Data
     for (end, _), limit in zip(pieces, limits, strict=True):
         parts.append(frame[begin:end].filter(pl.col("step") <= limit))
         begin = end
-    return pl.concat([*parts, frame[begin:]])
+    return pl.concat([*parts, frame[begin:].filter(pl.col("step").is_not_null())])
+
+
+def _last_row(event: dict[str, Any]) -> int:
+    """Return the step of the last row that counts when training starts or goes back; files of old do not say."""
+    told = event.get("last_row", event["step"])
+    return told if _is_step(told) else -1
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if isinstance(value, float) or abs(value) < 2**63 else None
 
 
 def _is_step(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _no_constant(name: str) -> None:

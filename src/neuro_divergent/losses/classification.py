@@ -36,7 +36,7 @@ class CrossEntropy(Loss):
 
     takes_scaled: ClassVar[bool] = False
 
-    classes: int = Field(2, ge=2)
+    classes: int = Field(default=2, ge=2)
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
     weights: tuple[Weight, ...] | None = None
 
@@ -101,7 +101,7 @@ class BinaryCrossEntropy(Loss):
     takes_scaled: ClassVar[bool] = False
 
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
-    positive_weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    positive_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the cross-entropy of each target, in the shape of ``target``."""

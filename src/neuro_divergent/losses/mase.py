@@ -28,7 +28,7 @@ class MASE(RelativeLoss):
         season_length: Rows in a season; 1 compares neighbours.
     """
 
-    season_length: int = Field(1, ge=1)
+    season_length: int = Field(default=1, ge=1)
 
     def __init__(self, season_length: int = 1, **values: Any) -> None:
         super().__init__(**{"season_length": season_length, **values})

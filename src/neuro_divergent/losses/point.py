@@ -57,7 +57,7 @@ class Huber(PointLoss):
     ``e**2 / 2`` up to ``delta`` and ``delta * (e - delta / 2)`` above it, on the scale the network sees.
     """
 
-    delta: float = Field(1.0, gt=0)
+    delta: float = Field(default=1.0, gt=0)
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
         """Return the Huber cost of the difference."""

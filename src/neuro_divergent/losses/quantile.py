@@ -45,7 +45,7 @@ class QuantileLoss(Loss):
     quantiles: Annotated[tuple[float, ...], AfterValidator(check_levels)] = (0.1, 0.5, 0.9)
     weights: tuple[Weight, ...] | None = None
     monotone: bool = False
-    delta: float = Field(0.0, ge=0, allow_inf_nan=False)
+    delta: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
     def __init__(self, quantiles: Sequence[float] = (0.1, 0.5, 0.9), **values: Any) -> None:
         super().__init__(**{"quantiles": tuple(quantiles), **values})

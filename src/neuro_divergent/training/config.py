@@ -117,7 +117,7 @@ class TrainingConfig(Config):
     drop_last: bool = False
     prefetch: Annotated[int, Field(ge=0)] = 0
     recommended: tuple[Literal["optimizer", "schedule", "clip", "batch_size"], ...] | None = None
-    seed: int = Field(1, ge=0)
+    seed: int = Field(default=1, ge=0)
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"
 

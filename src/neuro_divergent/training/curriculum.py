@@ -88,7 +88,7 @@ class EasyFirst(Curriculum):
             its steps over its variance (von Neumann, 1941), 0 for a constant and 2 on average for noise.
     """
 
-    by: Literal["loss", "roughness"] = Field("loss")
+    by: Literal["loss", "roughness"] = Field(default="loss")
 
     def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
         """Return ones for the easiest windows and zeros for the others."""

@@ -43,8 +43,8 @@ class Divergence(Config):
     """
 
     policy: Policy = "stop"
-    patience: int = Field(10, ge=1)
-    rollbacks: int = Field(3, ge=1)
+    patience: int = Field(default=10, ge=1)
+    rollbacks: int = Field(default=3, ge=1)
     rate: float = knob(0.5, low=0.1, high=0.9, gt=0, lt=1)
 
     @model_validator(mode="before")

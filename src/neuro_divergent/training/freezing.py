@@ -27,7 +27,7 @@ class Freeze(Config):
     """
 
     pattern: str = Field(min_length=1)
-    until: int | None = Field(None, ge=1)
+    until: int | None = Field(default=None, ge=1)
 
     def __init__(self, pattern: str | None = None, **values: Any) -> None:
         super().__init__(**values if pattern is None else {"pattern": pattern, **values})

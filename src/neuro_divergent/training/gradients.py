@@ -29,7 +29,7 @@ class Clip(Component):
 class ClipNorm(Clip):
     """Shrinks all gradients by one factor so that their common norm is at most ``limit``."""
 
-    limit: float = Field(1.0, gt=0)
+    limit: float = Field(default=1.0, gt=0)
 
     def __init__(self, limit: float = 1.0, **values: Any) -> None:
         super().__init__(**{"limit": limit, **values})
@@ -55,7 +55,7 @@ class ClipNorm(Clip):
 class ClipValue(Clip):
     """Brings each entry of a gradient between ``-limit`` and ``limit``."""
 
-    limit: float = Field(1.0, gt=0)
+    limit: float = Field(default=1.0, gt=0)
 
     def __init__(self, limit: float = 1.0, **values: Any) -> None:
         super().__init__(**{"limit": limit, **values})
@@ -106,8 +106,8 @@ class GradientNoise(Config):
         gamma: How fast it fades.
     """
 
-    eta: float = Field(0.01, gt=0)
-    gamma: float = Field(0.55, ge=0)
+    eta: float = Field(default=0.01, gt=0)
+    gamma: float = Field(default=0.55, ge=0)
 
     def apply(self, parameters: list[nn.Parameter], step: int) -> None:
         """Add the noise of a step, counted from 0."""

@@ -81,7 +81,7 @@ class ExponentialForcing(_Decay):
         rate: How fast: the distance to where the curve tends is divided by ``exp(rate)`` over training.
     """
 
-    rate: float = Field(5.0, gt=0.0, le=100.0)
+    rate: float = Field(default=5.0, gt=0.0, le=100.0)
 
     def _left(self, progress: float) -> float:
         floor = exp(-self.rate)
@@ -96,7 +96,7 @@ class InverseSigmoidForcing(_Decay):
         steepness: How sudden the change is.
     """
 
-    steepness: float = Field(10.0, gt=0.0, le=100.0)
+    steepness: float = Field(default=10.0, gt=0.0, le=100.0)
 
     def _left(self, progress: float) -> float:
         def curve(at: float) -> float:

@@ -59,7 +59,11 @@ def test_a_run_leaves_all_that_it_takes_to_go_on(tmp_path: Path) -> None:
     assert {path.name for path in run.iterdir()} == {
         "checkpoints",
         "config.toml",
+        "data.json",
+        "environment.json",
+        "events.jsonl",
         "heartbeat.json",
+        "history.parquet",
         "lock",
         "run.json",
         "status.json",

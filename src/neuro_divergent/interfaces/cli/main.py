@@ -21,13 +21,16 @@ from neuro_divergent.interfaces.cli import (
     bench,
     benchmark,
     compare,
+    dashboard,
     demo,
+    doctor,
     evaluate,
     health,
     init,
     models,
     predict,
     presets,
+    report,
     runs,
     schedule,
     train,
@@ -44,9 +47,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
-for _module in (demo, train, predict, evaluate, compare, benchmark, runs, health, models, presets, schedule, init):
+for _module in (
+    demo,
+    train,
+    predict,
+    evaluate,
+    compare,
+    benchmark,
+    report,
+    doctor,
+    dashboard,
+    health,
+    models,
+    presets,
+    schedule,
+    init,
+):
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
+app.add_typer(runs.app, name="runs")
 app.add_typer(bench.app, name="bench")
 
 

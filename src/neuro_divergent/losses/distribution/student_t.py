@@ -26,7 +26,7 @@ class StudentT(DistributionLoss):
         df: Degrees of freedom, more than 2: the fewer, the heavier the tails. Unset, they are an output.
     """
 
-    df: float | None = Field(None, gt=2, allow_inf_nan=False)
+    df: float | None = Field(default=None, gt=2, allow_inf_nan=False)
 
     @property
     def outputs(self) -> int:

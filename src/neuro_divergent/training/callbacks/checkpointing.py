@@ -56,7 +56,7 @@ class Checkpointing(Config):
     every_epochs: Count | None = 10
     every_steps: Count | None = None
     every_seconds: Seconds | None = None
-    at_most_every: float = Field(0.0, ge=0)
+    at_most_every: float = Field(default=0.0, ge=0)
     keep: Count = 3
     metric: str = "validation_loss"
     mode: Literal["min", "max"] = "min"
@@ -143,7 +143,6 @@ class Checkpointer(Callback):
         if config.every_seconds is not None and now - self._last_time >= config.every_seconds:
             self._is_due = True
         if self._is_asked_for or (self._is_due and now - self._last_time >= max(config.at_most_every, self._pause)):
-            self._is_asked_for = False
             self._try(trainer)
 
     def request(self) -> None:
@@ -216,6 +215,7 @@ class Checkpointer(Callback):
         """Write, or say why that failed and when the next attempt is."""
         if self._saving is not None and not self._saving.done():
             return  # the one before is still being written; this one comes after it
+        self._is_asked_for = False
         try:
             self._finish_saving()
             self._save(trainer)

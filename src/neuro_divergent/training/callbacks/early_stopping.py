@@ -27,7 +27,7 @@ class EarlyStopping(Config):
     """
 
     patience: int = knob(10, low=3, high=30, ge=1)
-    min_delta: float = Field(1e-4, ge=0)
+    min_delta: float = Field(default=1e-4, ge=0)
     metric: str = "validation_loss"
     mode: Literal["min", "max"] = "min"
     restore_best: bool = True

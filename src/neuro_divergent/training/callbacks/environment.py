@@ -32,7 +32,8 @@ class EnvironmentNote(Callback):
         if not trainer.strategy.is_main:
             return
         known = describe_environment(threads=trainer.threads, device=str(trainer.device))
-        content = {**known, "project": describe_commit(), "command": sys.argv}
+        command = [word.encode("utf-8", "replace").decode() for word in sys.argv]  # JSON has no half characters
+        content = {**known, "project": describe_commit(), "command": command}
         try:
             write_file(self.path, (json.dumps(content, indent=2) + "\n").encode())
         except StorageError as error:

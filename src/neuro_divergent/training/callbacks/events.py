@@ -6,6 +6,7 @@ import json
 import math
 import os
 import socket
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -26,7 +27,9 @@ class EventLog(Callback):
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
     says what the machine is; ``row`` is a row of the history; ``layers`` has norms by layer, in the order of the names
     in ``start``; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they
-    are called. Nothing is ever taken back: rows of steps after that of a later ``start`` or ``rolled_back`` are void.
+    are called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row`` which row is the last
+    that still counts (``null`` for none), and all before it of later steps are void. Events of other kinds are void if
+    they are of steps after that of the ``start`` or ``rolled_back`` itself.
 
     A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
     line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
@@ -42,6 +45,8 @@ class EventLog(Callback):
         self.history = None if history is None else Path(history)
         self.layers: list[str] = []
         self._file: int | None = None
+        self._turn = threading.Lock()  # checkpoints may be written, and told of, by another thread
+        self._is_torn = False
         self._step = 0
         self._has_warned = False
 
@@ -59,6 +64,7 @@ class EventLog(Callback):
             layers=self.layers,
             device=str(trainer.device),
             threads=trainer.threads,
+            last_row=_last_row(trainer),
             attempt=told_attempt(),
             pid=os.getpid(),
             host=socket.gethostname(),
@@ -74,7 +80,7 @@ class EventLog(Callback):
     def rolled_back(self, trainer: Trainer) -> None:
         """Say that later rows are void."""
         self._step = trainer.state.step
-        self.write("rolled_back")
+        self.write("rolled_back", last_row=_last_row(trainer))
 
     def interrupted(self, trainer: Trainer) -> None:
         """Say so, and keep the history."""
@@ -115,13 +121,24 @@ class EventLog(Callback):
             return
         stamped = {"event": event, "time": round(time.time(), 3), "step": self._step if step is None else step}
         try:
-            line = json.dumps({**stamped, **content}, allow_nan=False, separators=(",", ":"))
+            line = _ENCODE({**stamped, **content})
         except ValueError:
-            line = json.dumps({**stamped, **_finite(content)}, allow_nan=False, separators=(",", ":"))
+            line = _ENCODE({**stamped, **_finite(content)})
+        with self._turn:
+            self._append(line.encode("utf-8", "replace") + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        """Hand over a line; one that came after a part of another first ends that."""
+        if self._file is None:
+            return
+        line = b"\n" + line if self._is_torn else line
         try:
-            os.write(self._file, line.encode("utf-8", "backslashreplace") + b"\n")
+            self._is_torn = os.write(self._file, line) != len(line)
         except OSError as error:
             self._warn(self.path, error.strerror or str(error))
+        else:
+            if self._is_torn:
+                self._warn(self.path, "the disk took only a part of a line")
 
     def _open(self) -> None:
         try:
@@ -129,8 +146,7 @@ class EventLog(Callback):
             size = os.lseek(self._file, 0, os.SEEK_END)
             if size:
                 os.lseek(self._file, size - 1, os.SEEK_SET)
-                if os.read(self._file, 1) != b"\n":
-                    os.write(self._file, b"\n")
+                self._is_torn = os.read(self._file, 1) != b"\n"
         except OSError as error:
             self._warn(self.path, error.strerror or str(error))
 
@@ -143,9 +159,10 @@ class EventLog(Callback):
             self._warn(self.history, str(error))
 
     def _close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        with self._turn:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
 
     def _warn(self, path: Path, reason: str) -> None:
         if not self._has_warned:
@@ -153,6 +170,14 @@ class EventLog(Callback):
             warnings.warn(
                 f"{path}: cannot be written: {reason}; training goes on without it.", StorageWarning, stacklevel=3
             )
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def _last_row(trainer: Trainer) -> int | None:
+    """Return the step of the last row of the history, which may have been taken up again from an earlier state."""
+    return int(trainer.history.rows[-1]["step"]) if trainer.history.rows else None
 
 
 def _finite(value: Any) -> Any:

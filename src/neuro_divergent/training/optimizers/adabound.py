@@ -27,9 +27,9 @@ class AdaBound(GroupedOptimizer):
     """
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
     final_lr: float = knob(0.1, low=1e-2, high=1.0, log=True, gt=0)
-    gamma: float = Field(1e-3, gt=0)
+    gamma: float = Field(default=1e-3, gt=0)
     amsbound: bool = False
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

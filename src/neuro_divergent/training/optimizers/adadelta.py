@@ -24,8 +24,8 @@ class Adadelta(GroupedOptimizer):
     """
 
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
-    rho: float = Field(0.9, ge=0, lt=1)
-    eps: float = Field(1e-6, gt=0)
+    rho: float = Field(default=0.9, ge=0, lt=1)
+    eps: float = Field(default=1e-6, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

@@ -18,7 +18,7 @@ class Adam(GroupedOptimizer):
     """Adam (Kingma & Ba, 2015), in torch's fused form; weight decay is added to the gradient."""
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
     amsgrad: bool = False
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -22,7 +22,7 @@ class Adamax(GroupedOptimizer):
 
     lr: float = knob(2e-3, low=2e-4, high=2e-2, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

@@ -22,7 +22,7 @@ class Adan(GroupedOptimizer):
     """
 
     betas: tuple[Beta, Beta, Beta] = (0.98, 0.92, 0.99)
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

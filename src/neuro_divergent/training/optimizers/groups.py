@@ -20,9 +20,9 @@ class Group(Config):
     """
 
     pattern: str = Field(min_length=1)
-    lr: float | None = Field(None, gt=0)
-    lr_factor: float | None = Field(None, gt=0)
-    weight_decay: float | None = Field(None, ge=0)
+    lr: float | None = Field(default=None, gt=0)
+    lr_factor: float | None = Field(default=None, gt=0)
+    weight_decay: float | None = Field(default=None, ge=0)
 
     def __init__(self, pattern: str | None = None, **values: Any) -> None:
         super().__init__(**values if pattern is None else {"pattern": pattern, **values})

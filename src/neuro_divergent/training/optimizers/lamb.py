@@ -25,7 +25,7 @@ class LAMB(GroupedOptimizer):
 
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-6, gt=0)
+    eps: float = Field(default=1e-6, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

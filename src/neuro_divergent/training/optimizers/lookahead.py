@@ -34,9 +34,9 @@ class Lookahead(Optimizer):
     averages: ClassVar[bool] = True
 
     base: Optimizer = AdamW()
-    lr: float | None = Field(None, gt=0)
-    every: int = Field(5, ge=1)
-    alpha: float = Field(0.5, gt=0, le=1)
+    lr: float | None = Field(default=None, gt=0)
+    every: int = Field(default=5, ge=1)
+    alpha: float = Field(default=0.5, gt=0, le=1)
 
     @model_validator(mode="after")
     def _averages_once(self) -> Lookahead:

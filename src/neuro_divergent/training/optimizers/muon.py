@@ -33,9 +33,9 @@ class Muon(AdamW):
         exclude: Patterns of more matrices to leave to AdamW, such as the output layers of a network with several.
     """
 
-    momentum: float = Field(0.95, ge=0, lt=1)
+    momentum: float = Field(default=0.95, ge=0, lt=1)
     nesterov: bool = True
-    iterations: int = Field(5, ge=1, lt=100)
+    iterations: int = Field(default=5, ge=1, lt=100)
     exclude: tuple[str, ...] = ()
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:

@@ -24,8 +24,8 @@ class NAdam(GroupedOptimizer):
     """
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
-    momentum_decay: float = Field(4e-3, ge=0)
+    eps: float = Field(default=1e-8, gt=0)
+    momentum_decay: float = Field(default=4e-3, ge=0)
     decoupled: bool = True
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -29,8 +29,8 @@ class Prodigy(GroupedOptimizer):
 
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
-    initial: float = Field(1e-6, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
+    initial: float = Field(default=1e-6, gt=0)
     growth: float = knob(1.0, low=0.5, high=2.0, log=True, gt=0)
     safeguard: bool = True
 

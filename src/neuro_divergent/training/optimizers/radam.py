@@ -21,7 +21,7 @@ class RAdam(GroupedOptimizer):
     """
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(default=1e-8, gt=0)
     decoupled: bool = True
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class RMSprop(GroupedOptimizer):
     """Divides the gradient by a running root mean square of itself (Hinton, 2012)."""
 
-    alpha: float = Field(0.99, gt=0, lt=1)
-    eps: float = Field(1e-8, gt=0)
-    momentum: float = Field(0.0, ge=0, lt=1)
+    alpha: float = Field(default=0.99, gt=0, lt=1)
+    eps: float = Field(default=1e-8, gt=0)
+    momentum: float = Field(default=0.0, ge=0, lt=1)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

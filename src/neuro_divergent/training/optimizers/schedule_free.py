@@ -31,8 +31,8 @@ class ScheduleFreeAdamW(GroupedOptimizer):
 
     lr: float = knob(2.5e-3, low=2.5e-4, high=2.5e-2, log=True, gt=0)
     betas: tuple[Annotated[float, Field(gt=0, lt=1)], Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
-    warmup_steps: int = Field(0, ge=0)
+    eps: float = Field(default=1e-8, gt=0)
+    warmup_steps: int = Field(default=0, ge=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
@@ -64,8 +64,8 @@ class ScheduleFreeSGD(GroupedOptimizer):
     averages: ClassVar[bool] = True
 
     lr: float = knob(0.05, low=5e-3, high=1.0, log=True, gt=0)
-    momentum: float = Field(0.9, gt=0, lt=1)
-    warmup_steps: int = Field(0, ge=0)
+    momentum: float = Field(default=0.9, gt=0, lt=1)
+    warmup_steps: int = Field(default=0, ge=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SGD(GroupedOptimizer):
     """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient."""
 
-    momentum: float = Field(0.9, ge=0, lt=1)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
     nesterov: bool = False
 
     @model_validator(mode="after")

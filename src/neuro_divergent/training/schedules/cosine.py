@@ -15,7 +15,7 @@ from neuro_divergent.training.schedules.warmup import WarmupSchedule
 class Cosine(CurveSchedule):
     """Falls from the full rate to ``final`` times it along half a cosine over all of training."""
 
-    final: float = Field(0.0, ge=0, le=1)
+    final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
         """Return the height of the cosine."""
@@ -31,7 +31,7 @@ class WarmupCosine(WarmupSchedule):
         final: Factor at the end.
     """
 
-    final: float = Field(0.0, ge=0, le=1)
+    final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
         """Return the height of the cosine."""
@@ -49,8 +49,8 @@ class CosineRestarts(CurveSchedule):
     """
 
     first_cycle: Length = 0.25
-    cycle_growth: int = Field(1, ge=1)
-    final: float = Field(0.0, ge=0, le=1)
+    cycle_growth: int = Field(default=1, ge=1)
+    final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
         """Return the height of the cosine of this cycle."""

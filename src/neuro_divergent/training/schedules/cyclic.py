@@ -25,10 +25,10 @@ class Cyclic(CurveSchedule):
     """
 
     cycle: Length = 0.2
-    rise: float = Field(0.5, gt=0, lt=1)
-    low: float = Field(0.1, ge=0, le=1)
+    rise: float = Field(default=0.5, gt=0, lt=1)
+    low: float = Field(default=0.1, ge=0, le=1)
     shape: Literal["triangular", "triangular2", "exp_range"] = "triangular"
-    gamma: float = Field(0.999, gt=0, le=1)
+    gamma: float = Field(default=0.999, gt=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
         """Return the height of the triangle."""

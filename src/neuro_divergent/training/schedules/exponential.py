@@ -13,7 +13,7 @@ class Exponential(CurveSchedule):
     """Multiplies the rate by ``gamma`` after every epoch (or step)."""
 
     per: Clock = "epoch"
-    gamma: float = Field(0.95, gt=0, le=1)
+    gamma: float = Field(default=0.95, gt=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
         """Return ``gamma`` to the power of the time."""

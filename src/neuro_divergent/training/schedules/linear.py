@@ -20,8 +20,8 @@ class Linear(CurveSchedule):
         final: Factor at the end.
     """
 
-    initial: float = Field(1.0, ge=0)
-    final: float = Field(0.0, ge=0)
+    initial: float = Field(default=1.0, ge=0)
+    final: float = Field(default=0.0, ge=0)
 
     def curve(self, time: int, total: int) -> float:
         """Return the height of the line."""
@@ -37,7 +37,7 @@ class WarmupLinear(WarmupSchedule):
         final: Factor at the end.
     """
 
-    final: float = Field(0.0, ge=0, le=1)
+    final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
         """Return the height of the falling line."""

@@ -27,8 +27,8 @@ class OneCycle(CurveSchedule):
     """
 
     warmup: Length = knob(0.3, low=0.1, high=0.5)
-    start_divisor: float = Field(25.0, ge=1)
-    final_divisor: float = Field(1e4, ge=1)
+    start_divisor: float = Field(default=25.0, ge=1)
+    final_divisor: float = Field(default=1e4, ge=1)
     anneal: Literal["cosine", "linear"] = "cosine"
 
     def curve(self, time: int, total: int) -> float:

@@ -27,9 +27,9 @@ class Plateau(Schedule):
 
     gamma: float = knob(0.5, low=0.1, high=0.8, gt=0, lt=1)
     patience: int = knob(5, low=2, high=20, ge=0)
-    threshold: float = Field(1e-4, ge=0)
-    cooldown: int = Field(0, ge=0)
-    min_lr: float = Field(0.0, ge=0)
+    threshold: float = Field(default=1e-4, ge=0)
+    cooldown: int = Field(default=0, ge=0)
+    min_lr: float = Field(default=0.0, ge=0)
 
     def begin(self, plan: Plan) -> Course:
         """Return the schedule before the first validation."""

@@ -18,7 +18,7 @@ class Polynomial(CurveSchedule):
     """
 
     power: float = knob(2.0, low=0.5, high=4.0, gt=0)
-    final: float = Field(0.0, ge=0, le=1)
+    final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
         """Return the height of the curve."""

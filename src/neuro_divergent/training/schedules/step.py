@@ -19,7 +19,7 @@ class StepDecay(Schedule):
     """
 
     every: Length = 30
-    gamma: float = Field(0.1, gt=0, le=1)
+    gamma: float = Field(default=0.1, gt=0, le=1)
     per: Clock = "epoch"
 
     def factor(self, step: int, plan: Plan) -> float:
@@ -38,7 +38,7 @@ class MultiStep(Schedule):
     """
 
     milestones: tuple[Length, ...] = (0.5, 0.75)
-    gamma: float = Field(0.1, gt=0, le=1)
+    gamma: float = Field(default=0.1, gt=0, le=1)
     per: Clock = "epoch"
 
     def factor(self, step: int, plan: Plan) -> float:

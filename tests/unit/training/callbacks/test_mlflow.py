@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.forecasting.run_events import read_history
 from neuro_divergent.training.callbacks.mlflow import MLflow
 from tests.unit.training.callbacks.example import line, trainer
 
@@ -59,6 +61,19 @@ def test_settings_and_rows_can_be_read_back(store: str) -> None:
         metrics = client(store).get_metric_history(callback.run_id, name)
         assert {metric.step: metric.value for metric in metrics} == dict(column.iter_rows())
     assert not list(Path.cwd().iterdir())
+
+
+def test_the_metrics_are_the_rows_of_the_run_directory(store: str, tmp_path: Path) -> None:
+    callback = MLflow(tracking_uri=store)
+    settings = {"log_every": 4, "validate_every": 10, "metrics": ["mae"], "early_stopping": None}
+    trainer(*RunDirectory(tmp_path).callbacks(nd.Checkpointing()), callback, **settings).fit(line(), line(20))
+    history = read_history(tmp_path)
+    assert "validation_mae" in history.columns
+    assert set(client(store).get_run(callback.run_id).data.metrics) == set(history.columns) - {"step"}
+    for name in history.columns[1:]:
+        column = history.select("step", name).drop_nulls()
+        metrics = client(store).get_metric_history(callback.run_id, name)
+        assert [(metric.step, metric.value) for metric in metrics] == list(column.iter_rows())
 
 
 def test_a_reason_to_stop_and_an_error_are_recorded(store: str) -> None:

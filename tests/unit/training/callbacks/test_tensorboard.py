@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.forecasting.run_events import read_history
 from neuro_divergent.training.callbacks.tensorboard import TensorBoard
 from tests.unit.training.callbacks.example import line, trainer
 
@@ -36,6 +39,21 @@ def test_every_column_is_a_chart_of_the_history(tmp_path: Path) -> None:
         assert [event.value for event in found] == pytest.approx(column[name].to_list(), rel=1e-6)
     text = events.Tensors("settings/text_summary")[0].tensor_proto.string_val[0].decode()
     assert "    max_steps = 30\n" in text
+
+
+def test_the_charts_have_the_rows_of_the_run_directory(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    board = TensorBoard(tmp_path / "board")
+    settings = {"log_every": 4, "validate_every": 10, "metrics": ["mae"], "early_stopping": None}
+    trainer(*run.callbacks(nd.Checkpointing()), board, **settings).fit(line(), line(20))
+    history, events = read_history(run.path), read(tmp_path / "board")
+    assert "validation_mae" in history.columns
+    assert set(events.Tags()["scalars"]) == set(history.columns) - {"step"}
+    for name in history.columns[1:]:
+        column = history.select("step", name).drop_nulls()
+        found = [(event.step, event.value) for event in events.Scalars(name)]
+        assert found == [(step, float(np.float32(value))) for step, value in column.iter_rows()]
 
 
 def test_what_comes_after_the_step_of_a_resumed_training_is_replaced(tmp_path: Path) -> None:

@@ -1,15 +1,10 @@
-"""``nd runs``: which runs there are, how far they are, and what there is to go on from."""
+"""What is shown of runs: words, a table of several, everything about one."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from neuro_divergent.interfaces.cli.options import AsJson
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,47 +12,8 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.run_status import CheckpointSummary, RunSummary
     from neuro_divergent.interfaces.cli.screen import Screen
 
-EXAMPLES = """\b
-Examples:
-  nd runs
-  nd runs runs/sales-nhits-20260101-120000
-  nd runs --json
-"""
-_USUAL = Path("runs")
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
-
-Stale = Annotated[
-    float, typer.Option("--stale", help="Seconds without a heartbeat that make a run count as stalled.", min=1)
-]
-
-
-def runs(
-    path: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Directory of runs, or one run.", show_default=True)
-    ] = _USUAL,
-    stale: Stale = 300.0,
-    as_json: AsJson = False,
-) -> None:
-    """List runs, or show one with its checkpoints."""
-    from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_status import describe_run, is_run, list_runs
-    from neuro_divergent.interfaces.cli.screen import Screen
-
-    if not path.is_dir() and path != _USUAL:
-        raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give one that holds runs.")
-    screen = Screen(as_json=as_json)
-    if is_run(path):
-        run = describe_run(path, stale=stale)
-        _show(run, screen)
-        screen.result({**run.to_dict(), "next": next_step(run)})
-        return
-    found = list_runs(path, stale=stale)
-    if found:
-        screen.say(_table(found))
-    else:
-        screen.say(f"No runs in {path}. 'nd train FILE --horizon 24' starts one.")
-    screen.result({"path": str(path), "runs": [run.to_dict() for run in found]})
 
 
 def next_step(run: RunSummary) -> str | None:
@@ -85,7 +41,8 @@ def show_duration(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def _table(found: list[RunSummary]) -> Table:
+def run_table(found: list[RunSummary]) -> Table:
+    """Return a table with a line for each run."""
     from rich.table import Table
     from rich.text import Text
 
@@ -105,14 +62,15 @@ def _table(found: list[RunSummary]) -> Table:
             "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
             Text(run.model or ""),
             "" if run.horizon is None else f"{run.horizon:,}",
-            "" if run.best is None else _number(run.best),
+            "" if run.best is None else show_value(run.best),
             f"{len(run.checkpoints)} ({show_bytes(size)})" if run.checkpoints else "none",
             show_duration(now - run.time),
         )
     return table
 
 
-def _show(run: RunSummary, screen: Screen) -> None:
+def show_run(run: RunSummary, screen: Screen) -> None:
+    """Show everything about a run, with its checkpoints and what to do next."""
     ahead = "" if run.horizon is None else f", {run.horizon:,} {'step' if run.horizon == 1 else 'steps'} ahead"
     rows = [
         ("run", str(run.path)),
@@ -123,11 +81,11 @@ def _show(run: RunSummary, screen: Screen) -> None:
         sign = "" if run.quiet is None else f"; last sign of life {show_duration(run.quiet)} ago"
         rows.append(("process", f"{run.holder}{sign}" + (f" ({run.phase})" if run.phase else "")))
     if run.best is not None:
-        rows.append(("best", f"{_number(run.best)} ({run.metric or 'validation'})"))
+        rows.append(("best", f"{show_value(run.best)} ({run.metric or 'validation'})"))
     if run.score is not None:
         scores = {key: run.score[key] for key in ("mae", "mase", "skill") if run.score[key] is not None}
         rows.append(
-            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {_number(v)}" for k, v in scores.items())]))
+            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {show_value(v)}" for k, v in scores.items())]))
         )
     if run.damaged:
         rows.append(("damaged", ", ".join(run.damaged)))
@@ -162,7 +120,8 @@ def _checkpoint_table(run: RunSummary) -> Table:
     return table
 
 
-def _number(value: float) -> str:
+def show_value(value: float) -> str:
+    """Write a number as short as it can be read."""
     from neuro_divergent.interfaces.plots.ticks import show_number
 
     return show_number(value)

@@ -1,0 +1,49 @@
+"""How a run is named on the command line: by its path, or by its name in the directory of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuro_divergent.interfaces.cli.runs.listing import USUAL
+
+Root = Annotated[Path, typer.Option("--runs", help="Directory in which runs are looked for by name.")]
+Names = Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs: paths, or names in the directory of runs.")]
+ROOT = USUAL
+
+
+def find_run(name: str, root: Path) -> Path:
+    """Return the directory of a run.
+
+    Raises:
+        InputError: If there is none.
+    """
+    from neuro_divergent.core.errors import InputError, did_you_mean
+    from neuro_divergent.forecasting.run_status import is_run
+
+    path = Path(name)
+    if name and is_run(path):
+        return path
+    if name not in ("", ".", "..") and path.name == name and is_run(root / name):
+        return root / name
+    known = [item.name for item in root.iterdir() if is_run(item)] if root.is_dir() else []
+    what = "is not a run" if name and path.exists() else "not found"
+    raise InputError(f"{name}: {what}, and {root} holds no run of that name.{did_you_mean(name, known)}")
+
+
+def find_runs(names: list[str], root: Path) -> list[Path]:
+    """Return the directories of runs, each once.
+
+    Raises:
+        InputError: If there is no such run.
+    """
+    found = [find_run(name, root) for name in names]
+    return list({path.resolve(): path for path in found}.values())
+
+
+def labels_of(paths: list[Path]) -> list[str]:
+    """Return short names that tell runs apart: those of their directories, or their paths where two are equal."""
+    names = [path.resolve().name for path in paths]
+    return [name if names.count(name) == 1 else str(path) for name, path in zip(names, paths, strict=True)]
