@@ -52,13 +52,13 @@ class BlockedSplit(Splitter):
         seed: Seed of groups that are drawn at random.
     """
 
-    blocks: int = Field(5, ge=2, le=100_000)
+    blocks: int = Field(default=5, ge=2, le=100_000)
     groups: int | str | dict[str, str] | None = None
     test: Literal["blocks", "groups", "both"] = "blocks"
     gap: Rows = 0
     purge: Rows = 0
     embargo: Rows = 0
-    seed: int = Field(0, ge=0)
+    seed: int = Field(default=0, ge=0)
 
     @field_validator("groups", mode="before")
     @classmethod

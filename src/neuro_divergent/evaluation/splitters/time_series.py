@@ -60,7 +60,7 @@ class TimeSeriesSplit(Splitter):
             same cut-offs.
     """
 
-    n_splits: int = Field(5, ge=1, le=10_000)
+    n_splits: int = Field(default=5, ge=1, le=10_000)
     test_size: int | float = 0.1
     gap: Rows = 0
     window: Literal["expanding", "sliding"] = "expanding"

@@ -1,0 +1,343 @@
+"""What a forecast depends on: permutation importance and integrated gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.errors import InputError, MissingDependencyError
+from neuro_divergent.core.spec import Batch, Feature
+from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import backend_of, to_native
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.diagnostics.sample import spread, take
+from neuro_divergent.diagnostics.undisturbed import undisturbed
+from neuro_divergent.forecasting.horizon import Outlook
+from neuro_divergent.forecasting.paths import forecast_from
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.fitted import Fitted
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+Baseline = Literal["mean", "zero"]
+_GROUPS = 8  # that a history is taken apart into
+_TOGETHER = 256  # windows that go through the network at once
+_EXPLAINED = 64  # series that are explained at once
+_ROLES = ("past", "future", "static")
+
+
+def permutation_importance(
+    forecaster: Forecaster, *, data: Any = None, windows: int = 512, repeats: int = 5, seed: int = 0
+) -> Any:
+    """Measure how much worse forecasts become when a variable is swapped between windows.
+
+    A variable that a forecast does not use costs nothing; one that it leans on, much. Two variables that say the same
+    stand in for each other, so that either may seem to matter little. The history is swapped as the network sees it:
+    each window keeps the level and spread that the scaler took out of it, and gets the shape of another.
+
+    Args:
+        forecaster: A trained forecaster.
+        data: Series to forecast, as for ``predict``; unset, the test part of the data of training, or else the
+            validation part, or else the training part.
+        windows: Windows to forecast at most, evenly spread.
+        repeats: How often to swap each variable.
+        seed: Of the swaps; the same seed gives the same table.
+
+    Returns:
+        A table of the kind that came in: ``variable``; ``part``, which is ``history`` for all of the target's past,
+        ``steps`` for a group of its steps (position 0 is the last one), or the role of a covariate (``past``,
+        ``future``, ``static``); ``importance``, by how much the mean absolute error rises, as the mean over the
+        repeats; ``low`` and ``high``, the least and the most of them.
+
+    Raises:
+        InputError: If an argument cannot be used, or there are fewer than two windows.
+    """
+    for name, count in (("windows", windows), ("repeats", repeats)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(f"{name}: {count!r} must be a whole number of at least 1.")
+    fitted = forecaster.fitted
+    chosen = _windows(forecaster, data)
+    if min(windows, len(chosen)) < 2:
+        raise InputError(f"permutation importance swaps variables between windows, and there is only {len(chosen)}.")
+    gather = fitted.gather(chosen.panel)
+    batch = gather.windows(*chosen.locate(spread(len(chosen), windows)))
+    random = np.random.default_rng(seed)
+    orders = [torch.from_numpy(random.permutation(len(batch.past_y))).to(fitted.device) for _ in range(repeats)]
+    before = _error(fitted, gather, batch)
+    rows = []
+    for variable, part, swap in _variables(gather, fitted):
+        rises = [_error(fitted, gather, swap(batch, order)) - before for order in orders]
+        rows.append((variable, part, float(np.mean(rises)), min(rises), max(rises)))
+    names = ("variable", "part", "importance", "low", "high")
+    columns = {name: pl.Series(list(values)) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return to_native(columns, fitted.backend if data is None or isinstance(data, Panel) else backend_of(data))
+
+
+def integrated_gradients(
+    forecaster: Forecaster,
+    *,
+    series: Any = None,
+    step: int | None = None,
+    steps: int = 50,
+    baseline: Baseline = "mean",
+    df: Any = None,
+    future: Any = None,
+) -> Any:
+    """Share the difference between a forecast and that from a baseline out over what was read.
+
+    Sundararajan et al., "Axiomatic Attribution for Deep Networks", ICML 2017, by captum. For each series, attributions
+    sum to the forecast minus the one from the baseline, in the units of the data, up to the error of the integral.
+    The level and spread that a scaler took out of a window stay as they are, and so do categories: there is no way from
+    one to another. Needs the extra ``attribution``.
+
+    Args:
+        forecaster: A trained forecaster.
+        series: Id of the series to explain, or several of them; unset, all.
+        step: Step of the horizon to explain, from 1 on; unset, the mean of all.
+        steps: Points of the integral.
+        baseline: What to compare with: every variable at its ``mean`` over the window (static ones at their mean in
+            training), or at ``zero`` in the units of the data.
+        df: Series to forecast, as for ``predict``; unset, those of training.
+        future: Table of the covariates known ahead, as for ``predict``.
+
+    Returns:
+        A table of the kind that came in: id; ``variable``, where windows span all series the id of the one whose
+        history it is; ``position`` (0 is the last step of the history, negative before, positive in the horizon, null
+        for what does not change); and ``attribution``.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        MissingDependencyError: If captum is not installed.
+    """
+    try:
+        from captum.attr import IntegratedGradients
+    except ImportError:
+        raise MissingDependencyError(
+            'integrated gradients need captum, which is not installed: pip install "neuro-divergent[attribution]".'
+        ) from None
+    horizon = forecaster.fitted.task.horizon
+    if step is not None and (isinstance(step, bool) or not isinstance(step, int) or not 1 <= step <= horizon):
+        raise InputError(f"step: {step!r} must be a step of the horizon, 1 to {horizon}.")
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
+        raise InputError(f"steps: {steps!r} must be a whole number of at least 2.")
+    if baseline not in ("mean", "zero"):
+        raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
+    outlook = Outlook.of(forecaster.fitted, df, future=future)
+    gather, fitted = outlook.gather, outlook.fitted
+    panel, network = gather.panel, fitted.predictor.network
+    places = _places(panel, series)
+    whole = Batch._make(
+        None if parts[0] is None else torch.cat([part.clone() for part in parts])
+        for parts in zip(*outlook.batches, strict=True)
+    )
+    tables: list[pl.DataFrame] = []
+    # A window of all series is explained once for each; windows of one series many at a time.
+    groups = [[place] for place in places] if gather.joint else _chunks(places, _EXPLAINED)
+    with undisturbed(network), torch.enable_grad():
+        for group in groups:
+            batch = whole if gather.joint else take(whole, np.array(group))
+            inputs = _Inputs(batch, fitted, gather, baseline)
+            forward = inputs.forward(step, group[0] if gather.joint else 0)
+            found = IntegratedGradients(forward).attribute(
+                inputs.values,
+                inputs.baselines,
+                additional_forward_args=inputs.rest,
+                n_steps=steps,
+                internal_batch_size=max(1024, len(batch.past_y)),
+            )
+            tables.append(inputs.table(found, group))
+    frame = pl.concat(tables)
+    ids = {} if panel.schema.id is None else {panel.schema.id: panel.ids.gather(frame["series"])}
+    columns = {name: frame[name] for name in ("variable", "position", "attribution")}
+    return to_native({**ids, **columns}, outlook.backend)
+
+
+class _Inputs:
+    """What of a batch can be moved from a baseline to what it is, and the rest of it.
+
+    Args:
+        batch: Windows to forecast from.
+        fitted: The model.
+        gather: What made the batch.
+        baseline: Where to begin.
+    """
+
+    def __init__(self, batch: Batch, fitted: Fitted, gather: Gather, baseline: Baseline) -> None:
+        mask = batch.past_mask.expand_as(batch.past_y).contiguous()
+        self._batch = batch._replace(past_mask=mask)
+        self._fitted, self._gather, self._baseline = fitted, gather, baseline
+        self._moved = ["past_y", *(name for role in _ROLES if self._numeric(role) for name in [f"{role}_x"])]
+        kept = {name: item for name, item in self._batch._asdict().items() if item is not None}
+        self._kept = list(kept)
+        self.rest = tuple(kept.values())
+        self.values = tuple(kept[name] for name in self._moved)
+        self.baselines = tuple(self._begin(name) for name in self._moved)
+
+    def forward(self, step: int | None, channel: int) -> Callable[..., Tensor]:
+        """Return the function from values and the rest to one forecast for each window."""
+        network, loss = self._fitted.predictor.network, self._fitted.task.loss
+
+        def forecast(*items: Tensor) -> Tensor:
+            moved, rest = items[: len(self._moved)], items[len(self._moved) :]
+            batch = Batch(**{**dict(zip(self._kept, rest, strict=True)), **dict(zip(self._moved, moved, strict=True))})
+            point = loss.forecast(forecast_from(network, batch), (), batch).point
+            values = self._gather.restore(point, batch)[..., channel]
+            chosen = values.mean(1) if step is None else values[:, step - 1]
+            # What a network does not read has a gradient, too: none.
+            return chosen + sum(0.0 * item.flatten(1).sum(1) for item in moved)
+
+        return forecast
+
+    def table(self, found: tuple[Tensor, ...], series: Sequence[int]) -> pl.DataFrame:
+        """Lay attributions out in rows of ``series``, ``variable``, ``position`` and ``attribution``."""
+        panel, length = self._gather.panel, self._fitted.task.history
+        parts = []
+        for name, values in zip(self._moved, found, strict=True):
+            role = name.removesuffix("_x")
+            names = [panel.schema.target]
+            if role in _ROLES:
+                numeric = self._numeric(role)
+                names, values = [getattr(panel, role)[place].name for place in numeric], values[..., numeric]
+            elif self._gather.joint:
+                names = [str(item) for item in panel.ids.to_list()]
+            values = values.unsqueeze(1) if values.ndim == 2 else values
+            positions = [None] if role == "static" else list(range(1 - length, values.shape[1] - length + 1))
+            count, steps, width = values.shape
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "series": pl.Series(np.repeat(np.array(series, np.uint32), steps * width)),
+                        "variable": pl.Series(
+                            np.repeat(np.array(names, object), steps).tolist() * count, dtype=pl.String
+                        ),
+                        "position": pl.Series(positions * (width * count), dtype=pl.Int64),
+                        "attribution": values.detach().transpose(1, 2).reshape(-1).double().cpu().numpy(),
+                    }
+                )
+            )
+        return pl.concat(parts).sort("series", maintain_order=True)
+
+    def _numeric(self, role: str) -> list[int]:
+        features: tuple[Feature, ...] = getattr(self._gather.panel, role)
+        return [place for place, feature in enumerate(features) if feature.cardinality is None]
+
+    def _begin(self, name: str) -> Tensor:
+        """Return the baseline of one kind of input; categories and what was not observed stay as they are."""
+        values: Tensor = getattr(self._batch, name)
+        if name == "past_y":
+            mask = self._batch.past_mask
+            if self._baseline == "zero":
+                begin = self._gather.rescale(torch.zeros_like(values), self._batch)
+            else:
+                seen = mask.sum(1, keepdim=True).clamp_min(1)
+                begin = ((values * mask).sum(1, keepdim=True) / seen).expand_as(values)
+            if not bool(begin.isfinite().all()):
+                raise InputError("baseline: the series scaler has no zero; choose baseline='mean'.")
+            return torch.where(mask > 0, begin, values)
+        role = name.removesuffix("_x")
+        begin = values.clone()
+        for place in self._numeric(role):
+            if self._baseline == "zero":
+                shift, spread_of = getattr(self._gather.covariates, role)[:, place]
+                begin[..., place] = -float(shift) / float(spread_of)
+            else:  # static ones are scaled by what they are in training
+                begin[..., place] = 0.0 if role == "static" else values[..., place].mean(1, keepdim=True)
+        return begin
+
+
+def _windows(forecaster: Forecaster, data: Any) -> Windows:
+    """Return what to forecast."""
+    fitted, task = forecaster.fitted, forecaster.fitted.task
+    if data is None:
+        split = forecaster.split
+        if split is None:
+            raise InputError("a loaded forecaster does not hold the data of training: pass data to forecast.")
+        return next((part for part in (split.test, split.validation) if len(part) > 1), split.train)
+    context = fitted.context
+    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
+    if task.joint:
+        panel.require_aligned()
+    panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+    ends = panel.offsets[1:]
+    return Windows(panel, task.history, task.horizon, panel.offsets[:-1], ends, joint=bool(task.joint))
+
+
+def _error(fitted: Fitted, gather: Gather, batch: Batch) -> float:
+    """Return the mean absolute error of some windows, in the units of the data."""
+    total, count = 0.0, 0.0
+    for begin in range(0, len(batch.past_y), _TOGETHER):
+        some = take(batch, slice(begin, begin + _TOGETHER))
+        assert some.future_y is not None
+        point, _ = fitted.predictor.values(gather, some, ())
+        error = (point - gather.restore(some.future_y, some)).abs().double()
+        if some.future_mask is not None:
+            error = error * some.future_mask
+        total += float(error.sum())
+        count += float(error.numel() if some.future_mask is None else some.future_mask.sum())
+    return total / max(count, 1.0)
+
+
+_Swap = Callable[[Batch, Tensor], Batch]
+
+
+def _variables(gather: Gather, fitted: Fitted) -> Iterator[tuple[str, str, _Swap]]:
+    """Give each variable with its part and what swaps it."""
+    target, length = gather.panel.schema.target, gather.input_size
+    yield target, "history", _history_swap(gather, slice(None))
+    edges = np.linspace(0, length, min(_GROUPS, length) + 1).round().astype(int)
+    for begin, end in pairwise(edges.tolist()):
+        first, last = begin - length + 1, end - length
+        label = f"{target} at {last}" if first == last else f"{target} at {first} to {last}"
+        yield label, "steps", _history_swap(gather, slice(begin, end))
+    for role in _ROLES:
+        for place, feature in enumerate(getattr(fitted.spec, role)):
+            yield feature.name, role, _covariate_swap(f"{role}_x", place)
+
+
+def _history_swap(gather: Gather, steps: slice) -> _Swap:
+    def swap(batch: Batch, order: Tensor) -> Batch:
+        values, mask = batch.past_y.clone(), batch.past_mask.expand_as(batch.past_y).clone()
+        loc, scale = batch.loc, batch.scale
+        if gather.scaler.applied or loc is None or scale is None:
+            values[:, steps] = batch.past_y[order][:, steps]
+        else:
+            # What takes level and spread out is the network itself: each window keeps its own all the same.
+            values[:, steps] = ((batch.past_y - loc) / scale)[order][:, steps] * scale + loc
+        mask[:, steps] = mask[order][:, steps]
+        return batch._replace(past_y=values * mask, past_mask=mask)
+
+    return swap
+
+
+def _covariate_swap(field: str, place: int) -> _Swap:
+    def swap(batch: Batch, order: Tensor) -> Batch:
+        values = getattr(batch, field).clone()
+        values[..., place] = values[order][..., place]
+        return batch._replace(**{field: values})
+
+    return swap
+
+
+def _places(panel: Panel, series: Any) -> list[int]:
+    """Return the places of series by their ids."""
+    if series is None:
+        return list(range(panel.num_series))
+    known = {name: place for place, name in enumerate(panel.ids.to_list())}
+    wanted = list(series) if isinstance(series, (list, tuple, set, pl.Series, np.ndarray)) else [series]
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        some = ", ".join(repr(name) for name in list(known)[:3])
+        raise InputError(f"series: {(unknown or [series])[0]!r} is not one of the {len(known)} series, such as {some}.")
+    return [known[name] for name in wanted]
+
+
+def _chunks(items: Sequence[int], size: int) -> list[list[int]]:
+    return [list(items[begin : begin + size]) for begin in range(0, len(items), size)]

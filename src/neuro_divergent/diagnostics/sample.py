@@ -1,0 +1,52 @@
+"""Windows to look at a trained network with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.future import read_future
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.scaling.base import Array
+    from neuro_divergent.data.windows import Integers
+    from neuro_divergent.forecasting.fitted import Fitted
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+
+def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
+    """Return up to ``rows`` windows of the training part, evenly spread.
+
+    A loaded forecaster does not hold that part: then they are the ends of its series, without targets. Covariates that
+    would have to be known ahead are taken to stay as they last were.
+    """
+    fitted, split = forecaster.fitted, forecaster.split
+    if split is not None:
+        gather = fitted.gather(split.train.panel)
+        return gather.windows(*split.train.locate(spread(len(split.train), rows)))
+    batch = fitted.gather(fitted.context).context(_ahead(fitted))
+    chosen = spread(len(batch.past_y), rows)
+    return take(batch, chosen)
+
+
+def take(batch: Batch, chosen: Integers | slice) -> Batch:
+    """Return some windows of a batch."""
+    return Batch._make(None if item is None else item[chosen] for item in batch)
+
+
+def spread(count: int, most: int) -> Integers:
+    """Return up to ``most`` numbers below ``count``, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
+
+
+def _ahead(fitted: Fitted) -> Array | None:
+    context, horizon = fitted.context, fitted.task.horizon
+    try:
+        return read_future(None, context, horizon)
+    except DataError:
+        assert context.future_x is not None
+        last = context.future_x[context.offsets[1:] - 1]
+        return np.repeat(last[:, None], horizon, axis=1)

@@ -1,0 +1,376 @@
+"""What more data would bring: errors over growing training parts, and what they say about a model."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.parts import load_panel
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.source import Backend, backend_of
+from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.evaluation.cross_validation.cross_validation import require_counts
+from neuro_divergent.evaluation.cross_validation.forecast_values import native
+from neuro_divergent.evaluation.cross_validation.work import fresh, training_part
+from neuro_divergent.evaluation.metrics import Floats, Integers
+from neuro_divergent.evaluation.splitters.fold import Fold
+from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
+from neuro_divergent.evaluation.window_sample import sample_of
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.predictor import WindowForecasts
+    from neuro_divergent.forecasting.task import Task
+
+UNDERFITTING, OVERFITTING, DATA_LIMITED, WELL_FITTED = "underfitting", "overfitting", "data-limited", "well fitted"
+
+STEEP = -0.1
+"""Slope of the validation error in the end, in logarithms of size and error, from which on data are what is missing:
+twice as many would save 7 %."""
+
+WIDE_GAP = 0.3
+"""Share of the validation error that the training part does not have, from which on a model knows it by heart."""
+
+LITTLE_SKILL = 0.05
+"""Share of the error of the seasonal naive forecast that a model should save at least."""
+
+SIZES = (0.1, 0.2, 0.4, 0.7, 1.0)
+_HELD_OUT = 0.3  # share of a series that all folds together are tested on
+_MOST_WINDOWS = 512  # of the training part that are forecast
+
+_ADVICE = {
+    UNDERFITTING: "Give the model more: train longer (max_steps), raise the learning rate, choose a larger hidden_size "
+    "or input_size, or add covariates.",
+    OVERFITTING: "Hold the model back: more dropout or weight_decay, a smaller hidden_size, augmentation, or early "
+    "stopping with less patience.",
+    DATA_LIMITED: "Get more data: longer histories or more series of the same kind, augmentation, or pretraining on "
+    "other series.",
+    WELL_FITTED: "Leave it: neither more data nor another size promises much. What is left may be noise, or need "
+    "covariates.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a learning curve says.
+
+    Attributes:
+        name: ``"underfitting"``, ``"overfitting"``, ``"data-limited"`` or ``"well fitted"``.
+        reason: Why, in words.
+        advice: What to do about it.
+        gap: Share of the validation error that the training part does not have, at the largest size.
+        slope: Of the validation error over the largest sizes, in logarithms: -0.5 halves it with four times the data.
+        skill: Share of the seasonal naive error that is saved, at the largest size; ``None`` where that is not known.
+    """
+
+    name: str
+    reason: str
+    advice: str
+    gap: float
+    slope: float
+    skill: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Errors over growing training parts; tables are of the kind that came in.
+
+    Errors are mean absolute ones in units of how far values one season apart differ in each series (MASE), so that
+    series of different size count alike.
+
+    Attributes:
+        table: One row per size: ``size`` (rows to train on, of all series together), ``train_mean``, ``train_low`` and
+            ``train_high`` (over folds and repeats), the same of ``validation``, and ``folds``.
+        per_fold: One row per training: ``size``, ``fold``, ``repeat``, ``train``, ``validation``.
+        verdict: ``"underfitting"``, ``"overfitting"``, ``"data-limited"`` or ``"well fitted"``.
+        reason: Why, in words.
+        advice: What to do about it.
+        details: The numbers that the verdict comes from.
+        naive: Error of the seasonal naive forecast on the same validation parts; NaN where it is not defined.
+        notes: What else there is to know, such as sizes that were too small.
+        seconds: What training and forecasting took.
+    """
+
+    table: Any
+    per_fold: Any
+    verdict: str
+    reason: str
+    advice: str
+    details: Verdict
+    naive: float
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def learning_curve(
+    forecaster: Forecaster,
+    data: Any,
+    *,
+    sizes: Sequence[int | float] = SIZES,
+    folds: int = 3,
+    repeats: int = 1,
+    max_steps: int | None = None,
+    season_length: int | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    **schema: Any,
+) -> LearningCurve:
+    """Train a forecaster on more and more data and see what that does to its errors.
+
+    In each fold the same rows at the end of each series are forecast, whatever the size of the training part, which is
+    the stretch right before them. What is trained are copies; they see nothing of the validation part, and hold out the
+    end of their training part for early stopping as ``fit`` always does.
+
+    Args:
+        forecaster: The forecaster. It is a template and stays as it is. An ``input_size`` that is left open is the same
+            for all sizes: the one for the whole training part.
+        data: As for ``fit``.
+        sizes: Training parts: shares of what the first fold can train on, or numbers of rows of each series. All are
+            the same in every fold.
+        folds: Number of validation parts, one after the other at the end of each series.
+        repeats: Trainings of each size and fold, with different seeds.
+        max_steps: Steps of each training at most; unset, as the forecaster says.
+        season_length: Rows in a season; unset, it follows from the frequency.
+        progress: Is called with the trainings that are done, their number, and a text.
+        schema: Fields of ``Schema``, as for ``fit``.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        DataError: If the data cannot be used, or are too short for two sizes.
+    """
+    from neuro_divergent.forecasting.forecaster import Forecaster as Ours
+
+    if not isinstance(forecaster, Ours):
+        raise InputError(f"forecaster: {forecaster!r} is not a forecaster; pass Forecaster(...).")
+    require_counts(folds=folds, repeats=repeats, max_steps=max_steps, season_length=season_length)
+    _check_sizes(sizes)
+    began = time.perf_counter()
+    panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+    season = panel.frequency.season_length if season_length is None else season_length
+    plan = _Plan.of(panel, forecaster.task, sizes, folds)
+    template = Ours(
+        forecaster.architecture,
+        training=forecaster.training.replace(**({} if max_steps is None else {"max_steps": max_steps})),
+        **{name: getattr(forecaster.task, name) for name in type(forecaster.task).model_fields if name != "input_size"},
+        input_size=plan.input_size,
+    )
+    rows: list[dict[str, Any]] = []
+    naives: list[float] = []
+    total = len(plan.sizes) * len(plan.folds) * repeats
+    for fold in plan.folds:
+        scale = _scale(panel, fold, season)
+        for lengths in plan.sizes:
+            for repeat in range(repeats):
+                copy = _trained(template, _last_rows(fold, lengths), panel, repeat)
+                result = _validated(copy, fold, panel)
+                row = {"size": int(lengths[fold.train_series].sum()), "fold": fold.number, "repeat": repeat}
+                train, validation = _training_error(copy, panel, scale), _error(result, result.point, scale)
+                rows.append({**row, "train": train, "validation": validation})
+                if progress is not None:
+                    progress(len(rows), total, f"{row['size']:,} rows, fold {fold.number + 1}")
+        naive = Baselines(panel, result.series, result.rows, result.point.shape[1], season).seasonal_naive()
+        naives.append(_error(result, naive, scale))
+    per_fold = pl.DataFrame(rows)
+    table, error = _over_folds(per_fold), float(np.mean(naives))
+    verdict = judge_curve(table, error)
+    backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
+    return LearningCurve(
+        table=native(table, backend),
+        per_fold=native(per_fold, backend),
+        verdict=verdict.name,
+        reason=verdict.reason,
+        advice=verdict.advice,
+        details=verdict,
+        naive=error,
+        notes=plan.notes,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def judge_curve(table: pl.DataFrame, naive: float | None = None) -> Verdict:
+    """Return what errors over growing sizes say.
+
+    An error that still falls with more data says that data are missing, whatever else is the matter. Where it does not,
+    a wide gap between both errors is overfitting, and a narrow one at an error that a naive forecast has as well is
+    underfitting.
+
+    Args:
+        table: ``size``, ``train_mean`` and ``validation_mean``, at least two sizes.
+        naive: Error of the seasonal naive forecast on the validation parts, if it is known.
+    """
+    ordered = table.sort("size")
+    sizes, train, validation = (
+        ordered[name].cast(pl.Float64).to_numpy() for name in ("size", "train_mean", "validation_mean")
+    )
+    if len(sizes) < 2 or not np.isfinite([*train, *validation]).all():
+        raise InputError("a learning curve needs errors of at least two sizes to be judged.")
+    tiny = np.finfo(np.float64).tiny
+    recent = slice(-min(3, len(sizes)), None)
+    slope = float(np.polyfit(np.log(sizes[recent]), np.log(np.maximum(validation[recent], tiny)), 1)[0])
+    last = float(validation[-1])
+    gap = (last - float(train[-1])) / last if last > 0 else 0.0
+    skill = None if naive is None or not naive > 0 or not math.isfinite(naive) else 1 - last / naive
+    name = _name(gap, slope, skill)
+    return Verdict(name, _reason(gap, slope, skill), _ADVICE[name], gap, slope, skill)
+
+
+def _name(gap: float, slope: float, skill: float | None) -> str:
+    if slope <= STEEP:
+        return DATA_LIMITED
+    if gap >= WIDE_GAP:
+        return OVERFITTING
+    if skill is not None and skill < LITTLE_SKILL:
+        return UNDERFITTING
+    return WELL_FITTED
+
+
+def _reason(gap: float, slope: float, skill: float | None) -> str:
+    change = 2**slope - 1
+    moves = f"would {'save' if change < 0 else 'add'} about {abs(change):.0%} of the validation error"
+    parts = [f"Going on like this, twice as much data {moves}."]
+    if gap >= 0:
+        parts.append(f"The error on the training part is {gap:.0%} lower than that on the validation part.")
+    else:
+        parts.append(f"The error on the training part is {-gap:.0%} higher than that on the validation part.")
+    if skill is not None and skill >= 0:
+        parts.append(f"The model saves {skill:.0%} of the error of the seasonal naive forecast.")
+    elif skill is not None:
+        parts.append(f"The model has {-skill:.0%} more error than the seasonal naive forecast.")
+    return " ".join(parts)
+
+
+def _check_sizes(sizes: Sequence[int | float]) -> None:
+    for size in sizes:
+        whole = isinstance(size, int) and not isinstance(size, bool) and size > 1
+        if not whole and not (isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size <= 1):
+            raise InputError(f"sizes: {size!r} must be a share above 0 and up to 1, or a whole number of rows.")
+    if len(set(sizes)) < 2:
+        raise InputError("sizes: there must be at least two different ones.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is trained on and tested.
+
+    Attributes:
+        folds: Validation parts with all that may be trained on before them.
+        sizes: Rows of each series of the panel to train on, from the fewest to the most.
+        input_size: Rows of history, the same for all.
+        notes: What was left out.
+    """
+
+    folds: list[Fold]
+    sizes: list[Integers]
+    input_size: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, panel: Panel, task: Task, sizes: Sequence[int | float], folds: int) -> _Plan:
+        # Each fold is some horizons long, as far as the shortest series allows.
+        windows = max(1, int(_HELD_OUT * int(panel.lengths.min()) / folds / task.horizon))
+        found = list(TimeSeriesSplit(n_splits=folds, test_size=windows * task.horizon).split(panel))
+        first = found[0]
+        input_size = task.history_for(first.train(panel))
+        least = input_size + task.horizon
+        most = np.zeros_like(panel.lengths)
+        most[first.train_series] = first.train_ends - first.train_begins
+        if panel.schema.short != "pad":  # series without a window to train on take no part
+            most[most < least] = 0
+        chosen: list[Integers] = []
+        left_out: list[str] = []
+        for size in sorted(sizes, key=lambda size: size if size > 1 else size * int(most.max())):
+            wanted = np.round(size * most).astype(np.int64) if size <= 1 else np.full_like(most, int(size))
+            if int(wanted.max()) < least:
+                left_out.append(f"{size:g}")
+                continue
+            lengths = np.minimum(np.maximum(wanted, least), most)  # each series has at least one window
+            if not chosen or (lengths != chosen[-1]).any():
+                chosen.append(lengths)
+        if len(chosen) < 2:
+            raise DataError(
+                f"the data are too short for a learning curve: a window needs {least} rows, and the longest series has "
+                f"{int((first.train_ends - first.train_begins).max())} to train on in the first fold. Lower "
+                "input_size, use fewer folds, or pass other sizes."
+            )
+        note = f"Sizes that have no room for a window of {least} rows were left out: {', '.join(left_out)}."
+        kept = [_only(fold, most > 0) for fold in found]
+        return cls(kept, chosen, input_size, (note,) if left_out else ())
+
+
+def _only(fold: Fold, series: npt.NDArray[np.bool_]) -> Fold:
+    """Return the fold with some series only."""
+    train, test = series[fold.train_series], series[fold.test_series]
+    return Fold(
+        fold.number,
+        fold.train_series[train],
+        fold.train_begins[train],
+        fold.train_ends[train],
+        fold.test_series[test],
+        fold.test_begins[test],
+        fold.test_ends[test],
+    )
+
+
+def _last_rows(fold: Fold, lengths: Integers) -> Fold:
+    """Return the fold with the last rows of its training part only."""
+    return replace(fold, train_begins=np.maximum(fold.train_begins, fold.train_ends - lengths[fold.train_series]))
+
+
+def _trained(template: Forecaster, fold: Fold, panel: Panel, repeat: int) -> Forecaster:
+    """Return a copy that was trained on the training part of a fold."""
+    copy: Forecaster = fresh(template)
+    copy.training = copy.training.replace(seed=copy.training.seed + repeat)
+    return copy.fit(training_part(copy.task, fold, panel))
+
+
+def _validated(forecaster: Forecaster, fold: Fold, panel: Panel) -> WindowForecasts:
+    """Forecast the validation part of a fold."""
+    task = forecaster.task
+    windows = fold.test_windows(panel, task.history, task.horizon, joint=bool(task.joint))
+    if not len(windows):
+        raise DataError(f"fold {fold.number}: no validation window fits. Lower input_size, or use fewer folds.")
+    return forecaster.forecast_windows(windows)
+
+
+def _training_error(forecaster: Forecaster, panel: Panel, scale: Floats) -> float:
+    """Return the error on windows that were learned from."""
+    assert forecaster.split is not None
+    result = forecaster.forecast_windows(sample_of(forecaster.split.train, _MOST_WINDOWS))
+    places = {name: place for place, name in enumerate(panel.ids.to_list())}
+    own = [places[name] for name in forecaster.split.train.panel.ids.to_list()]
+    return _error(result, result.point, scale[own])
+
+
+def _error(result: WindowForecasts, forecast: Floats, scale: Floats) -> float:
+    return metrics.mase(result.actual, forecast, scale[result.series], result.observed)
+
+
+def _scale(panel: Panel, fold: Fold, season: int) -> Floats:
+    """Return the seasonal error of each series in the whole training part of a fold; 1 for all where none has any."""
+    ends = panel.offsets[:-1].copy()
+    ends[fold.train_series] = fold.train_ends
+    scale = metrics.seasonal_error(panel.y, panel.offsets, ends, season, panel.mask)
+    return scale if bool((np.isfinite(scale) & (scale > 0)).any()) else np.ones_like(scale)
+
+
+def _over_folds(per_fold: pl.DataFrame) -> pl.DataFrame:
+    """Return mean, least and most of the errors of each size."""
+    ends: Iterator[pl.Expr] = (
+        expression
+        for part in ("train", "validation")
+        for expression in (
+            pl.col(part).mean().alias(f"{part}_mean"),
+            pl.col(part).min().alias(f"{part}_low"),
+            pl.col(part).max().alias(f"{part}_high"),
+        )
+    )
+    return per_fold.group_by("size").agg(*ends, pl.col("fold").n_unique().cast(pl.Int64).alias("folds")).sort("size")
