@@ -1,182 +1,234 @@
-from .core.config import register
+from .core.config import register as register
 from .core.errors import (
-    ConfigError,
-    DataError,
-    DataWarning,
-    DivergedError,
-    DivergenceWarning,
-    InputError,
-    Interrupted,
-    MissingDependencyError,
-    NeuroDivergentError,
-    NotFittedError,
-    OutOfMemoryError,
-    StorageError,
-    StorageWarning,
-    UntrustedFileError,
+    ConfigError as ConfigError,
+    DataError as DataError,
+    DataWarning as DataWarning,
+    DivergedError as DivergedError,
+    DivergenceWarning as DivergenceWarning,
+    InputError as InputError,
+    Interrupted as Interrupted,
+    MissingDependencyError as MissingDependencyError,
+    NeuroDivergentError as NeuroDivergentError,
+    NotFittedError as NotFittedError,
+    OutOfMemoryError as OutOfMemoryError,
+    StorageError as StorageError,
+    StorageWarning as StorageWarning,
+    UntrustedFileError as UntrustedFileError,
 )
-from .core.spec import Batch, Feature, TaskSpec, Traits
-from .data.augment import Augmentation
-from .data.augment.jitter import Jitter
-from .data.augment.mask import MaskHistory
-from .data.augment.mixup import Mixup
-from .data.augment.scale import Scale
-from .data.augment.time_warp import TimeWarp
-from .data.augment.window_slice import WindowSlice
-from .data.panel import Panel
+from .core.spec import Batch as Batch, Feature as Feature, TaskSpec as TaskSpec, Traits as Traits
+from .data.augment import Augmentation as Augmentation
+from .data.augment.jitter import Jitter as Jitter
+from .data.augment.mask import MaskHistory as MaskHistory
+from .data.augment.mixup import Mixup as Mixup
+from .data.augment.scale import Scale as Scale
+from .data.augment.time_warp import TimeWarp as TimeWarp
+from .data.augment.window_slice import WindowSlice as WindowSlice
+from .data.panel import Panel as Panel
 from .data.scaling.series import (
-    BoxCoxSeriesScaler,
-    LogSeriesScaler,
-    MinMaxSeriesScaler,
-    RobustSeriesScaler,
-    StandardSeriesScaler,
+    BoxCoxSeriesScaler as BoxCoxSeriesScaler,
+    LogSeriesScaler as LogSeriesScaler,
+    MinMaxSeriesScaler as MinMaxSeriesScaler,
+    RobustSeriesScaler as RobustSeriesScaler,
+    StandardSeriesScaler as StandardSeriesScaler,
 )
-from .data.scaling.window import IdentityScaler, MeanAbsScaler, MinMaxScaler, RevIN, RobustScaler, StandardScaler
-from .data.schema import Schema
-from .evaluation.comparison.comparison import Comparison, compare
-from .evaluation.conformal.conformal import Conformal
-from .evaluation.cross_validation.backtest import Backtest, backtest
-from .evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
-from .evaluation.evaluate import Evaluation, evaluate
-from .evaluation.leaderboard.leaderboard import Leaderboard, run_leaderboard
-from .evaluation.scoring.score import score
-from .evaluation.splitters.base import Splitter
-from .evaluation.splitters.blocked import BlockedSplit
-from .evaluation.splitters.fold import Fold
-from .evaluation.splitters.function import SplitFunction
-from .evaluation.splitters.time_series import TimeSeriesSplit
-from .forecasting.ensemble import Ensemble
-from .forecasting.explanation import Explanation
-from .forecasting.forecaster import Forecaster
-from .forecasting.hierarchy import Hierarchy
-from .forecasting.hint import HINT
-from .forecasting.pretraining import Pretrained
-from .forecasting.run_status import RunSummary, describe_run, list_runs
-from .forecasting.task import Task
-from .losses.base import Loss
-from .losses.classification import BinaryCrossEntropy, CrossEntropy
-from .losses.distribution.base import DistributionLoss
-from .losses.distribution.bernoulli import Bernoulli
-from .losses.distribution.beta import Beta
-from .losses.distribution.isqf import ISQF
-from .losses.distribution.laplace import Laplace
-from .losses.distribution.log_normal import LogNormal
-from .losses.distribution.mixture import GaussianMixture, NegativeBinomialMixture, PoissonMixture
-from .losses.distribution.negative_binomial import NegativeBinomial
-from .losses.distribution.normal import Normal
-from .losses.distribution.poisson import Poisson
-from .losses.distribution.student_t import StudentT
-from .losses.distribution.tweedie import Tweedie
-from .losses.distribution.zero_inflated import ZeroInflatedNegativeBinomial, ZeroInflatedPoisson
-from .losses.expectile import ExpectileLoss
-from .losses.implicit import ImplicitQuantileLoss
-from .losses.mase import MASE
-from .losses.percentage import MAPE, SMAPE
-from .losses.point import MAE, MSE, RMSE, Huber
-from .losses.quantile import QuantileLoss
-from .losses.robust import LogCosh, Tukey
-from .losses.weighted import Weighting
-from .losses.weighted.function import WeightFunction
-from .losses.weighted.magnitude import Magnitude
-from .losses.weighted.recency import Recency
-from .models.autoformer import Autoformer
-from .models.base import Architecture
-from .models.bitcn import BiTCN
-from .models.deep_npts import DeepNPTS
-from .models.deepar import DeepAR
-from .models.dilated_rnn import DilatedRNN
-from .models.dlinear import DLinear
-from .models.fedformer import FEDformer
-from .models.informer import Informer
-from .models.itransformer import ITransformer
-from .models.kan import KAN
-from .models.mlp import MLP
-from .models.mlp_multivariate import MLPMultivariate
-from .models.nbeats import NBEATS, NBEATSx
-from .models.nhits import NHITS
-from .models.nlinear import NLinear
-from .models.patchtst import PatchTST
-from .models.recurrent import GRU, LSTM, RNN
-from .models.rmok import RMoK
-from .models.softs import SOFTS
-from .models.stemgnn import StemGNN
-from .models.tcn import TCN
-from .models.tft import TFT
-from .models.tide import TiDE
-from .models.time_llm import TimeLLM
-from .models.time_mixer import TimeMixer
-from .models.timesnet import TimesNet
-from .models.timexer import TimeXer
-from .models.tsmixer import TSMixer
-from .models.tsmixerx import TSMixerx
-from .models.vanilla_transformer import VanillaTransformer
-from .models.xlinear import XLinear
-from .models.xlstm import XLSTM
-from .training.batch_size import find_batch_size
-from .training.callbacks.average import EMA, SWA, Average
-from .training.callbacks.base import Callback
-from .training.callbacks.checkpointing import Checkpointing
-from .training.callbacks.csv import CSVLog
-from .training.callbacks.early_stopping import EarlyStopping
-from .training.callbacks.heartbeat import Heartbeat
-from .training.callbacks.interruption import Interruption
-from .training.callbacks.learning_rate import LearningRateLog
-from .training.callbacks.limits import TimeLimit
-from .training.callbacks.logging import Log
-from .training.callbacks.mlflow import MLflow
-from .training.callbacks.stop_request import StopRequest
-from .training.callbacks.tensorboard import TensorBoard
-from .training.checkpoint import read_checkpoint
-from .training.config import TrainingConfig
-from .training.curriculum import Curriculum, EasyFirst, HorizonGrowth
-from .training.differentiation import GradientCostWarning
-from .training.divergence import Divergence
-from .training.engine import Trainer
-from .training.freezing import Freeze
-from .training.gradient_check import GradientCheck, check_gradients
-from .training.gradients import ClipNorm, ClipValue, GradientNoise
-from .training.history import History
-from .training.metrics import accuracy
-from .training.optimizers.adabound import AdaBound
-from .training.optimizers.adadelta import Adadelta
-from .training.optimizers.adagrad import Adagrad
-from .training.optimizers.adam import Adam, AdamW
-from .training.optimizers.adamax import Adamax
-from .training.optimizers.adan import Adan
-from .training.optimizers.base import Optimizer
-from .training.optimizers.groups import Group
-from .training.optimizers.lamb import LAMB
-from .training.optimizers.lion import Lion
-from .training.optimizers.lookahead import Lookahead
-from .training.optimizers.muon import Muon
-from .training.optimizers.nadam import NAdam
-from .training.optimizers.prodigy import Prodigy
-from .training.optimizers.radam import RAdam
-from .training.optimizers.rmsprop import RMSprop
-from .training.optimizers.schedule_free import ScheduleFreeAdamW, ScheduleFreeSGD
-from .training.optimizers.sgd import SGD
-from .training.rate_finder import RateCurve, find_learning_rate
-from .training.schedules.auto import AutoSchedule
-from .training.schedules.base import Plan, Schedule
-from .training.schedules.chain import Chain, Part, Product
-from .training.schedules.constant import Constant
-from .training.schedules.cosine import Cosine, CosineRestarts, WarmupCosine
-from .training.schedules.cyclic import Cyclic
-from .training.schedules.exponential import Exponential
-from .training.schedules.function import FunctionSchedule
-from .training.schedules.inverse_sqrt import InverseSqrt
-from .training.schedules.linear import Linear, WarmupLinear
-from .training.schedules.one_cycle import OneCycle
-from .training.schedules.plateau import Plateau
-from .training.schedules.polynomial import Polynomial
-from .training.schedules.step import MultiStep, StepDecay
-from .training.tape import GradientTape
+from .data.scaling.window import (
+    IdentityScaler as IdentityScaler,
+    MeanAbsScaler as MeanAbsScaler,
+    MinMaxScaler as MinMaxScaler,
+    RevIN as RevIN,
+    RobustScaler as RobustScaler,
+    StandardScaler as StandardScaler,
+)
+from .data.schema import Schema as Schema
+from .diagnostics.attribution import (
+    integrated_gradients as integrated_gradients,
+    permutation_importance as permutation_importance,
+)
+from .diagnostics.doctor import diagnose as diagnose
+from .diagnostics.finding import Change as Change, Diagnosis as Diagnosis, Finding as Finding
+from .diagnostics.gradients import (
+    GradientReport as GradientReport,
+    analyse_gradients as analyse_gradients,
+    gradient_snapshot as gradient_snapshot,
+)
+from .diagnostics.network import analyse_network as analyse_network
+from .evaluation.calibration import check_calibration as check_calibration
+from .evaluation.comparison.comparison import Comparison as Comparison, compare as compare
+from .evaluation.conformal.conformal import Conformal as Conformal
+from .evaluation.cross_validation.backtest import Backtest as Backtest, backtest as backtest
+from .evaluation.cross_validation.cross_validation import (
+    CrossValidation as CrossValidation,
+    cross_validate as cross_validate,
+)
+from .evaluation.evaluate import Evaluation as Evaluation, evaluate as evaluate
+from .evaluation.leaderboard.leaderboard import Leaderboard as Leaderboard, run_leaderboard as run_leaderboard
+from .evaluation.learning_curve import LearningCurve as LearningCurve, learning_curve as learning_curve
+from .evaluation.scoring.score import score as score
+from .evaluation.splitters.base import Splitter as Splitter
+from .evaluation.splitters.blocked import BlockedSplit as BlockedSplit
+from .evaluation.splitters.fold import Fold as Fold
+from .evaluation.splitters.function import SplitFunction as SplitFunction
+from .evaluation.splitters.time_series import TimeSeriesSplit as TimeSeriesSplit
+from .forecasting.ensemble import Ensemble as Ensemble
+from .forecasting.explanation import Explanation as Explanation
+from .forecasting.forecaster import Forecaster as Forecaster
+from .forecasting.hierarchy import Hierarchy as Hierarchy
+from .forecasting.hint import HINT as HINT
+from .forecasting.pretraining import Pretrained as Pretrained
+from .forecasting.run_events import read_events as read_events, read_history as read_history
+from .forecasting.run_status import RunSummary as RunSummary, describe_run as describe_run, list_runs as list_runs
+from .forecasting.task import Task as Task
+from .interfaces.plots.export import write_figure as write_figure
+from .interfaces.plots.public import (
+    plot_architecture as plot_architecture,
+    plot_calibration as plot_calibration,
+    plot_comparison as plot_comparison,
+    plot_folds as plot_folds,
+    plot_forecast as plot_forecast,
+    plot_history as plot_history,
+    plot_importance as plot_importance,
+    plot_layers as plot_layers,
+    plot_learning_curve as plot_learning_curve,
+    plot_ranking as plot_ranking,
+    plot_residuals as plot_residuals,
+    plot_schedule as plot_schedule,
+    plot_scores as plot_scores,
+)
+from .losses.base import Loss as Loss
+from .losses.classification import BinaryCrossEntropy as BinaryCrossEntropy, CrossEntropy as CrossEntropy
+from .losses.distribution.base import DistributionLoss as DistributionLoss
+from .losses.distribution.bernoulli import Bernoulli as Bernoulli
+from .losses.distribution.beta import Beta as Beta
+from .losses.distribution.isqf import ISQF as ISQF
+from .losses.distribution.laplace import Laplace as Laplace
+from .losses.distribution.log_normal import LogNormal as LogNormal
+from .losses.distribution.mixture import (
+    GaussianMixture as GaussianMixture,
+    NegativeBinomialMixture as NegativeBinomialMixture,
+    PoissonMixture as PoissonMixture,
+)
+from .losses.distribution.negative_binomial import NegativeBinomial as NegativeBinomial
+from .losses.distribution.normal import Normal as Normal
+from .losses.distribution.poisson import Poisson as Poisson
+from .losses.distribution.student_t import StudentT as StudentT
+from .losses.distribution.tweedie import Tweedie as Tweedie
+from .losses.distribution.zero_inflated import (
+    ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
+    ZeroInflatedPoisson as ZeroInflatedPoisson,
+)
+from .losses.expectile import ExpectileLoss as ExpectileLoss
+from .losses.implicit import ImplicitQuantileLoss as ImplicitQuantileLoss
+from .losses.mase import MASE as MASE
+from .losses.percentage import MAPE as MAPE, SMAPE as SMAPE
+from .losses.point import MAE as MAE, MSE as MSE, RMSE as RMSE, Huber as Huber
+from .losses.quantile import QuantileLoss as QuantileLoss
+from .losses.robust import LogCosh as LogCosh, Tukey as Tukey
+from .losses.weighted import Weighting as Weighting
+from .losses.weighted.function import WeightFunction as WeightFunction
+from .losses.weighted.magnitude import Magnitude as Magnitude
+from .losses.weighted.recency import Recency as Recency
+from .models.autoformer import Autoformer as Autoformer
+from .models.base import Architecture as Architecture
+from .models.bitcn import BiTCN as BiTCN
+from .models.deep_npts import DeepNPTS as DeepNPTS
+from .models.deepar import DeepAR as DeepAR
+from .models.dilated_rnn import DilatedRNN as DilatedRNN
+from .models.dlinear import DLinear as DLinear
+from .models.fedformer import FEDformer as FEDformer
+from .models.informer import Informer as Informer
+from .models.itransformer import ITransformer as ITransformer
+from .models.kan import KAN as KAN
+from .models.mlp import MLP as MLP
+from .models.mlp_multivariate import MLPMultivariate as MLPMultivariate
+from .models.nbeats import NBEATS as NBEATS, NBEATSx as NBEATSx
+from .models.nhits import NHITS as NHITS
+from .models.nlinear import NLinear as NLinear
+from .models.patchtst import PatchTST as PatchTST
+from .models.recurrent import GRU as GRU, LSTM as LSTM, RNN as RNN
+from .models.rmok import RMoK as RMoK
+from .models.softs import SOFTS as SOFTS
+from .models.stemgnn import StemGNN as StemGNN
+from .models.tcn import TCN as TCN
+from .models.tft import TFT as TFT
+from .models.tide import TiDE as TiDE
+from .models.time_llm import TimeLLM as TimeLLM
+from .models.time_mixer import TimeMixer as TimeMixer
+from .models.timesnet import TimesNet as TimesNet
+from .models.timexer import TimeXer as TimeXer
+from .models.tsmixer import TSMixer as TSMixer
+from .models.tsmixerx import TSMixerx as TSMixerx
+from .models.vanilla_transformer import VanillaTransformer as VanillaTransformer
+from .models.xlinear import XLinear as XLinear
+from .models.xlstm import XLSTM as XLSTM
+from .training.batch_size import find_batch_size as find_batch_size
+from .training.callbacks.average import EMA as EMA, SWA as SWA, Average as Average
+from .training.callbacks.base import Callback as Callback
+from .training.callbacks.checkpointing import Checkpointing as Checkpointing
+from .training.callbacks.csv import CSVLog as CSVLog
+from .training.callbacks.early_stopping import EarlyStopping as EarlyStopping
+from .training.callbacks.events import EventLog as EventLog
+from .training.callbacks.heartbeat import Heartbeat as Heartbeat
+from .training.callbacks.interruption import Interruption as Interruption
+from .training.callbacks.learning_rate import LearningRateLog as LearningRateLog
+from .training.callbacks.limits import TimeLimit as TimeLimit
+from .training.callbacks.logging import Log as Log
+from .training.callbacks.mlflow import MLflow as MLflow
+from .training.callbacks.stop_request import StopRequest as StopRequest
+from .training.callbacks.tensorboard import TensorBoard as TensorBoard
+from .training.checkpoint import read_checkpoint as read_checkpoint
+from .training.config import TrainingConfig as TrainingConfig
+from .training.curriculum import Curriculum as Curriculum, EasyFirst as EasyFirst, HorizonGrowth as HorizonGrowth
+from .training.differentiation import GradientCostWarning as GradientCostWarning
+from .training.divergence import Divergence as Divergence
+from .training.engine import Trainer as Trainer
+from .training.freezing import Freeze as Freeze
+from .training.gradient_check import GradientCheck as GradientCheck, check_gradients as check_gradients
+from .training.gradients import ClipNorm as ClipNorm, ClipValue as ClipValue, GradientNoise as GradientNoise
+from .training.history import History as History
+from .training.metrics import accuracy as accuracy
+from .training.optimizers.adabound import AdaBound as AdaBound
+from .training.optimizers.adadelta import Adadelta as Adadelta
+from .training.optimizers.adagrad import Adagrad as Adagrad
+from .training.optimizers.adam import Adam as Adam, AdamW as AdamW
+from .training.optimizers.adamax import Adamax as Adamax
+from .training.optimizers.adan import Adan as Adan
+from .training.optimizers.base import Optimizer as Optimizer
+from .training.optimizers.groups import Group as Group
+from .training.optimizers.lamb import LAMB as LAMB
+from .training.optimizers.lion import Lion as Lion
+from .training.optimizers.lookahead import Lookahead as Lookahead
+from .training.optimizers.muon import Muon as Muon
+from .training.optimizers.nadam import NAdam as NAdam
+from .training.optimizers.prodigy import Prodigy as Prodigy
+from .training.optimizers.radam import RAdam as RAdam
+from .training.optimizers.rmsprop import RMSprop as RMSprop
+from .training.optimizers.schedule_free import (
+    ScheduleFreeAdamW as ScheduleFreeAdamW,
+    ScheduleFreeSGD as ScheduleFreeSGD,
+)
+from .training.optimizers.sgd import SGD as SGD
+from .training.rate_finder import RateCurve as RateCurve, find_learning_rate as find_learning_rate
+from .training.schedules.auto import AutoSchedule as AutoSchedule
+from .training.schedules.base import Plan as Plan, Schedule as Schedule
+from .training.schedules.chain import Chain as Chain, Part as Part, Product as Product
+from .training.schedules.constant import Constant as Constant
+from .training.schedules.cosine import Cosine as Cosine, CosineRestarts as CosineRestarts, WarmupCosine as WarmupCosine
+from .training.schedules.cyclic import Cyclic as Cyclic
+from .training.schedules.exponential import Exponential as Exponential
+from .training.schedules.function import FunctionSchedule as FunctionSchedule
+from .training.schedules.inverse_sqrt import InverseSqrt as InverseSqrt
+from .training.schedules.linear import Linear as Linear, WarmupLinear as WarmupLinear
+from .training.schedules.one_cycle import OneCycle as OneCycle
+from .training.schedules.plateau import Plateau as Plateau
+from .training.schedules.polynomial import Polynomial as Polynomial
+from .training.schedules.step import MultiStep as MultiStep, StepDecay as StepDecay
+from .training.tape import GradientTape as GradientTape
 from .training.teacher_forcing import (
-    ConstantForcing,
-    ExponentialForcing,
-    InverseSigmoidForcing,
-    LinearForcing,
-    TeacherForcing,
+    ConstantForcing as ConstantForcing,
+    ExponentialForcing as ExponentialForcing,
+    InverseSigmoidForcing as InverseSigmoidForcing,
+    LinearForcing as LinearForcing,
+    TeacherForcing as TeacherForcing,
 )
 
 __version__: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,13 @@ def test_public_names_are_the_recorded_ones() -> None:
 def test_every_public_name_resolves_and_is_documented() -> None:
     undocumented = [name for name in nd.__all__ if not (getattr(nd, name).__doc__ or "").strip()]
     assert not undocumented
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    """In a stub only ``import X as X`` offers a name to others."""
+    stub = ast.parse(Path(nd.__file__).with_suffix(".pyi").read_text("utf-8"))
+    names = [name for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names]
+    assert [name.name for name in names if name.asname != name.name] == []
 
 
 def modules_after(statement: str) -> set[str]:

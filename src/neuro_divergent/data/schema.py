@@ -52,7 +52,7 @@ class Schema(Config):
     weight: str | None = None
     categorical: tuple[str, ...] = ()
     calendar: tuple[str, ...] = ()
-    frequency: str | int | None = Field(None)
+    frequency: str | int | None = Field(default=None)
     missing: Policy = "error"
     gaps: Policy = "error"
     short: Literal["error", "drop", "pad"] = "error"

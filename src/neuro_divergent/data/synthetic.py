@@ -41,20 +41,20 @@ class Synthetic(Config):
         seed: Seed of everything random.
     """
 
-    num_series: int = Field(1, ge=1)
-    length: int = Field(200, ge=1)
+    num_series: int = Field(default=1, ge=1)
+    length: int = Field(default=200, ge=1)
     frequency: str | int = "1d"
     start: str = "2020-01-01"
     level: float = 100.0
     trend: float = 0.0
     seasonalities: tuple[PositiveInt, ...] = (7,)
-    amplitude: float = Field(10.0, ge=0)
-    noise: float = Field(1.0, ge=0)
-    intermittent: float = Field(0.0, ge=0, lt=1)
+    amplitude: float = Field(default=10.0, ge=0)
+    noise: float = Field(default=1.0, ge=0)
+    intermittent: float = Field(default=0.0, ge=0, lt=1)
     covariates: bool = False
-    regime_change: float | None = Field(None, gt=0, lt=1)
-    missing: float = Field(0.0, ge=0, lt=1)
-    seed: int = Field(0, ge=0)
+    regime_change: float | None = Field(default=None, gt=0, lt=1)
+    missing: float = Field(default=0.0, ge=0, lt=1)
+    seed: int = Field(default=0, ge=0)
 
     @field_validator("frequency")
     @classmethod

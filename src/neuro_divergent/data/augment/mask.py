@@ -27,7 +27,7 @@ class MaskHistory(Augmentation):
     needs_time: ClassVar[bool] = True
 
     share: float = knob(0.1, low=0.05, high=0.5, ge=0.0, lt=1.0)
-    block: int = Field(4, ge=1)
+    block: int = Field(default=4, ge=1)
 
     def change(self, batch: Batch) -> Batch:
         """Hide blocks of every window."""

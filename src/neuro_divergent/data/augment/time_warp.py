@@ -32,7 +32,7 @@ class TimeWarp(Augmentation):
     needs_time: ClassVar[bool] = True
 
     sigma: float = knob(0.2, low=0.05, high=0.5, log=True, ge=0.0)
-    knots: int = Field(4, ge=2)
+    knots: int = Field(default=4, ge=2)
 
     def change(self, batch: Batch) -> Batch:
         """Bend the time of every window."""
