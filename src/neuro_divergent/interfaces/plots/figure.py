@@ -1,8 +1,9 @@
 """What a figure shows, without a word about how it is drawn.
 
-A figure is a title, two axes and marks. ``svg.draw_figure`` draws it as a still picture that follows the colours of its
-page, and ``interactive.to_plotly`` as one that answers to a pointer. Values are numpy arrays of floats, NaN where there
-is none; times are ``datetime64``; names are lists of text.
+A figure is a title, two axes and marks. ``drawing.draw_figure`` draws it as a still picture that follows the colours of
+its page, and ``interactive.to_plotly`` as one that answers to a pointer. Values are numpy arrays of floats, NaN where
+there is none; times are ``datetime64``; names are lists of text. Where the vertical axis has names (bars with names,
+spans, shades), other marks count its rows from 0 at the top.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 UNDEFINED = "n/a"
 
@@ -45,6 +46,16 @@ def show_number(value: float | None) -> str:
     if size >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}" if size >= 1 or size == 0 else f"{value:.3g}"
+
+
+def show_numbers(values: Sequence[float]) -> list[str]:
+    """Write different numbers so that they can be told apart, as short as that can be."""
+    texts = [show_number(value) for value in values]
+    digits = 5
+    while len(set(texts)) < len(set(values)) and digits < 18:
+        texts = [f"{value:,.{digits}g}" for value in values]
+        digits += 1
+    return texts
 
 
 def _spacings(least: float) -> list[float]:
