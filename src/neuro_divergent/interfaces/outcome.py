@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.source import read_table
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
 from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
@@ -67,7 +68,18 @@ def train(
     forecaster = Forecaster.for_run(config)
     began = time.perf_counter()
     forecaster.fit(panel, callbacks=callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
-    seconds = time.perf_counter() - began
+    return conclude(config, forecaster, levels=levels, seconds=time.perf_counter() - began)
+
+
+def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[float], seconds: float) -> Outcome:
+    """Score what was held out and forecast what comes next.
+
+    Args:
+        config: The run.
+        forecaster: The trained forecaster, with the data of training and their split.
+        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
+        seconds: Time of training.
+    """
     config = config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None
     assert forecaster.split is not None
@@ -83,9 +95,11 @@ def train(
         notes.append("Nothing was held out, so there are no scores: train with a validation or a test part.")
     forecasts = None
     try:
-        forecasts = forecaster.predict(levels=given, quantiles=_other_quantiles(forecaster, given))
+        # A forecaster that was trained on a pandas or Arrow table gives such a table back.
+        table = forecaster.predict(levels=given, quantiles=_other_quantiles(forecaster, given))
+        forecasts = read_table(table).frame
     except InputError as error:
-        if not panel.schema.future:
+        if not forecaster.panel.schema.future:
             raise
         notes.append(f"No forecast yet: {error}")
     return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)

