@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
@@ -275,7 +276,7 @@ class Trainer:
                 if self.state.batch == 0:
                     self._emit("epoch_start")
                 step = self.state.step
-                for batches in _groups(self._batches(loader), config.accumulate):
+                for batches in self._groups(loader):
                     self._step(in_training, batches, parameters)
                     if self._settle(module, loader, checker, validate_every):
                         contention.check()
@@ -301,6 +302,17 @@ class Trainer:
         batches = loader.epoch(self.state.epoch, self.state.batch)
         set_random_state(now, self.device)
         return batches
+
+    def _groups(self, loader: Loader) -> Iterator[list[Any]]:
+        """Yield the batches of each step of the rest of the epoch; the last step may have fewer."""
+        source = iter(self._batches(loader))
+        while True:
+            began = time.perf_counter()
+            group = list(islice(source, self.config.accumulate))
+            self._meter.wait(time.perf_counter() - began)
+            if not group:
+                return
+            yield group
 
     def _step(self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter]) -> None:
         """Change the weights once."""
@@ -463,6 +475,7 @@ class Trainer:
             learning_rate=reading.rate,
             gradient_norm=reading.norm,
             samples_per_second=reading.samples_per_second,
+            waiting_share=reading.waiting_share,
             **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" or self.state.skipped else {}),
             **(self.state.metrics if validated else {}),
         )
@@ -482,10 +495,3 @@ class Trainer:
 
     def _emit(self, event: str, *arguments: Any) -> None:
         self._audience.tell(self, event, *arguments)
-
-
-def _groups(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield lists of ``size`` batches; the last of an epoch may be shorter."""
-    source = iter(batches)
-    while group := list(islice(source, size)):
-        yield group

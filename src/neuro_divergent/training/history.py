@@ -19,7 +19,8 @@ class History:
     """Rows of losses and rates.
 
     ``train_loss`` is the mean over the steps since the row before, and ``gradient_norm`` is the one of the last step,
-    before clipping. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
+    before clipping. ``waiting_share`` is the share of the time since then that went into waiting for batches or making
+    them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
     """
 
     _SCHEMA = {  # noqa: RUF012
@@ -30,6 +31,7 @@ class History:
         "learning_rate": pl.Float64,
         "gradient_norm": pl.Float64,
         "samples_per_second": pl.Float64,
+        "waiting_share": pl.Float64,
         "validation_loss": pl.Float64,
     }
 
@@ -63,9 +65,9 @@ class History:
         """Return one row for each epoch.
 
         ``train_loss`` is the mean over steps, ``gradient_norm`` and ``gradient_norm_max`` are the mean and the maximum
-        over the rows of the epoch, ``samples_per_second`` is the mean over time, and the learning rate and all results
-        of validation are the last of the epoch. ``seconds`` is the time since training began, as in ``frame()``, and
-        ``epoch_seconds`` the time spent in the epoch.
+        over the rows of the epoch, ``samples_per_second`` and ``waiting_share`` are means over time, and the learning
+        rate and all results of validation are the last of the epoch. ``seconds`` is the time since training began, as
+        in ``frame()``, and ``epoch_seconds`` the time spent in the epoch.
 
         A row that covers steps of several epochs counts for the one it was written in, and an epoch in which no row was
         written has none here; ``log_every`` decides about both.
@@ -86,6 +88,7 @@ class History:
                 pl.col("gradient_norm").mean(),
                 pl.col("gradient_norm").max().alias("gradient_norm_max"),
                 _mean("samples_per_second", "_spent"),
+                _mean("waiting_share", "_spent"),
                 *(pl.col(name).drop_nulls().last() for name in results),
             )
         )

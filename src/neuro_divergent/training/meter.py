@@ -18,6 +18,7 @@ class Reading(NamedTuple):
         steps: Steps since the last reading.
         loss: Their mean loss; not a number without steps.
         samples_per_second: Speed since the last reading.
+        waiting_share: Share of the time since then in which the next batch was waited for, or made.
         rate: Learning rate of the last step.
         norm: Norm of the gradients of the last step, before clipping.
     """
@@ -25,6 +26,7 @@ class Reading(NamedTuple):
     steps: int
     loss: float
     samples_per_second: float
+    waiting_share: float
     rate: float | None
     norm: float | None
 
@@ -38,7 +40,12 @@ class Meter:
         self._samples = 0
         self._rate: float | None = None
         self._norm: Tensor | None = None
+        self._waited = 0.0
         self._since = time.perf_counter()
+
+    def wait(self, seconds: float) -> None:
+        """Take in time in which there was no batch to work on."""
+        self._waited += seconds
 
     def add(self, loss: Tensor, samples: int, rate: float, norm: Tensor) -> None:
         """Take in a step."""
@@ -51,10 +58,11 @@ class Meter:
     def read(self) -> Reading:
         """Return what was taken in since the last reading."""
         loss = math.nan if self._total is None else float(self._total) / self._steps
-        speed = self._samples / max(time.perf_counter() - self._since, 1e-9)
+        spent = max(time.perf_counter() - self._since, 1e-9)
         norm = None if self._norm is None else float(self._norm)
-        reading = Reading(self._steps, loss, speed, self._rate, norm)
-        self._total, self._steps, self._samples = None, 0, 0
+        share = min(self._waited / spent, 1.0)
+        reading = Reading(self._steps, loss, self._samples / spent, share, self._rate, norm)
+        self._total, self._steps, self._samples, self._waited = None, 0, 0, 0.0
         self._since = time.perf_counter()
         return reading
 
@@ -66,6 +74,7 @@ class Meter:
             "samples": self._samples,
             "rate": self._rate,
             "norm": self._norm,
+            "waited": self._waited,
             "seconds": time.perf_counter() - self._since,
         }
 
@@ -73,6 +82,7 @@ class Meter:
         """Take up a state again."""
         self._total, self._steps, self._samples = state["total"], state["steps"], state["samples"]
         self._rate, self._norm = state.get("rate"), state.get("norm")  # format 1 does not have them
+        self._waited = state.get("waited", 0.0)  # earlier checkpoints do not have it
         self._since = time.perf_counter() - state["seconds"]
 
 

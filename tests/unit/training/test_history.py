@@ -26,6 +26,7 @@ def row(step: int, epoch: int, **more: Any) -> dict[str, Any]:
         "learning_rate": 0.1 / step,
         "gradient_norm": float(step),
         "samples_per_second": 100.0 + step,
+        "waiting_share": step / 100,
         **more,
     }
 
@@ -94,6 +95,8 @@ def test_epochs_sum_up_their_rows(parts: list[tuple[Any, ...]]) -> None:
         )
         speed = sum(item["samples_per_second"] * part[2] for item, part in members) / spent
         assert found["samples_per_second"] == pytest.approx(speed)
+        waited = sum(item["waiting_share"] * part[2] for item, part in members) / spent
+        assert found["waiting_share"] == pytest.approx(waited)
         assert found["gradient_norm"] == (pytest.approx(sum(norms) / len(norms)) if norms else None)
         assert found["gradient_norm_max"] == (max(norms) if norms else None)
         assert found["validation_loss"] == (results[-1] if results else None)

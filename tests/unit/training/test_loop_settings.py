@@ -237,7 +237,7 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, An
     runs[0].fit(line(), line())
     runs[1].fit(line(), line(), resume=keep.state)
     assert torch.equal(flat(whole), flat(again))
-    first, second = (run.history.frame().drop("seconds", "samples_per_second") for run in runs)
+    first, second = (run.history.frame().drop("seconds", "samples_per_second", "waiting_share") for run in runs)
     assert first.equals(second)
     nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)  # Keep has no memory
     keep.state["callbacks"].append({"kind": "Other", "state": {"memory": 1}})

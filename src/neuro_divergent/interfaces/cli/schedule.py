@@ -22,7 +22,6 @@ Examples:
   nd schedule warmup_cosine --lr 3e-4 --output rate.svg
 """
 _MOST_STEPS = 1_000_000
-_MOST_POINTS = 2_000
 
 
 def schedule(
@@ -182,11 +181,9 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
 def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:
     import numpy as np
 
-    from neuro_divergent.core.atomic import write_file
-    from neuro_divergent.interfaces.plots.picture import draw_picture
-    from neuro_divergent.interfaces.plots.svg import Curve, plot_curves
+    from neuro_divergent.interfaces.plots.export import write_figure
+    from neuro_divergent.interfaces.plots.figure import Axis, Figure, Line
 
-    steps = np.unique(np.linspace(0, len(rates) - 1, min(len(rates), _MOST_POINTS)).round().astype(int))
-    curve = Curve("rate", schedule.name, steps.astype(float), np.array(rates)[steps])
-    plot = plot_curves(f"Learning rate, {schedule.name}", [curve], may_be_logarithmic=False, floor=0.0)
-    write_file(path, draw_picture(plot, across="step", note=note).encode("utf-8"))
+    line = Line(np.arange(len(rates)), np.array(rates), tone="train")
+    rate = Axis("learning rate", from_zero=True)
+    write_figure(Figure(f"Learning rate, {schedule.name}", (line,), x=Axis("step"), y=rate, note=note), path)

@@ -67,6 +67,11 @@ class Axes:
         return float(np.nan_to_num(self.at_y([0.0]), nan=self.height)[0])
 
     @property
+    def is_over_x(self) -> bool:
+        """Whether all marks of a place can be read off together: there are lines, and no rows."""
+        return self.rows is None and any(isinstance(mark, Line) for mark in self.figure.marks)
+
+    @property
     def pixels(self) -> int | None:
         """Height that the rows need, or ``None`` if there are none."""
         if self.heat is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.interfaces.plots.axes import LONGEST, Axes
-from neuro_divergent.interfaces.plots.figure import Axis, Figure, Heat, Line, Rule
+from neuro_divergent.interfaces.plots.figure import Axis, Figure, Heat, Rule
 from neuro_divergent.interfaces.plots.labels import shorten
 from neuro_divergent.interfaces.plots.palette import GRID, RULE
 from neuro_divergent.interfaces.plots.pens import pens_of
@@ -70,13 +70,12 @@ def to_json(figure: Figure) -> dict[str, Any]:
 
 
 def _layout(figure: Figure, axes: Axes) -> Json:
-    is_over_x = any(isinstance(mark, Line) for mark in figure.marks) and axes.rows is None
     rules = [mark for mark in figure.marks if isinstance(mark, Rule) and _is_placed(mark, axes)]
     layout: Json = {
         "title": {"text": safe(figure.title), "x": 0, "xanchor": "left", "pad": {"l": 8}, "automargin": True},
         "xaxis": _axis(figure.x, axes.x, most=_MOST_COLUMNS, is_lying=axes.rows is not None and bool(axes.bars)),
         "yaxis": _axis(figure.y, axes.y),
-        "hovermode": "x unified" if is_over_x else "closest",
+        "hovermode": "x unified" if axes.is_over_x else "closest",
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "bottom", "yref": "container"},
         "showlegend": any(getattr(mark, "label", "") for mark in figure.marks if not isinstance(mark, Rule | Heat)),
         "margin": {"l": 8, "r": 16, "t": 12, "b": 8},

@@ -18,7 +18,8 @@ from neuro_divergent.interfaces.plots.time_ticks import time_ticks
 Floats = npt.NDArray[np.float64]
 Kind = Literal["number", "logarithm", "time"]
 
-_LARGEST = 1e300  # the difference of two numbers must be one, too
+# Beyond these a number has no place on an axis: its ends, with some room, and their difference must be numbers, too.
+_LARGEST, _LARGEST_POWER = 1e300, 1e140
 _LETTER, _GAP = 6.6, 12  # pixels of a letter, and between two labels
 
 
@@ -125,7 +126,7 @@ def measure(values: Any, kind: Kind) -> Floats:
         return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
     numbers = array.astype(np.float64)
     if kind == "logarithm":
-        positive = np.where((numbers > 0) & (numbers < _LARGEST), numbers, np.nan)
+        positive = np.where((numbers > 1 / _LARGEST_POWER) & (numbers < _LARGEST_POWER), numbers, np.nan)
         return np.log10(positive)
     return np.where(np.abs(numbers) < _LARGEST, numbers, np.nan)
 

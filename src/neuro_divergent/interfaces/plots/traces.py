@@ -146,6 +146,7 @@ class Traces:
 
     def _bars(self, mark: Bars, pen: Pen) -> None:
         lengths = measure(mark.lengths, "number")
+        place = "" if self.axes.is_over_x else "%{customdata}: "  # which is told once for all marks
         uncertain: Json = {}
         along, aside = ("y", "x") if self.axes.rows is None else ("x", "y")
         if mark.low is not None and mark.high is not None:
@@ -165,7 +166,7 @@ class Traces:
             **({"width": _NOTED_BAR, "offset": -_NOTED_BAR} if self.axes.has_notes_below else {}),
             customdata=[safe(name) for name in write_values(mark.places)],
             marker={"color": TONES[pen.tone]},
-            hovertemplate=f"%{{customdata}}: %{{{along}:{_format(lengths)}}}{_extra(mark.label)}",
+            hovertemplate=f"{place}%{{{along}:{_format(lengths)}}}{_extra(mark.label)}",
         )
         if any(mark.notes):
             self._notes(mark, along, {aside: across})

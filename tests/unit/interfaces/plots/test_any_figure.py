@@ -49,7 +49,7 @@ def named_marks(draw: st.DrawFn) -> tuple[Mark, ...]:
     return (Heat(names, names, np.outer(np.nan_to_num(y, posinf=1, neginf=-1) % 7, np.sign(z)), names[0]),)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(NAMES, st.lists(counted_marks(), max_size=4).map(tuple) | named_marks(), AXES, AXES)
 def test_is_drawn(title: str, marks: tuple[Mark, ...], x: Axis, y: Axis) -> None:
     figure = Figure(title, marks, x=x, y=y, note=title, words=title)
