@@ -1,0 +1,48 @@
+"""What all routes of the dashboard share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Path, Request
+
+from neuro_divergent.interfaces.dashboard.diagnoses import Diagnoses
+from neuro_divergent.interfaces.dashboard.index import Entry, RunIndex
+from neuro_divergent.interfaces.dashboard.live import LiveHistories
+from neuro_divergent.interfaces.dashboard.log import Logs
+from neuro_divergent.interfaces.dashboard.settings import Settings
+from neuro_divergent.interfaces.dashboard.stream import Streams
+from neuro_divergent.interfaces.dashboard.tables import TablesOfRuns
+
+
+class Board:
+    """The runs that are shown, and what is remembered of them.
+
+    Args:
+        settings: What to show, and to whom.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.index = RunIndex(settings.root)
+        self.histories = LiveHistories()
+        self.logs = Logs()
+        self.tables = TablesOfRuns(self.histories)
+        self.diagnoses = Diagnoses()
+        self.streams = Streams(self.index)
+
+
+def _board(request: Request) -> Board:
+    board: Board = request.app.state.board
+    return board
+
+
+def _run(request: Request, key: Annotated[str, Path(alias="id", description="Id of a run.")]) -> Entry:
+    entry = _board(request).index.find(key)
+    if entry is None:
+        raise HTTPException(404, "There is no such run here.")
+    return entry
+
+
+TheBoard = Annotated[Board, Depends(_board)]
+TheRun = Annotated[Entry, Depends(_run)]

@@ -1,0 +1,177 @@
+"""The runs there are, by ids that say nothing about where they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core.sealed import MANIFEST
+from neuro_divergent.forecasting.run_directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
+from neuro_divergent.forecasting.run_status import STALE, RunSummary, describe_run, is_run
+from neuro_divergent.interfaces.dashboard.pace import read_pace
+
+# What a run that nobody holds is described from: as long as none of these changed, neither did the description.
+_FILES = (
+    "", STATUS, HEARTBEAT, CONFIG, RUN, LOCK, "scores.json", CHECKPOINTS, f"{CHECKPOINTS}/best.json",
+    f"{CHECKPOINTS}/set-aside", MODEL, f"{MODEL}/{MANIFEST}",
+)  # fmt: skip
+_SECONDS_BETWEEN_SCANS = 1.0
+_SECONDS_BETWEEN_LOOKS = 0.4
+
+Stamp = tuple[tuple[int, int] | None, ...]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run, as it was when it was last looked at.
+
+    Attributes:
+        id: 16 hexadecimal digits.
+        summary: What its directory tells.
+        row: What a list shows of it.
+        stamp: When its files changed.
+        looked: When it was looked at, by a clock that is not set.
+    """
+
+    id: str
+    summary: RunSummary
+    row: Row
+    stamp: Stamp
+    looked: float
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a process works on it."""
+        return self.summary.quiet is not None
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether it trains, so that it hears what it is asked for."""
+        return self.is_held and self.summary.phase != "finishing"
+
+
+class RunIndex:
+    """Knows the runs in a directory; looks again when it is asked, at most once a second.
+
+    Links are not followed. May be used by several threads.
+
+    Args:
+        root: Directory of runs, or one run.
+        stale: Seconds without a heartbeat after which a run counts as stalled.
+    """
+
+    def __init__(self, root: Path, *, stale: float = STALE) -> None:
+        self.root = root.resolve()
+        self._stale = stale
+        self._entries: dict[str, Entry] = {}
+        self._scanned = float("-inf")
+        self._lock = threading.Lock()
+
+    def entries(self) -> dict[str, Entry]:
+        """Return all runs by id."""
+        with self._lock:
+            if time.monotonic() - self._scanned >= _SECONDS_BETWEEN_SCANS:
+                self._entries = {key: self._look(key, path) for key, path in self._places()}
+                self._scanned = time.monotonic()
+            return dict(self._entries)
+
+    def find(self, key: str) -> Entry | None:
+        """Return the run of an id, looked at anew unless that was a moment ago; ``None`` if there is none."""
+        entry = self._entries.get(key) or self.entries().get(key)
+        if entry is None or not _is_directory(entry.summary.path):
+            return None
+        if time.monotonic() - entry.looked < _SECONDS_BETWEEN_LOOKS:
+            return entry
+        with self._lock:
+            found = self._look(key, entry.summary.path)
+            if key in self._entries:
+                self._entries[key] = found
+        return found
+
+    def _places(self) -> list[tuple[str, Path]]:
+        paths = [self.root] if is_run(self.root) else []
+        try:
+            with os.scandir(self.root) as found:
+                paths += [
+                    Path(item.path)
+                    for item in found
+                    if not paths and not item.name.startswith(".") and item.is_dir(follow_symlinks=False)
+                ]
+        except OSError:
+            pass
+        return [(id_of(path), path) for path in paths if path == self.root or is_run(path)]
+
+    def _look(self, key: str, path: Path) -> Entry:
+        """Describe a run, unless nothing has happened in it."""
+        stamp = _stamp(path)
+        known = self._entries.get(key)
+        now = time.monotonic()
+        if known is not None and known.stamp == stamp and not known.is_held:
+            return Entry(key, known.summary, known.row, stamp, now)
+        summary = describe_run(path, stale=self._stale)
+        if (path / CHECKPOINTS).is_symlink():  # what it leads to is not part of the run
+            summary = replace(summary, checkpoints=(), set_aside=(), metric=None, best=None)
+        return Entry(key, summary, row_of(key, summary), stamp, now)
+
+
+def id_of(path: Path) -> str:
+    """Return the id of the run in a directory."""
+    return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+
+
+def row_of(key: str, run: RunSummary) -> Row:
+    """Return what a list shows of a run."""
+    is_held = run.quiet is not None
+    pace = read_pace(run.path) if is_held else None
+    return {
+        "id": key,
+        "name": run.name,
+        "state": run.state,
+        "message": run.message,
+        "step": run.step if pace is None or pace.step is None else max(pace.step, run.step or 0),
+        "total_steps": run.total_steps,
+        "phase": run.phase,
+        "quiet": run.quiet,
+        "time": run.time,
+        "model": run.model,
+        "data": run.data,
+        "horizon": run.horizon,
+        "metric": run.metric,
+        "best": run.best,
+        "score": run.score,
+        "seconds_left": None if pace is None else pace.seconds_left(run.step, run.total_steps),
+        "samples_per_second": None if pace is None else pace.samples_per_second,
+    }
+
+
+def counts_of(rows: Sequence[Row]) -> dict[str, int]:
+    """Return how many runs there are in each state."""
+    return dict(Counter(row["state"] for row in rows))
+
+
+def _stamp(path: Path) -> Stamp:
+    return tuple(_time_and_size(f"{path}/{name}" if name else str(path)) for name in _FILES)
+
+
+def _time_and_size(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

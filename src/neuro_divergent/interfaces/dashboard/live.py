@@ -1,0 +1,169 @@
+"""Histories of runs that may still train: read once, continued from where they were, thinned to what a screen shows."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.plain_file import read_file
+from neuro_divergent.forecasting.run_directory import EVENTS, HISTORY
+from neuro_divergent.forecasting.run_events import EventFile, history_of, parse_events
+from neuro_divergent.interfaces.plots.sampling import PER_BUCKET, min_max
+
+_VOIDING = (b'{"event":"start",', b'{"event":"rolled_back",')
+_BYTES_AT_ONCE = 64 * 1024**2
+_MOST_BYTES = 1024**3  # of events, from the end: about six million rows
+_MOST_BYTES_OF_TABLE = 1024**3
+_MOST_ROWS = 2_500_000  # in all histories that are kept: about 200 MB
+_MOST_HISTORIES = 256
+_LARGE = 16 * 1024**2
+
+
+class LiveHistory:
+    """The history of a run, which goes on where it was at the last look.
+
+    Args:
+        run: Its directory.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._file = EventFile(run / EVENTS)
+        self._frame = history_of([])
+        self._is_new = True
+        self._lock = threading.Lock()
+
+    @property
+    def rows(self) -> int:
+        """How many rows there were at the last look."""
+        return self._frame.height
+
+    def read(self) -> tuple[pl.DataFrame, int]:
+        """Return the rows that count, and up to which byte of the events they go."""
+        with self._lock:
+            if self._is_new:
+                self._begin()
+                self._is_new = False
+            while True:
+                before = self._file.offset
+                with _few_at_once if self._waiting() > _LARGE else nullcontext():
+                    lines = self._file.read_lines(limit=_BYTES_AT_ONCE)
+                    if self._file.offset < before:  # the file was begun anew
+                        self._frame = history_of([])
+                    if lines:
+                        self._add(lines)
+                    if self._file.offset == before:
+                        return self._frame, before
+
+    def _begin(self) -> None:
+        """Take the table that was kept when training ended, if nothing happened since; or the end of the events."""
+        events = _look(self._run / EVENTS)
+        kept = _look(self._run / HISTORY)
+        if kept is not None and (events is None or kept.st_mtime_ns >= events.st_mtime_ns):
+            frame = _read_table(self._run / HISTORY)
+            if frame is not None:
+                self._frame = frame
+                self._file.offset = 0 if events is None else events.st_size
+                return
+        self._file.offset = max(0, (0 if events is None else events.st_size) - _MOST_BYTES)
+
+    def _waiting(self) -> int:
+        found = _look(self._run / EVENTS)
+        return 0 if found is None else found.st_size - self._file.offset
+
+    def _add(self, lines: Sequence[bytes]) -> None:
+        added = history_of(lines)
+        if self._frame.height:
+            voiding = parse_events([line for line in lines if line.startswith(_VOIDING)])
+            last = min((_last_row(event) for event in voiding), default=None)
+            before = self._frame if last is None else self._frame.filter(pl.col("step") <= last)
+            added = pl.concat([before, added], how="diagonal")
+        self._frame = added
+
+
+class LiveHistories:
+    """The histories that were asked for lately; as many as fit into a bounded number of rows."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Path, LiveHistory] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, run: Path) -> tuple[pl.DataFrame, int]:
+        """Return the rows of a run that count, and up to which byte of its events they go."""
+        with self._lock:
+            history = self._kept.setdefault(run, LiveHistory(run))
+            self._kept.move_to_end(run)
+        found = history.read()
+        with self._lock:
+            while len(self._kept) > 1 and (
+                len(self._kept) > _MOST_HISTORIES or sum(item.rows for item in self._kept.values()) > _MOST_ROWS
+            ):
+                self._kept.popitem(last=False)
+        return found
+
+
+def thin(
+    frame: pl.DataFrame, column: str, points: int, *, begin: int | None = None, end: int | None = None
+) -> dict[str, list[Any]]:
+    """Return steps and values of a column, at most so many; the ends, the lowest and the highest are among them.
+
+    Args:
+        frame: A history.
+        column: One of its columns.
+        points: How many at most.
+        begin: First step.
+        end: Last step.
+    """
+    known = frame.select("step", pl.col(column).cast(pl.Float64, strict=False).alias("value"))
+    if begin is not None:
+        known = known.filter(pl.col("step") >= begin)
+    if end is not None:
+        known = known.filter(pl.col("step") <= end)
+    known = known.filter(pl.col("value").is_finite() & pl.col("step").is_not_null())
+    step, value = known["step"].to_numpy(), known["value"].to_numpy()
+    if len(step) > points:
+        step, value = min_max(step, value, max(points // PER_BUCKET, 1))
+    return {"step": step.tolist(), "value": value.tolist()}
+
+
+def columns_of(frame: pl.DataFrame) -> list[str]:
+    """Return the columns of a history that can be drawn over steps."""
+    return [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "step"]
+
+
+def _last_row(event: dict[str, Any]) -> int:
+    """Return the step of the last row that counts when training starts or goes back, as ``history_of`` does."""
+    told = event.get("last_row", event["step"])
+    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else -1
+
+
+def _read_table(path: Path) -> pl.DataFrame | None:
+    """Return a history that was kept as a table, or ``None`` if it is no such table."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(read_file(path, limit=_MOST_BYTES_OF_TABLE)))
+        numbers = frame.select(name for name, dtype in frame.schema.items() if dtype.is_numeric())
+        return numbers.with_columns(pl.col("step").cast(pl.Int64, strict=False))
+    except (NeuroDivergentError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+
+
+def _look(path: Path) -> os.stat_result | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+_few_at_once = threading.BoundedSemaphore(2)
+"""Large histories take memory while they are read."""

@@ -1,0 +1,57 @@
+"""What happened in runs, in the order it happened, without rows and norms by layer."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.forecasting.run_directory import EVENTS
+from neuro_divergent.forecasting.run_events import EventFile, parse_events
+from neuro_divergent.interfaces.dashboard.stream import is_told, short
+
+MOST_EVENTS = 5000
+
+_QUIET = (b'{"event":"row",', b'{"event":"layers",')
+_BYTES_AT_ONCE = 16 * 1024**2
+_MOST_LOGS = 64
+
+
+class _Log:
+    """The events of a run that people read, which go on where they were at the last look."""
+
+    def __init__(self, run: Path) -> None:
+        self._file = EventFile(run / EVENTS)
+        self._events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self._lock = threading.Lock()
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the last of them."""
+        with self._lock:
+            while True:
+                before = self._file.offset
+                lines = self._file.read_lines(limit=_BYTES_AT_ONCE)
+                if self._file.offset < before:  # the file was begun anew
+                    self._events.clear()
+                told = (line for line in lines if not line.startswith(_QUIET))
+                self._events.extend(short(event) for event in parse_events(list(told)) if is_told(event))
+                if self._file.offset == before:
+                    return list(self._events)
+
+
+class Logs:
+    """What happened in the runs that were asked for lately."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Path, _Log] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, run: Path) -> list[dict[str, Any]]:
+        """Return the last events of a run that people read, the newest last."""
+        with self._lock:
+            log = self._kept.setdefault(run, _Log(run))
+            self._kept.move_to_end(run)
+            if len(self._kept) > _MOST_LOGS:
+                self._kept.popitem(last=False)
+        return log.read()

@@ -1,0 +1,28 @@
+"""Figures of a run, for Plotly."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException
+
+from neuro_divergent.interfaces.dashboard.answer import Answer
+from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
+from neuro_divergent.interfaces.plots.interactive import to_json
+from neuro_divergent.interfaces.plots.run_figures import FIGURES, figure_of
+
+router = APIRouter()
+
+
+@router.get("/api/runs/{id}/figures")
+def list_figures(board: TheBoard, run: TheRun) -> Answer:
+    """List the figures that can be drawn of a run."""
+    found = board.tables.read(run.summary.path).figures
+    return Answer({"figures": [{"name": name, "title": title, "group": group} for name, group, title in found]})
+
+
+@router.get("/api/runs/{id}/figures/{name}")
+def show_figure(board: TheBoard, run: TheRun, name: str) -> Answer:
+    """Return a figure of a run: what Plotly draws, a note, and what can be seen in it in words."""
+    if name not in FIGURES:
+        raise HTTPException(404, f"There is no such figure; there are {', '.join(FIGURES)}.")
+    figure = figure_of(board.tables.read(run.summary.path), name)
+    return Answer({**to_json(figure), "note": figure.note, "words": figure.words})

@@ -1,0 +1,57 @@
+"""Forecasts of a run, series by series."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query
+
+from neuro_divergent.interfaces.dashboard.answer import Answer
+from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
+from neuro_divergent.interfaces.plots.figures.forecast import forecast_figure
+from neuro_divergent.interfaces.plots.interactive import to_json
+
+router = APIRouter()
+
+
+@router.get("/api/runs/{id}/series")
+def list_series(
+    board: TheBoard,
+    run: TheRun,
+    search: Annotated[str, Query(max_length=200, description="Text in the name.")] = "",
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> Answer:
+    """List the names of the series of a run."""
+    found = board.tables.read(run.summary.path).find_series(search)
+    return Answer({"total": len(found), "series": found.slice(offset, limit).to_list()})
+
+
+@router.get("/api/runs/{id}/forecast")
+def show_forecast(
+    board: TheBoard,
+    run: TheRun,
+    series: Annotated[str | None, Query(max_length=1000, description="Name; unset, the first.")] = None,
+) -> Answer:
+    """Return the forecast of a series: a figure for Plotly, and the numbers."""
+    tables = board.tables.read(run.summary.path)
+    if series is None and len(tables.series):
+        series = tables.series[0]
+    if series is None or not (tables.series == series).any():
+        raise HTTPException(404, "There is no such series among the forecasts of this run.")
+    figure = forecast_figure(
+        tables.context,
+        tables.forecasts,
+        series=None if tables.id is None else series,
+        id=tables.id,
+        time=tables.time,
+        target=tables.target,
+        backtest=tables.backtest,
+    )
+    return Answer(
+        {
+            "series": series,
+            "figure": {**to_json(figure), "note": figure.note, "words": figure.words},
+            "rows": tables.forecast_rows(series),
+        }
+    )

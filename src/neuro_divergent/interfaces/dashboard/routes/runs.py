@@ -1,0 +1,122 @@
+"""Which runs there are, and what is known of one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+
+from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.plain_file import read_file, read_json
+from neuro_divergent.forecasting.run_directory import CONFIG, DATA, ENVIRONMENT, EVENTS
+from neuro_divergent.forecasting.run_events import EventFile
+from neuro_divergent.interfaces.dashboard.answer import Answer
+from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
+from neuro_divergent.interfaces.dashboard.index import Row, counts_of
+
+router = APIRouter()
+
+_MOST_BYTES = 4 * 1024**2
+_BYTES_OF_BEGIN = 512 * 1024
+_FILES = {
+    "forecasts": "forecasts.csv",
+    "backtest": "backtest.parquet",
+    "diagnosis": "diagnosis.json",
+    "report": "report.html",
+}
+
+Sort = Literal["time", "name", "state", "model", "best", "step"]
+
+
+@router.get("/api/runs")
+def list_runs(
+    board: TheBoard,
+    search: Annotated[str, Query(max_length=200, description="Words in the name, model, data or message.")] = "",
+    state: Annotated[str, Query(max_length=200, description="One or several states, with commas between.")] = "",
+    sort: Sort = "time",
+    order: Literal["asc", "desc"] = "desc",
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Answer:
+    """List runs: how many there are in each state, and a page of them."""
+    rows = [entry.row for entry in board.index.entries().values()]
+    counts = counts_of(rows)
+    words, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
+    found = [row for row in rows if (not states or row["state"] in states) and _has(row, words)]
+    found.sort(key=lambda row: row["name"])
+    found.sort(key=lambda row: _rank(row[sort]), reverse=order == "desc")
+    found.sort(key=lambda row: row[sort] is None)  # what is not known comes last, in either order
+    return Answer({"total": len(found), "counts": counts, "runs": found[offset : offset + limit]})
+
+
+@router.get("/api/runs/{id}")
+def show_run(run: TheRun) -> Answer:
+    """Return what is known of a run."""
+    summary = run.summary
+    path = summary.path
+    scores = _json(path / "scores.json")
+    return Answer(
+        {
+            **run.row,
+            "path": str(path),
+            "checkpoints": [asdict(item) for item in summary.checkpoints],
+            "set_aside": [asdict(item) for item in summary.set_aside],
+            "damaged": list(summary.damaged),
+            "config": _text(path / CONFIG),
+            "environment": _json(path / ENVIRONMENT),
+            "data": _json(path / DATA),
+            "data_path": summary.data,
+            "scores": scores,
+            "notes": _notes(scores),
+            "can_control": run.can_be_asked,
+            "has": {
+                **{name: _is_file(path / file) for name, file in _FILES.items()},
+                "layers": _has_layers(path),
+            },
+        }
+    )
+
+
+def _has(row: Row, words: list[str]) -> bool:
+    text = " ".join(str(row[key]) for key in ("name", "model", "data", "message", "id") if row[key]).casefold()
+    return all(word in text for word in words)
+
+
+def _rank(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value or 0
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        content = read_json(path, _MOST_BYTES)
+    except NeuroDivergentError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_file(path, limit=_MOST_BYTES).decode("utf-8", "replace")
+    except NeuroDivergentError:
+        return ""
+
+
+def _notes(scores: dict[str, Any] | None) -> list[str]:
+    found = [] if scores is None else [scores.get("note"), *_list(scores.get("notes"))]
+    return [note for note in found if isinstance(note, str) and note]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _has_layers(path: Path) -> bool:
+    """Whether norms by layer were written; if so, the first start names the layers."""
+    events = EventFile(path / EVENTS).read(limit=_BYTES_OF_BEGIN)
+    return any(event["event"] == "layers" or (event["event"] == "start" and event.get("layers")) for event in events)

@@ -1,0 +1,40 @@
+"""What happens, as it happens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun
+from neuro_divergent.interfaces.dashboard.stream import MOST_STREAMS
+
+router = APIRouter()
+
+
+@router.get("/api/runs/{id}/stream")
+async def follow_run(
+    request: Request,
+    board: TheBoard,
+    run: TheRun,
+    offset: Annotated[int, Query(ge=0, lt=2**63, description="Byte of the events to begin at.")] = 0,
+) -> Response:
+    """Send what is added to the events of a run until it is over."""
+    return _response(request, board, board.streams.run(run.id, run.summary.path, offset))
+
+
+@router.get("/api/stream")
+async def follow_runs(request: Request, board: TheBoard) -> Response:
+    """Send which runs changed, came and went."""
+    return _response(request, board, board.streams.list())
+
+
+def _response(request: Request, board: Board, parts: AsyncIterator[bytes]) -> Response:
+    kind = "text/event-stream"
+    if request.scope.get("is_head"):
+        return Response(media_type=kind)
+    if board.streams.number >= MOST_STREAMS:
+        raise HTTPException(429, f"{MOST_STREAMS} streams are open already; close some pages of the dashboard.")
+    return StreamingResponse(parts, media_type=kind, headers={"X-Accel-Buffering": "no"})

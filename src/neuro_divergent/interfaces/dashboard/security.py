@@ -1,0 +1,180 @@
+"""Who may ask the dashboard for what: checked before anything else sees a request.
+
+The page has no cookie; the token travels in a header that pages of other origins cannot set. So there is nothing that
+could be forged. The host is compared exactly, so that a name that points here since a moment ago (DNS rebinding) is of
+no use. No answer leaves without the headers that tell a browser to run nothing but our own files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import re
+from collections.abc import Iterable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from neuro_divergent.interfaces.dashboard.settings import Settings, is_wildcard
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+LONGEST_PATH = 1024
+LONGEST_QUERY = 4096
+LARGEST_HEADERS = 32 * 1024
+LARGEST_BODY = 1024
+
+_WISH = re.compile(r"/api/runs/[^/]+/(stop|checkpoint)")
+_METHODS = ("GET", "HEAD", "POST")
+_log = logging.getLogger(__name__)
+
+
+class Security:
+    """Lets through what is allowed, and answers everything else itself.
+
+    A request for the head of something is passed on as one for all of it, and what follows the head is dropped;
+    ``scope["is_head"]`` says so to those who would never come to an end.
+
+    Args:
+        app: Who answers what is allowed.
+        settings: Who may come in.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        self._hosts = settings.hosts
+        self._token = _digest(settings.token.encode())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # there are no web sockets here
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        answer = _Answer(send, is_api=scope["path"].startswith("/api"), is_head=scope["method"] == "HEAD")
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await answer.refuse(*refusal)
+            return
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET", "is_head": True}
+        try:
+            await self._app(scope, receive, answer.send)
+        except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException:  # a panic inside a reader of tables is no Exception
+            _log.exception("a request could not be answered")
+            if answer.has_started:
+                raise
+            await answer.refuse(500, "Something went wrong here; the terminal of the dashboard says what.")
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        """Return why a request is not answered, or ``None`` if it is."""
+        headers = scope["headers"]
+        if sum(len(name) + len(value) for name, value in headers) > LARGEST_HEADERS:
+            return 431, "The headers are too large."
+        hosts = _values(headers, b"host")
+        if len(hosts) != 1:
+            return 400, "A request needs exactly one host."
+        if not self._is_ours(hosts[0], scope):
+            return 421, "This is not the host that was asked for. 'nd dashboard --allow-host NAME' allows another name."
+        method, path = scope["method"], scope["path"]
+        if method not in _METHODS or (method == "POST" and _WISH.fullmatch(path) is None):
+            return 405, f"{method[:20]} is not possible here."
+        if len(scope.get("raw_path") or path.encode("utf-8", "replace")) > LONGEST_PATH:
+            return 414, "The address is too long."
+        if len(scope["query_string"]) > LONGEST_QUERY:
+            return 414, "The question is too long."
+        lengths = _values(headers, b"content-length")
+        if any(not length.isdigit() or len(length) > 9 or int(length) > LARGEST_BODY for length in lengths):
+            return 413, "Nothing is to be sent here."
+        if method == "POST" and not self._is_same_origin(headers, hosts[0]):
+            return 403, "Only the dashboard's own page may ask for this."
+        needs_token = method == "POST" or (self._settings.needs_token_to_read and path.startswith("/api"))
+        if needs_token and not self._knows_token(headers):
+            return 401, "This needs the token; open the address that 'nd dashboard' printed."
+        return None
+
+    def _is_ours(self, host: bytes, scope: Scope) -> bool:
+        name = host.decode("latin-1").lower()
+        if name in self._hosts:
+            return True
+        server = scope.get("server")
+        if not server or not is_wildcard(self._settings.host):
+            return False
+        # Who listens at all addresses is reached by each; the one at which this connection arrived is no other's.
+        address = f"[{server[0]}]" if ":" in server[0] else server[0]
+        return name == f"{address}:{server[1]}".lower() and server[1] == self._settings.port
+
+    @staticmethod
+    def _is_same_origin(headers: Iterable[tuple[bytes, bytes]], host: bytes) -> bool:
+        """Whether a request comes from our own page, or from no page at all."""
+        origins = _values(headers, b"origin")
+        site = _values(headers, b"sec-fetch-site")
+        own = {b"http://" + host.lower(), b"https://" + host.lower()}
+        return all(origin.lower() in own for origin in origins) and all(
+            value in (b"same-origin", b"none") for value in site
+        )
+
+    def _knows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        given = _values(headers, b"authorization")
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        # Digests are of one length, and comparing them takes equally long wherever they differ.
+        return hmac.compare_digest(_digest(token.strip()), self._token) and scheme.lower() == b"bearer"
+
+
+class _Answer:
+    """Puts the headers on an answer."""
+
+    def __init__(self, send: Send, *, is_api: bool, is_head: bool) -> None:
+        self._send = send
+        self._is_api = is_api
+        self._is_head = is_head
+        self.has_started = False
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.has_started = True
+            names = {name for name, _ in HEADERS} | ({b"cache-control"} if self._is_api else set())
+            kept = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in names]
+            cache = [(b"cache-control", b"no-store")] if self._is_api else []
+            message = {**message, "headers": [*kept, *HEADERS, *cache]}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def refuse(self, status: int, reason: str) -> None:
+        """Answer with nothing but a reason."""
+        body = json.dumps({"detail": reason}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if status == 405:
+            headers.append((b"allow", b"GET, HEAD"))
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    return [value for key, value in headers if key.lower() == name]
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()

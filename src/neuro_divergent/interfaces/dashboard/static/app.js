@@ -1,0 +1,83 @@
+// The page as a whole: which part is shown, and what is said about it.
+
+import { byId, failure, make, setText } from "./elements.js";
+import { sweep } from "./charts.js";
+import { showComparison } from "./compare.js";
+import { showRun } from "./run.js";
+import { showRuns } from "./runs.js";
+import { takeToken } from "./server.js";
+
+const SILENCE = 8000;
+let current = null;
+let silence = null;
+
+/** What the parts of the page may ask of the whole. */
+const page = {
+  /** Tell something that just happened. */
+  announce(text) {
+    const announcer = byId("announcer");
+    announcer.textContent = text;
+    clearTimeout(silence);
+    silence = setTimeout(() => { announcer.textContent = ""; }, SILENCE);
+  },
+
+  /** Tell about the connection; nothing if it is well. */
+  connection(text) {
+    setText(byId("connection"), text);
+  },
+
+  /** Say in the title of the window what is shown. */
+  title(text) {
+    document.title = `${text} · Neuro-Divergent`;
+  },
+
+  /** Ask before something is done; true if it shall be. */
+  confirm({ title, text, action }) {
+    const dialog = byId("dialog");
+    byId("dialog-title").textContent = title;
+    byId("dialog-text").textContent = text;
+    byId("dialog-confirm").textContent = action;
+    dialog.returnValue = "";
+    dialog.showModal();
+    return new Promise((resolve) => {
+      dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    });
+  },
+};
+
+/** Show what the address asks for. */
+function route() {
+  if (location.hash.startsWith("#token=")) takeToken();
+  current?.abort();
+  current = new AbortController();
+  const main = byId("main");
+  const place = make("div", { class: "place" });
+  main.replaceChildren(place);
+  page.connection("");
+  if (byId("dialog").open) byId("dialog").close();
+  sweep();
+  const [, name, rest, tab] = location.hash.split("/");
+  if (name) byId("to-runs").removeAttribute("aria-current");
+  else byId("to-runs").setAttribute("aria-current", "page");
+  if (!name) showRuns(place, page, current.signal);
+  else if (name === "run" && rest) showRun(place, page, current.signal, rest, tab);
+  else if (name === "compare" && rest) showComparison(place, page, current.signal, rest.split(","));
+  else {
+    page.title("Not found");
+    place.append(make("h1", { text: "There is no such page" }), failure(new Error("The list of runs has them all.")));
+  }
+}
+
+byId("dialog-cancel").addEventListener("click", () => byId("dialog").close(""));
+byId("dialog-confirm").addEventListener("click", () => byId("dialog").close("yes"));
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the fragment of the address says which page is shown
+  byId("main").focus();
+});
+addEventListener("hashchange", () => {
+  route();
+  byId("main").focus({ preventScroll: true });
+  scrollTo(0, 0);
+});
+takeToken();
+route();

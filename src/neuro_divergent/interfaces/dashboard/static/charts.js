@@ -1,0 +1,163 @@
+// Drawing with Plotly, in the colours of the page.
+
+import { make } from "./elements.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const drawn = new Set();
+const LETTER = 7; // pixels, on average
+let loading = null;
+
+const BUTTONS = [["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]];
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: BUTTONS, showTips: false, doubleClick: "autosize" };
+
+/**
+ * Load Plotly, the first time something is drawn.
+ *
+ * The security policy of the page lets no style in but those of our own sheet. Plotly adds its rules to that (see
+ * index.html), and where it writes styles into attributes of a drawing, they are set as the properties they stand for.
+ */
+export function plotly() {
+  loading ??= new Promise((resolve, reject) => {
+    SVGElement.prototype.setAttribute = function setAttribute(name, value) {
+      if (name === "style") this.style.cssText = value;
+      else Element.prototype.setAttribute.call(this, name, value);
+    };
+    // It brings a style sheet for maps, which the security policy refuses with a complaint; no map is drawn here.
+    const create = document.createElement;
+    document.createElement = (name, ...rest) => create.call(document, name === "style" ? "template" : name, ...rest);
+    const done = (action) => () => {
+      document.createElement = create;
+      action();
+    };
+    const script = create.call(document, "script");
+    script.src = "/static/plotly.min.js";
+    script.addEventListener("load", done(() => resolve(window.Plotly)));
+    script.addEventListener("error", done(() => {
+      loading = null;
+      reject(new Error("The charts cannot be loaded from the server. Is 'nd dashboard' still running?"));
+    }));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+/** Return text such that Plotly, which reads markup in text, shows it as it is. */
+export function escaped(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Return a colour of the page by its name in the style sheet. */
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+/** Return a colour for the nth of several things that are alike. */
+export const nthColour = (place) => colour(`line-${(place % 8) + 1}`);
+
+function theme() {
+  const [ink, quiet, line] = [colour("ink"), colour("quiet"), colour("line")];
+  const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line, tickfont: { color: quiet }, automargin: true };
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: quiet, size: 12, family: "system-ui, sans-serif" },
+    modebar: { color: quiet, activecolor: ink, bgcolor: "rgba(0,0,0,0)" },
+    hoverlabel: { bgcolor: colour("page"), bordercolor: line, font: { color: ink } },
+    legend: { font: { color: quiet }, orientation: "h", x: 0, y: 1, yanchor: "bottom" },
+    margin: { l: 48, r: 12, t: 28, b: 40 }, hovermode: "x unified", dragmode: "zoom",
+    xaxis: axis, yaxis: axis,
+  };
+}
+
+/** Lay the layout of a figure over that of the page, key by key. */
+function merged(below, above) {
+  const result = { ...below };
+  for (const [key, value] of Object.entries(above ?? {})) {
+    const isPlain = value && typeof value === "object" && !Array.isArray(value);
+    result[key] = isPlain && below[key] && typeof below[key] === "object" ? merged(below[key], value) : value;
+  }
+  return result;
+}
+
+/**
+ * A place for a chart: a figure with its title, a drawing, and a note.
+ *
+ * `content(place)` is called whenever it is drawn, also when the colours of the page change, and returns
+ * `{data, layout}`.
+ */
+export class Chart {
+  constructor(title, { note = "", words = "", tools = [], height = "" } = {}) {
+    this.place = make("div", { class: `plot ${height}`, role: "group", "aria-label": `Chart: ${title}` });
+    this.note = make("p", { class: "quiet note", text: note });
+    this.words = make("p", { class: "unseen", text: words });
+    const caption = make("figcaption", {}, make("h3", { text: title }), ...tools);
+    this.element = make("figure", { class: "chart" }, caption, this.place, this.words, this.note);
+    this.title = title;
+    this.content = null;
+    this.isDrawn = false;
+  }
+
+  /** Draw, or draw anew. */
+  async draw(content = this.content) {
+    this.content = content;
+    const Plotly = await plotly();
+    if (!this.place.isConnected) return;
+    const { data, layout } = this.content(this.place);
+    if (layout.height) this.place.style.height = `${layout.height}px`; // it has rows, which need room each
+    const name = this.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+    const config = { ...CONFIG, toImageButtonOptions: { format: "png", filename: name, scale: 2 } };
+    await Plotly.react(this.place, data, merged(theme(), layout), config);
+    this.isDrawn = true;
+    drawn.add(this);
+  }
+
+  /** Show words below it and for those who cannot see it. */
+  say(note, words) {
+    this.note.textContent = note ?? "";
+    this.words.textContent = words ?? "";
+  }
+}
+
+/** Let go of charts that are no longer on the page. */
+export function sweep() {
+  for (const chart of drawn) {
+    if (!chart.place.isConnected) {
+      window.Plotly?.purge(chart.place);
+      drawn.delete(chart);
+    }
+  }
+}
+
+/** Draw a figure of the server: `{data, layout, note, words}`. */
+export function serverChart(title, figure, options = {}) {
+  const chart = new Chart(title, { note: figure.note, words: figure.words, ...options });
+  chart.content = (place) => serverContent(figure, place);
+  return chart;
+}
+
+/** Return what Plotly needs for a figure of the server; the title stands above it already. */
+function serverContent(figure, place) {
+  const { data = [], layout = {} } = structuredClone({ data: figure.data, layout: figure.layout });
+  delete layout.title;
+  // Labels of rules may lie over bars of any colour.
+  layout.annotations = (layout.annotations ?? []).map((label) => ({ bgcolor: colour("page"), borderpad: 1, ...label }));
+  const height = layout.height ?? place.clientHeight;
+  wrap(layout.xaxis?.title, place.clientWidth - 90);
+  wrap(layout.yaxis?.title, height - 90);
+  for (const trace of data) wrap(trace.colorbar?.title, height - 90);
+  return { data, layout };
+}
+
+/** Break the text of a label into lines that fit; Plotly would cut it off. */
+function wrap(label, room) {
+  const most = Math.max(12, room / LETTER);
+  const lines = [];
+  for (const word of (label?.text ?? "").split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < most) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  if (lines.length > 1) label.text = lines.join("<br>");
+}
+
+dark.addEventListener("change", () => {
+  sweep();
+  for (const chart of drawn) chart.draw();
+});

@@ -1,0 +1,171 @@
+"""What happens in runs, sent as it happens: server-sent events.
+
+Nobody waits in a thread: between two looks at a file, a stream is only a time at which to wake up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from neuro_divergent.forecasting.run_directory import EVENTS
+from neuro_divergent.forecasting.run_events import EventFile, parse_events
+from neuro_divergent.interfaces.dashboard.answer import to_json
+from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of
+
+MOST_STREAMS = 100
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+_SECONDS_BETWEEN_STATES = 2.0
+_SECONDS_BETWEEN_LISTS = 1.0
+_SECONDS_BETWEEN_PINGS = 10.0
+_SECONDS_OF_OVERLAP = 30.0
+_BYTES_AT_ONCE = 1024**2
+_MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is no news
+_QUIET = ("row", "layers")
+
+
+class Streams:
+    """The streams that are open.
+
+    Attributes:
+        is_closing: Whether all of them are to end.
+        number: How many there are.
+    """
+
+    def __init__(self, index: RunIndex) -> None:
+        self._index = index
+        self.is_closing = False
+        self.number = 0
+
+    async def run(self, key: str, path: Path, offset: int) -> AsyncIterator[bytes]:
+        """Yield what is added to the events of a run from a byte on, and its state, until it is over."""
+        self.number += 1
+        try:
+            async for part in self._run(key, path, offset):
+                yield part
+        finally:
+            self.number -= 1
+
+    async def list(self) -> AsyncIterator[bytes]:
+        """Yield which runs changed, came and went."""
+        self.number += 1
+        try:
+            async for part in self._list():
+                yield part
+        finally:
+            self.number -= 1
+
+    async def _run(self, key: str, path: Path, offset: int) -> AsyncIterator[bytes]:
+        file = EventFile(path / EVENTS, offset)
+        shown: Row = {}
+        next_state, next_ping = 0.0, time.monotonic() + _SECONDS_BETWEEN_PINGS
+        yield b"retry: 1000\n\n"
+        while not self.is_closing:
+            # The state first: what was written before a run was over is in the file by then.
+            entry = await run_sync(self._index.find, key)
+            before = file.offset
+            parts = await run_sync(_read_parts, file)
+            now = time.monotonic()
+            if file.offset < before:  # the file was begun anew
+                yield _event("reset", {}, 0)
+            for part in parts:
+                yield part
+            has_more = file.offset != before
+            is_over = entry is None or not entry.is_held
+            row = {} if entry is None else entry.row
+            if row and (_news(row) != _news(shown) or (now >= next_state and not is_over)):
+                shown, next_state = row, now + _SECONDS_BETWEEN_STATES
+                yield _event("state", row)
+            if has_more:
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+            elif is_over:
+                yield _event("end", {}, file.offset)
+                return
+            elif now >= next_ping:
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+                yield b": ping\n\n"
+            await anyio.sleep(0 if file.offset - before > _BYTES_AT_ONCE // 2 else _SECONDS_BETWEEN_LOOKS)
+
+    async def _list(self) -> AsyncIterator[bytes]:
+        shown: dict[str, Row] = {}
+        next_ping = time.monotonic() + _SECONDS_BETWEEN_PINGS
+        is_first = True
+        yield b"retry: 1000\n\n"
+        while not self.is_closing:
+            entries = await run_sync(self._index.entries)
+            rows = {key: entry.row for key, entry in entries.items()}
+            if is_first:
+                # Who asks has just read the list; what changed between is sent, and with it some that did not.
+                recent = time.time() - _SECONDS_OF_OVERLAP
+                changed = [entry.row for entry in entries.values() if entry.is_held or entry.row["time"] > recent]
+            else:
+                changed = [row for key, row in rows.items() if key not in shown or _news(row) != _news(shown[key])]
+            removed = [key for key in shown if key not in rows]
+            now = time.monotonic()
+            if changed or removed or is_first:
+                yield _event("runs", {"changed": changed, "removed": removed, "counts": counts_of(list(rows.values()))})
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+            elif now >= next_ping:
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+                yield b": ping\n\n"
+            shown, is_first = rows, False
+            wake = now + _SECONDS_BETWEEN_LISTS
+            while time.monotonic() < wake and not self.is_closing:
+                await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def short(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event without the long list of names that a start has."""
+    return {key: value for key, value in event.items() if key != "layers"}
+
+
+def is_told(event: dict[str, Any]) -> bool:
+    """Whether an event is one that people read: neither a row nor norms by layer."""
+    return event["event"] not in _QUIET
+
+
+def _read_parts(file: EventFile) -> list[bytes]:
+    lines = file.read_lines(limit=_BYTES_AT_ONCE)
+    return list(_parts(lines, file.offset))
+
+
+def _parts(lines: Sequence[bytes], end: int) -> Iterator[bytes]:
+    """Yield events in their order, rows that follow each other together, each with the byte it goes up to.
+
+    Args:
+        lines: Complete lines.
+        end: Byte after the last of them.
+    """
+    place = end - sum(len(line) + 1 for line in lines)
+    rows: list[dict[str, Any]] = []
+    last = place
+    for line in lines:
+        place += len(line) + 1
+        for event in parse_events([line]):
+            if event["event"] == "row":
+                rows.append({key: value for key, value in event.items() if key != "event"})
+                last = place
+            elif is_told(event):
+                if rows:
+                    yield _event("rows", {"rows": rows}, last)
+                    rows = []
+                yield _event("log", {"events": [short(event)]}, place)
+                if event["event"] in ("start", "rolled_back"):
+                    yield _event("reset", {}, place)
+    if rows:
+        yield _event("rows", {"rows": rows}, last)
+
+
+def _event(name: str, content: dict[str, Any], offset: int | None = None) -> bytes:
+    place = b"" if offset is None else b"id: %d\n" % offset
+    return b"event: " + name.encode() + b"\n" + place + b"data: " + to_json(content) + b"\n\n"
+
+
+def _news(row: Row) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in _MOVING}
