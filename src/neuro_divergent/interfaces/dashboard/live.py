@@ -17,10 +17,10 @@ import polars as pl
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.plain_file import read_file
 from neuro_divergent.forecasting.run_directory import EVENTS, HISTORY
-from neuro_divergent.forecasting.run_events import EventFile, history_of, parse_events
+from neuro_divergent.forecasting.run_events import EventFile
+from neuro_divergent.forecasting.run_rows import RowTable
 from neuro_divergent.interfaces.plots.sampling import PER_BUCKET, min_max
 
-_VOIDING = (b'{"event":"start",', b'{"event":"rolled_back",')
 _BYTES_AT_ONCE = 64 * 1024**2
 _MOST_BYTES = 1024**3  # of events, from the end: about six million rows
 _MOST_BYTES_OF_TABLE = 1024**3
@@ -39,14 +39,14 @@ class LiveHistory:
     def __init__(self, run: Path) -> None:
         self._run = run
         self._file = EventFile(run / EVENTS)
-        self._frame = history_of([])
+        self._table = RowTable()
         self._is_new = True
         self._lock = threading.Lock()
 
     @property
     def rows(self) -> int:
         """How many rows there were at the last look."""
-        return self._frame.height
+        return self._table.frame.height
 
     def read(self) -> tuple[pl.DataFrame, int]:
         """Return the rows that count, and up to which byte of the events they go."""
@@ -57,13 +57,13 @@ class LiveHistory:
             while True:
                 before = self._file.offset
                 with _few_at_once if self._waiting() > _LARGE else nullcontext():
-                    lines = self._file.read_lines(limit=_BYTES_AT_ONCE)
+                    block = self._file.read_block(limit=_BYTES_AT_ONCE)
                     if self._file.offset < before:  # the file was begun anew
-                        self._frame = history_of([])
-                    if lines:
-                        self._add(lines)
+                        self._table = RowTable()
+                    if block:
+                        self._table.add(block)
                     if self._file.offset == before:
-                        return self._frame, before
+                        return self._table.frame, before
 
     def _begin(self) -> None:
         """Take the table that was kept when training ended, if nothing happened since; or the end of the events."""
@@ -72,7 +72,7 @@ class LiveHistory:
         if kept is not None and (events is None or kept.st_mtime_ns >= events.st_mtime_ns):
             frame = _read_table(self._run / HISTORY)
             if frame is not None:
-                self._frame = frame
+                self._table = RowTable(frame)
                 self._file.offset = 0 if events is None else events.st_size
                 return
         self._file.offset = max(0, (0 if events is None else events.st_size) - _MOST_BYTES)
@@ -80,15 +80,6 @@ class LiveHistory:
     def _waiting(self) -> int:
         found = _look(self._run / EVENTS)
         return 0 if found is None else found.st_size - self._file.offset
-
-    def _add(self, lines: Sequence[bytes]) -> None:
-        added = history_of(lines)
-        if self._frame.height:
-            voiding = parse_events([line for line in lines if line.startswith(_VOIDING)])
-            last = min((_last_row(event) for event in voiding), default=None)
-            before = self._frame if last is None else self._frame.filter(pl.col("step") <= last)
-            added = pl.concat([before, added], how="diagonal")
-        self._frame = added
 
 
 class LiveHistories:
@@ -139,12 +130,6 @@ def thin(
 def columns_of(frame: pl.DataFrame) -> list[str]:
     """Return the columns of a history that can be drawn over steps."""
     return [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "step"]
-
-
-def _last_row(event: dict[str, Any]) -> int:
-    """Return the step of the last row that counts when training starts or goes back, as ``history_of`` does."""
-    told = event.get("last_row", event["step"])
-    return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else -1
 
 
 def _read_table(path: Path) -> pl.DataFrame | None:
