@@ -75,7 +75,8 @@ from .forecasting.forecaster import Forecaster as Forecaster
 from .forecasting.hierarchy import Hierarchy as Hierarchy
 from .forecasting.hint import HINT as HINT
 from .forecasting.pretraining import Pretrained as Pretrained
-from .forecasting.run_events import read_events as read_events, read_history as read_history
+from .forecasting.run_events import read_events as read_events
+from .forecasting.run_rows import read_history as read_history
 from .forecasting.run_status import RunSummary as RunSummary, describe_run as describe_run, list_runs as list_runs
 from .forecasting.task import Task as Task
 from .interfaces.plots.export import write_figure as write_figure

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.lock import RunLock
-from neuro_divergent.forecasting.run_events import read_history
+from neuro_divergent.forecasting.run_rows import read_history
 from neuro_divergent.interfaces.dashboard.index import id_of
 from neuro_divergent.interfaces.dashboard.live import LiveHistories, thin
 from neuro_divergent.interfaces.dashboard.pace import read_pace

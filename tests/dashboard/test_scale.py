@@ -18,6 +18,7 @@ from tests.dashboard.run_maker import line, make_run, row, start
 MakeClient = Callable[..., Client]
 
 ROWS = 1_000_000
+_STAMPS = ("event", "time", "step")
 
 
 def copies(root: Path, number: int) -> Path:
@@ -57,6 +58,11 @@ def million(path: Path) -> Path:
     whole = line(row(1)).replace('"step":1,', '"step":%d,').replace('"train_loss":1.0', '"train_loss":%.17g')
     with (run / "events.jsonl").open("w") as file:
         file.write(line(start()))
+        file.write(
+            line(
+                {"event": "columns", "time": 1.0, "step": 1, "names": [name for name in row(1) if name not in _STAMPS]}
+            )
+        )
         for step in range(1, ROWS + 1):
             file.write(whole % (step, 1 / step if step != 765_432 else 99.0))
     return run

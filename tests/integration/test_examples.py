@@ -22,6 +22,7 @@ EXPECTED = {
     "volatility": "Student's t: 50 % holds",
     "electricity_prices": "conformal: 50 % holds",
     "ensemble": "the ensemble misses by less than its members do on average",
+    "ask_the_doctor": "The learning rate is too low",
     "hierarchy": "in each of 200 paths: 0.0000",
 }
 

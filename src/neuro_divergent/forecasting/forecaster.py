@@ -63,6 +63,11 @@ class Forecaster:
             named as well.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
             ``validation``, ``test``, ``step``, ``joint``.
+
+    Attributes:
+        panel: The data of training; ``None`` before, and in a forecaster that was loaded.
+        split: Its windows for training, validation and test.
+        run: Directory of the run that trained it, if it has one.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Forecaster:
         _refuse_changed_targets(self._task, self.training)
         self.panel: Panel | None = None
         self.split: Split | None = None
+        self.run: Path | None = None
         self._fitted: Fitted | None = None
         self._outlook: Outlook | None = None
 
@@ -117,6 +123,7 @@ class Forecaster:
         job = self._prepare(data, schema)
         if isinstance(pretrained, (str, Path)):
             pretrained = Pretrained.load(pretrained)
+        self.run = None
         if run is None:
             self._work(job, callbacks, teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
             return self
@@ -454,6 +461,7 @@ class Forecaster:
     ) -> None:
         """Train in a run directory and leave the model there."""
         keepers = directory.callbacks(config.checkpoints)
+        self.run = directory.path
         begun_with = directory.path / PRETRAINED
         pretrained = Pretrained.load(begun_with) if begun_with.exists() else None
         self._work(job, [*callbacks, *keepers], teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
@@ -469,8 +477,7 @@ class Forecaster:
         pretrained: Pretrained | None,
         allow_changes: bool,
     ) -> None:
-        self.panel, self.split = job.panel, job.split
-        self._outlook = None
+        self.panel, self.split, self._outlook = job.panel, job.split, None
         gather = job.gather(resolve_device(self.training.device))
         trainer = self._trainer(job, gather, callbacks)
         if pretrained is not None:

@@ -193,7 +193,7 @@ def _seconds(run: RunSummary, scores: Mapping[str, Any]) -> float | None:
     """Return how long a run has trained: what it said at its end, or what its last row says."""
     if "seconds" in scores and run.state == "finished":
         return float(scores["seconds"])
-    from neuro_divergent.forecasting.run_events import read_history
+    from neuro_divergent.forecasting.run_rows import read_history
 
     seconds = read_history(run.path)["seconds"].drop_nulls()
     return None if seconds.is_empty() else float(seconds[-1])

@@ -17,7 +17,7 @@ import polars as pl
 from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.forecasting.run_comparison import flatten_config, read_config, read_scores
-from neuro_divergent.forecasting.run_events import read_history
+from neuro_divergent.forecasting.run_rows import read_history
 from neuro_divergent.forecasting.run_status import describe_run
 
 _FIELDS = ("state", "message", "step", "total_steps", "time", "data", "metric", "best")

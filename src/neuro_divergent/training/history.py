@@ -37,6 +37,7 @@ class History:
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
+        self._looked_at, self._columns = 0, dict.fromkeys(self._SCHEMA)
         self._began = time.perf_counter()
 
     def start(self) -> None:
@@ -51,7 +52,12 @@ class History:
     @property
     def columns(self) -> list[str]:
         """The names of all columns; metrics come last, in the order in which they first appeared."""
-        return list(dict.fromkeys([*self._SCHEMA, *(key for row in self.rows for key in row)]))
+        if self._looked_at > len(self.rows):
+            self._looked_at, self._columns = 0, dict.fromkeys(self._SCHEMA)
+        for row in self.rows[self._looked_at :]:
+            self._columns.update(dict.fromkeys(row))
+        self._looked_at = len(self.rows)
+        return list(self._columns)
 
     def add(self, **row: Any) -> None:
         """Add a row, stamped with the time."""
@@ -123,6 +129,7 @@ class History:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up rows again; ``start`` then goes on from the time of the last one."""
         self.rows = [dict(row) for row in state["rows"]]
+        self._looked_at, self._columns = 0, dict.fromkeys(self._SCHEMA)
 
 
 def _mean(value: str, weight: str) -> pl.Expr:

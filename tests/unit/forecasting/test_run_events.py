@@ -13,14 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from neuro_divergent.forecasting.run_events import (
-    EventFile,
-    history_of,
-    layers_of,
-    parse_events,
-    read_events,
-    read_history,
-)
+from neuro_divergent.forecasting.run_events import EventFile, layers_of, parse_events, read_events
+from neuro_divergent.forecasting.run_rows import RowTable, history_of, read_history
 from neuro_divergent.training.history import History
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -63,8 +57,25 @@ garbage = st.one_of(
 )
 
 
+COLUMNS = line("columns", 0, names=["seconds", "epoch", "train_loss", "validation_loss", "validation_mae"])
+
+
+def history(lines: list[bytes]) -> pl.DataFrame:
+    """Read lines of a file of old, and make sure that those of a new one and its parts give the same rows."""
+    found = history_of(lines)
+    middle = len(lines) // 2
+    for parts in ([[COLUMNS, *lines]], [[COLUMNS, *lines[:middle]], lines[middle:]]):
+        table = RowTable()
+        for part in parts:
+            table.add(b"".join(text + b"\n" for text in part))
+        names = [name for name in found.columns if name in table.frame.columns]
+        assert_frame_equal(table.frame.select(names), found.select(names), check_exact=True)
+        assert {"step", "train_loss"} <= set(names)
+    return found
+
+
 def rows_of(content: bytes) -> list[dict[str, Any]]:
-    return history_of(content.split(b"\n")[:-1]).to_dicts()
+    return history(content.split(b"\n")[:-1]).to_dicts()
 
 
 @given(st.integers(0, len(FILE)))
@@ -82,7 +93,7 @@ def test_damaged_lines_are_left_out_and_the_others_are_not(items: list[tuple[int
     lines = FILE.split(b"\n")[:-1]
     for place, text in items:
         lines.insert(place, text)
-    found = history_of(lines)
+    found = history(lines)
     assert found.schema.items() >= History().frame().schema.items()
     assert found.select(History().frame().columns).to_dicts() == rows_of(FILE)
     known = list(parse_events(lines))
@@ -95,7 +106,7 @@ def test_damaged_lines_are_left_out_and_the_others_are_not(items: list[tuple[int
 def test_any_bytes_are_a_file(content: bytes) -> None:
     events = list(parse_events(content.split(b"\n")))
     assert events == []
-    assert history_of(content.split(b"\n")).is_empty()
+    assert history(content.split(b"\n")).is_empty()
 
 
 @given(st.lists(st.tuples(numbers, numbers | st.none()), min_size=1, max_size=30))
@@ -103,7 +114,7 @@ def test_any_bytes_are_a_file(content: bytes) -> None:
 def test_numbers_come_back_to_the_last_bit(values: list[tuple[float, float | None]]) -> None:
     lines = [row(step, loss, validation_mae=other) for step, (loss, other) in enumerate(values, 1)]
     for content in (lines, [*lines, b'{"event":"row",}']):  # read at once, and one after the other
-        found = history_of(content)
+        found = history(content)
         assert [value.hex() for value in found["train_loss"]] == [loss.hex() for loss, _ in values]
         if "validation_mae" in found.columns:
             assert found["validation_mae"].to_list() == [other for _, other in values]
@@ -128,7 +139,7 @@ def test_void_rows_are_those_that_a_reader_who_forgets_would_not_have(
             last = None if step == 8 else max(step - 1, 0)
             remembered = [item for item in remembered if last is not None and item[0] <= last]
             lines.append(line(event, step, last_row=last))
-    assert list(history_of(lines).select("step", "train_loss").iter_rows()) == remembered
+    assert list(history(lines).select("step", "train_loss").iter_rows()) == remembered
 
 
 def test_files_that_do_not_tell_the_last_row_count_by_steps() -> None:

@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.run_events import read_history
+from neuro_divergent.forecasting.run_rows import read_history
 from neuro_divergent.forecasting.run_table import table_of_histories, table_of_runs, write_table
 from tests.unit.forecasting.runs import make_run
 

@@ -7,7 +7,6 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

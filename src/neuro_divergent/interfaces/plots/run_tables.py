@@ -20,7 +20,8 @@ from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.data.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.source import DEFAULT_ID
 from neuro_divergent.forecasting.run_directory import CONFIG, CONTEXT, DATA, ENVIRONMENT
-from neuro_divergent.forecasting.run_events import layers_of, read_events, read_history
+from neuro_divergent.forecasting.run_events import layers_of, read_events
+from neuro_divergent.forecasting.run_rows import read_history
 
 BACKTEST = "backtest.parquet"
 CALIBRATION = "calibration.json"

@@ -25,11 +25,12 @@ class EventLog(Callback):
     """Appends each event of training to a file, one JSON object on a line, and keeps the history beside it as a table.
 
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
-    says what the machine is; ``row`` is a row of the history; ``layers`` has norms by layer, in the order of the names
-    in ``start``; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they
-    are called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row`` which row is the last
-    that still counts (``null`` for none), and all before it of later steps are void. Events of other kinds are void if
-    they are of steps after that of the ``start`` or ``rolled_back`` itself.
+    says what the machine is; ``row`` is a row of the history, and ``columns`` comes before the first that has a new
+    column; ``layers`` has norms by layer, in the order of the names in ``start``; ``checkpoint``, ``rolled_back``,
+    ``control``, ``interrupted``, ``failed`` and ``end`` are what they are called. Nothing is ever taken back: a
+    ``start`` or ``rolled_back`` says with ``last_row`` which row is the last that still counts (``null`` for none), and
+    all before it of later steps are void. Events of other kinds are void if they are of steps after that of the
+    ``start`` or ``rolled_back`` itself.
 
     A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
     line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
@@ -44,6 +45,7 @@ class EventLog(Callback):
         self.path = Path(path)
         self.history = None if history is None else Path(history)
         self.layers: list[str] = []
+        self._columns: dict[str, None] = {}
         self._file: int | None = None
         self._turn = threading.Lock()  # checkpoints may be written, and told of, by another thread
         self._is_torn = False
@@ -75,6 +77,9 @@ class EventLog(Callback):
         """Write the row."""
         row = dict(trainer.history.rows[-1])
         self._step = row.pop("step")
+        if not row.keys() <= self._columns.keys():
+            self._columns.update(dict.fromkeys(row))
+            self.write("columns", names=list(self._columns))
         self.write("row", **row)
 
     def rolled_back(self, trainer: Trainer) -> None:

@@ -1,0 +1,73 @@
+"""What is wrong with a training, how that is known, and which setting to change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import SEVERITIES, Diagnosis, Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+_MODEL = "model.json"
+
+
+def diagnose(subject: Forecaster | str | Path) -> Diagnosis:
+    """Examine a run or a trained forecaster.
+
+    A run is examined by its files alone, without torch, also while it trains. Rules whose files are missing or damaged
+    are left out, and the diagnosis lists them with the reason. A forecaster is asked for forecasts of what was held
+    out, which takes as long as ``evaluate``.
+
+    Args:
+        subject: A run directory, or a forecaster that was trained in this process.
+
+    Raises:
+        InputError: If there is no run.
+        NotFittedError: If the forecaster was not trained.
+    """
+    if isinstance(subject, (str, Path)):
+        return examine(Evidence.of_run(_run_directory(Path(subject))))
+    return examine(Evidence.of(subject))
+
+
+def examine(evidence: Evidence) -> Diagnosis:
+    """Let every rule look at the evidence."""
+    findings: list[Finding] = []
+    checked: list[str] = []
+    not_checked: dict[str, str] = {}
+    for name in Rule.registry.names():
+        rule: Rule = Rule.registry.get(name)()
+        reason = rule.missing(evidence)
+        if reason is None:
+            try:
+                found = rule.check(evidence)
+            except NotEnoughError as error:
+                reason = str(error)
+            else:
+                checked.append(name)
+                findings += [] if found is None else [found]
+        if reason is not None:
+            not_checked[name] = reason
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return Diagnosis(tuple(findings), tuple(checked), not_checked)
+
+
+def _run_directory(path: Path) -> Path:
+    """Return the directory of a run, or say what is there instead."""
+    from neuro_divergent.forecasting.run_status import is_run
+
+    if not path.is_dir():
+        raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give a run directory.")
+    if (path / _MODEL).is_file():
+        hint = f" Its run may be {path.parent}." if is_run(path.parent) else ""
+        raise InputError(
+            f"{path}: is a model, which does not tell how it was trained; give the run it came from.{hint}"
+        )
+    if not is_run(path):
+        raise InputError(f"{path}: is no run; 'nd runs' lists those that there are.")
+    return path

@@ -1,0 +1,261 @@
+"""Everything a diagnosis may rest on, from a run directory or from a forecaster in memory."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from neuro_divergent.core.errors import InputError, NeuroDivergentError
+from neuro_divergent.core.plain_file import read_file, read_json
+from neuro_divergent.data.parquet_header import read_header
+from neuro_divergent.forecasting.run_directory import CONFIG, DATA
+from neuro_divergent.forecasting.run_events import layers_of, read_events
+from neuro_divergent.forecasting.run_rows import read_history
+from neuro_divergent.forecasting.run_status import describe_run
+
+if TYPE_CHECKING:
+    from neuro_divergent.evaluation.evaluate import Evaluation
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+SCORES, BACKTEST, CALIBRATION, NETWORK = "scores.json", "backtest.parquet", "calibration.json", "network.json"
+
+_MOST_BYTES = 64 * 1024**2  # of a JSON file
+_MOST_TABLE = 2 * 1024**3  # of a Parquet file
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of a training; whatever is not is ``None`` or empty.
+
+    Attributes:
+        history: Losses, rates and speeds: the columns of ``Forecaster.history``.
+        layers: Norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``.
+        network: What ``diagnostics.network`` found: weights and activations.
+        backtest: Forecasts of what was held out beside what happened, as ``Evaluation.forecasts``.
+        id: Column of the backtest that names the series; ``None`` where there is none.
+        time: Its column of times.
+        scores: The model and the baselines, as ``Evaluation.to_dict``.
+        calibration: Coverage by level, and the probability integral transform.
+        data: What ``data.health`` says about the data.
+        config: The run in plain values, as ``config.toml`` has it.
+        state: How the run stands: ``finished``, ``running``, ``diverged``...
+        message: What it said last.
+        rollbacks: How often training went back to an earlier state because a number was not finite.
+        waiting_seconds: Time that training spent waiting for batches, where the history does not tell.
+        unread: Parts that are there and cannot be read, and why.
+    """
+
+    history: pl.DataFrame | None = None
+    layers: pl.DataFrame | None = None
+    network: Mapping[str, Any] | None = None
+    backtest: pl.DataFrame | None = None
+    id: str | None = None
+    time: str = "ds"
+    scores: Mapping[str, Any] | None = None
+    calibration: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | None = None
+    state: str | None = None
+    message: str = ""
+    rollbacks: int = 0
+    waiting_seconds: float | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether training goes on, so that what is missing may still come."""
+        return self.state in ("running", "stalled")
+
+    def has(self, part: str) -> bool:
+        """Whether a part is there and has something in it."""
+        found = getattr(self, part)
+        return found is not None and (not hasattr(found, "__len__") or len(found) > 0)
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """Return a setting of the run by its dotted name; ``"none"`` is ``None``."""
+        found: Any = self.config
+        for part in name.split("."):
+            if not isinstance(found, Mapping) or part not in found:
+                return default
+            found = found[part]
+        return None if isinstance(found, str) and found == "none" else found
+
+    def number(self, name: str) -> float | None:
+        """Return a setting that is a finite number, or ``None``."""
+        found = self.setting(name)
+        if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
+            return None
+        return found
+
+    def component(self, name: str) -> str | None:
+        """Return the name of a component of the run: ``component("training.optimizer")`` is ``adamw``."""
+        found = self.setting(name)
+        found = found.get("name") if isinstance(found, Mapping) else found
+        return found if isinstance(found, str) else None
+
+    @property
+    def season_length(self) -> int:
+        """Rows in a season; 1 where there is none or it is not known."""
+        for found in (
+            (self.scores or {}).get("season_length"),
+            ((self.data or {}).get("seasonality") or {}).get("period"),
+        ):
+            if isinstance(found, int) and not isinstance(found, bool) and found >= 1:
+                return found
+        return 1
+
+    @property
+    def horizon(self) -> int:
+        """Steps that are forecast; 1 where it is not known."""
+        found = self.number("task.horizon")
+        return int(found) if found is not None and found >= 1 else 1
+
+    @classmethod
+    def of_run(cls, path: str | Path) -> Evidence:
+        """Gather what a run directory holds; what is missing, half written or damaged is left out, never an error."""
+        run = Path(path)
+        files = _Files(run)
+        summary = describe_run(run)
+        config = files.toml(CONFIG)
+        history = read_history(run)
+        events = read_events(run, "start", "layers", "rolled_back")
+        layers = layers_of(events)
+        data = config.get("data") if config else None
+        columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+        backtest = files.parquet(BACKTEST)
+        named = columns.get("id")
+        identity = named if isinstance(named, str) else "unique_id"
+        return cls(
+            history=history if len(history) else None,
+            layers=layers if len(layers) else None,
+            network=files.json(NETWORK),
+            backtest=backtest,
+            id=identity if backtest is not None and identity in backtest.columns else None,
+            time=str(columns.get("time", "ds")),
+            scores=files.json(SCORES),
+            calibration=files.json(CALIBRATION),
+            data=files.json(DATA),
+            config=config,
+            state=summary.state,
+            message=summary.message,
+            rollbacks=sum(event["event"] == "rolled_back" for event in events),
+            unread=files.damaged,
+        )
+
+    @classmethod
+    def of(cls, forecaster: Forecaster) -> Evidence:
+        """Gather what a trained forecaster knows, which includes forecasting what was held out.
+
+        One that was loaded has no data of training, so that only its history and its network are looked at.
+
+        Raises:
+            NotFittedError: If it has not been trained.
+        """
+        from neuro_divergent.data.health import describe_data
+
+        panel, split = forecaster.panel, forecaster.split
+        evaluation = None
+        if split is not None and (len(split.test) or len(split.validation)):
+            evaluation = _evaluate(forecaster)
+        return cls(
+            history=forecaster.history,
+            layers=None if split is None else _layers(forecaster),
+            network=_network(forecaster),
+            backtest=None if evaluation is None else evaluation.forecasts,
+            id=None if evaluation is None else evaluation.forecasts.columns[0],
+            time=forecaster.schema.time,
+            scores=None if evaluation is None else evaluation.to_dict(),
+            data=None if panel is None or split is None else describe_data(panel, train_ends=split.train.ends),
+            config=_config(forecaster),
+            state="finished",
+        )
+
+
+class _Files:
+    """Reads files of a run, and remembers which were damaged."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.damaged: dict[str, str] = {}
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """Return the table in a JSON file."""
+        return self._checked(name, lambda path: read_json(path, _MOST_BYTES))
+
+    def toml(self, name: str) -> dict[str, Any] | None:
+        """Return the table in a TOML file."""
+        return self._checked(name, lambda path: tomllib.loads(read_file(path, limit=_MOST_BYTES).decode("utf-8")))
+
+    def parquet(self, name: str) -> pl.DataFrame | None:
+        """Return a table."""
+        path = self.run / name
+        if not os.path.lexists(path):
+            return None
+        try:
+            content = read_file(path, limit=_MOST_TABLE)
+            read_header(str(path))
+            return pl.read_parquet(content)
+        except (
+            NeuroDivergentError,
+            ValueError,
+            OSError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
+            self.damaged[name] = " ".join(str(error).split())[:200]
+            return None
+
+    def _checked(self, name: str, read: Any) -> dict[str, Any] | None:
+        path = self.run / name
+        if not os.path.lexists(path):
+            return None
+        try:
+            content = read(path)
+            if isinstance(content, dict):
+                return content
+            reason = "not a table of values"
+        except (NeuroDivergentError, ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:200]
+        self.damaged[name] = reason
+        return None
+
+
+def _evaluate(forecaster: Forecaster) -> Evaluation | None:
+    from neuro_divergent.evaluation.evaluate import evaluate
+
+    try:
+        return evaluate(forecaster)
+    except InputError:  # nothing to score after all, such as a part whose values are all missing
+        return None
+
+
+def _layers(forecaster: Forecaster) -> pl.DataFrame:
+    from neuro_divergent.diagnostics.gradients import gradient_snapshot
+
+    return gradient_snapshot(forecaster)
+
+
+def _network(forecaster: Forecaster) -> dict[str, Any]:
+    from neuro_divergent.diagnostics.network import analyse_network
+
+    return analyse_network(forecaster)
+
+
+def _config(forecaster: Forecaster) -> dict[str, Any]:
+    """Return the settings as ``config.toml`` would have them."""
+    from neuro_divergent.data.schema import Schema
+
+    schema = forecaster.schema
+    return {
+        "data": Schema(**{name: getattr(schema, name) for name in Schema.model_fields}).to_dict(),
+        "model": forecaster.architecture.to_dict(),
+        "task": forecaster.task.to_dict(),
+        "training": forecaster.training.to_dict(),
+    }

@@ -1,0 +1,1 @@
+"""What the doctor looks for: one rule per file, found by its name."""

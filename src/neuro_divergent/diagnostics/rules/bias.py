@@ -1,0 +1,55 @@
+"""Forecasts that are too high, or too low, on the whole."""
+
+from __future__ import annotations
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import Rule, show
+from neuro_divergent.diagnostics.rules.errors import Errors
+
+SHARE = 0.5
+"""Mean error as a share of the mean absolute error. At 1 all errors are on the same side."""
+
+DISTANCE = 4.0
+"""How many standard errors it must be away from zero, counting forecasts made at the same time as one."""
+
+_MEDIANS = ("mae", "quantile", "mase", "smape", "mape", "laplace")
+
+
+@register("bias")
+class Bias(Rule):
+    """Finds a mean error that is large beside the errors themselves."""
+
+    title = "Forecasts are biased"
+    needs = ("backtest",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Compare the mean error with its standard error and with the mean absolute error."""
+        errors = Errors.of(evidence)
+        errors.require_groups()
+        size, estimate = errors.mean_absolute, errors.mean(errors.error)
+        if size <= 0 or abs(estimate.mean) < SHARE * size or abs(estimate.distance) < DISTANCE:
+            return None
+        side = "high" if estimate.mean > 0 else "low"
+        text = (
+            f"Forecasts are {show(abs(estimate.mean))} ± {show(estimate.error)} too {side} on average, "
+            f"{show(100 * abs(estimate.mean) / size)} % of the mean absolute error ({show(size)})."
+        )
+        numbers = {"bias": estimate.mean, "standard_error": estimate.error, "mae": size}
+        return self.finding("warning", text, numbers, _changes(evidence))
+
+
+def _changes(evidence: Evidence) -> list[Change]:
+    changes = []
+    if evidence.component("task.scaler") in ("identity", "mean_abs"):
+        changes.append(Change("task.scaler", "standard", "Lets forecasts follow the level of each window."))
+    if evidence.component("task.loss") in _MEDIANS:
+        why = "This loss makes forecasts of the median, which lies beside the mean where values are skewed."
+        changes.append(Change("task.loss", "mse", why))
+    history = evidence.number("task.input_size")
+    if history is not None and history > 2:
+        changes.append(
+            Change("task.input_size", max(2, int(history // 2)), "A shorter history follows changes sooner.")
+        )
+    return changes

@@ -1,0 +1,95 @@
+"""Intervals that hold too much or too little."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.errors import Errors, Floats
+
+CLEAR, SLIGHT = 0.1, 0.05
+"""Distance of the coverage from the level, as a share of all values, for a warning and for a hint."""
+
+DISTANCE = 4.0
+"""How many standard errors it must be away. Widths are measured on a part as small as the one they are checked on, so
+that the standard error is that of a difference."""
+
+_OWN_INTERVALS = ("quantile", "implicit_quantile", "expectile", "cross_entropy")
+
+
+@register("calibration")
+class Calibration(Rule):
+    """Finds intervals whose coverage is not what their level says, on values that did not set their width."""
+
+    title = "Intervals are miscalibrated"
+    needs = ("backtest", "scores")
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Count the values inside each interval."""
+        assert evidence.scores is not None
+        note = evidence.scores.get("note")
+        if "right by construction" in (note if isinstance(note, str) else ""):
+            raise NotEnoughError("the widths were measured on the same values; hold out a test part (--test 0.1)")
+        errors = Errors.of(evidence)
+        errors.require_groups()
+        worst: tuple[float, float, float] | None = None
+        for level in sorted(_levels(errors)):
+            inside, wanted = _inside(errors, level), level / 100
+            estimate = errors.mean(inside - wanted)
+            # Of few values all may be inside, which has no spread: the error is at least that of as many tosses.
+            spread = max(estimate.error, math.sqrt(wanted * (1 - wanted) / len(inside)))
+            if abs(estimate.mean) < max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
+                continue
+            if worst is None or abs(estimate.mean) > abs(worst[1]):
+                worst = (level, estimate.mean, spread)
+        if worst is None:
+            if not _levels(errors):
+                raise NotEnoughError("there are no intervals")
+            return None
+        level, off, spread = worst
+        text = (
+            f"The {level:g} % interval holds {show(level + 100 * off)} ± {show(100 * spread)} % of {len(errors):,} "
+            f"held-out values: it is too {'wide' if off > 0 else 'narrow'}."
+        )
+        numbers = {"level": level, "coverage": level + 100 * off, "standard_error": 100 * spread}
+        return self.finding("warning" if abs(off) >= CLEAR else "hint", text, numbers, _changes(evidence))
+
+
+def _levels(errors: Errors) -> list[float]:
+    """Return the levels that have both ends."""
+    found = []
+    for name in errors.frame.columns:
+        text = name.removeprefix("lo-")
+        if name.startswith("lo-") and f"hi-{text}" in errors.frame.columns:
+            try:
+                level = float(text)
+            except ValueError:
+                continue
+            if 0 < level < 100:
+                found.append(level)
+    return found
+
+
+def _inside(errors: Errors, level: float) -> Floats:
+    low, high, actual = (
+        errors.frame[name].to_numpy().astype(np.float64) for name in (f"lo-{level:g}", f"hi-{level:g}", "actual")
+    )
+    return ((low <= actual) & (actual <= high)).astype(np.float64)
+
+
+def _changes(evidence: Evidence) -> list[Change]:
+    if evidence.component("task.loss") in _OWN_INTERVALS:
+        why = "Widths are then measured on the validation part instead of learnt."
+        return [Change("task.loss", "mae", why)]
+    held_out = evidence.number("task.validation")
+    changes = []
+    if held_out is not None and 0 < held_out < 0.3:
+        changes.append(Change("task.validation", 0.3, "More values to measure the widths of intervals on."))
+    levels = [0.025, 0.1, 0.5, 0.9, 0.975]
+    changes.append(Change("task.loss", {"name": "quantile", "quantiles": levels}, "Learns how wide intervals must be."))
+    return changes

@@ -1,0 +1,115 @@
+"""A curve of training: a column of the history, with what it says apart from its noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.rules.base import NotEnoughError
+
+Floats = npt.NDArray[np.float64]
+
+_SHIFTING = ("training.curriculum", "training.teacher_forcing")
+_NORMAL_FROM_MEDIAN = 1.4826
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values of a column at the steps where it has one; all finite.
+
+    Attributes:
+        steps: The steps.
+        values: What was measured there.
+    """
+
+    steps: Floats
+    values: Floats
+
+    @classmethod
+    def of(cls, evidence: Evidence, column: str, *, least: int = 1) -> Curve:
+        """Take a column of the history.
+
+        Raises:
+            NotEnoughError: If it has fewer than ``least`` finite values.
+        """
+        history = evidence.history
+        if history is None or not {"step", column} <= set(history.columns):
+            raise NotEnoughError(f"the history has no {column}")
+        steps, values = (_floats(history[name]) for name in ("step", column))
+        known = np.isfinite(steps) & np.isfinite(values)
+        if known.sum() < least:
+            count = int(known.sum())
+            raise NotEnoughError(f"the history has {count} {_plural(column, count)}, and {least} are needed")
+        return cls(steps[known], values[known])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def smooth(self) -> Floats:
+        """Medians of a tenth of the curve around each value, three at least."""
+        half = max(1, len(self.values) // 20)
+        if len(self.values) < 2 * half + 1:
+            return self.values
+        # Mirrored at its ends, so that a first or last value counts no more than any other.
+        padded = np.pad(self.values, half, mode="reflect")
+        medians: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=-1)
+        return medians
+
+    @cached_property
+    def noise(self) -> float:
+        """Standard deviation of what changes from one value to the next at random, robust against single spikes."""
+        if len(self.values) < 2:
+            return 0.0
+        return float(_NORMAL_FROM_MEDIAN * np.median(np.abs(np.diff(self.values))) / math.sqrt(2))
+
+    @property
+    def first(self) -> float:
+        """The first value."""
+        return float(self.values[0])
+
+    @property
+    def end(self) -> float:
+        """The median of the last tenth, three values at least."""
+        return float(np.median(self.values[-max(3, len(self.values) // 10) :]))
+
+    @property
+    def lowest(self) -> float:
+        """The lowest value of the smooth curve."""
+        return float(self.smooth.min())
+
+    @property
+    def fall(self) -> float:
+        """How far it came down from the first value."""
+        return max(self.first - self.lowest, 0.0)
+
+    def between(self, begin: float, end: float) -> Curve:
+        """Return the part between two shares of the steps."""
+        low, high = (self.steps[-1] * share for share in (begin, end))
+        chosen = (self.steps > low) & (self.steps <= high) if begin else self.steps <= high
+        return Curve(self.steps[chosen], self.values[chosen])
+
+
+def require_same_targets(evidence: Evidence) -> None:
+    """Refuse to judge the training loss where what it measures becomes harder in training by design.
+
+    Raises:
+        NotEnoughError: If it does.
+    """
+    for name in _SHIFTING:
+        if evidence.setting(name) is not None:
+            raise NotEnoughError(f"{name} changes what the training loss measures while training runs")
+
+
+def _floats(series: Any) -> Floats:
+    return np.array([np.nan if value is None else value for value in series.to_list()], np.float64)
+
+
+def _plural(column: str, count: int) -> str:
+    return f"{column} value" + ("" if count == 1 else "s")

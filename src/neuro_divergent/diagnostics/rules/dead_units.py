@@ -1,0 +1,63 @@
+"""Units that never answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate, show
+
+UNITS = 16
+"""Units a layer must have for a share of them to mean something."""
+
+ALL, MANY = 0.95, 0.8
+"""Share of dead units in a layer for a problem and for a warning. Wide layers of rectifiers have some in good health:
+the deepest layer of a small network may begin with two thirds of its units beyond the reach of the data."""
+
+
+@register("dead_units")
+class DeadUnits(Rule):
+    """Finds layers whose units give zero whatever comes in."""
+
+    title = "Units are dead"
+    needs = ("network",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Look for the layer with the largest share of units that answer to no window."""
+        assert evidence.network is not None
+        layers = [row for row in _rows(evidence.network) if row["units"] >= UNITS]
+        if not layers:
+            raise NotEnoughError("the network has no layer of units that could die")
+        worst = max(layers, key=lambda row: row["dead_share"])
+        many = [row for row in layers if row["dead_share"] >= MANY]
+        if not many:
+            return None
+        share = float(worst["dead_share"])
+        text = (
+            f"{len(many)} of {len(layers)} layers have more than {100 * MANY:.0f} % dead units; the worst is "
+            f"{worst['layer']} with {show(100 * share)} % of {worst['units']:.0f}."
+        )
+        changes: list[Change] = []
+        if evidence.setting("model.activation") == "ReLU":
+            changes += change_model(
+                evidence, "activation", "GELU", "Has a gradient below zero too, so units come back."
+            )
+        changes += change_rate(evidence, 0.3, "A single large step can push a unit out of reach for good.")
+        size = evidence.number("model.hidden_size")
+        if size is not None and share < ALL and size >= 16:
+            changes += change_model(evidence, "hidden_size", int(size // 2), "Fewer units would do the same work.")
+        numbers = {"layers": len(many), "of": len(layers), "dead_share": share}
+        return self.finding("problem" if share >= ALL else "warning", text, numbers, changes)
+
+
+def _rows(network: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the activations that have a share of dead units."""
+    found = network.get("activations")
+    return [
+        {"layer": str(row.get("layer", "")), "units": row["units"], "dead_share": row["dead_share"]}
+        for row in (found if isinstance(found, list) else [])
+        if isinstance(row, Mapping) and all(isinstance(row.get(key), (int, float)) for key in ("units", "dead_share"))
+    ]

@@ -1,0 +1,51 @@
+"""A loss that rises."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate, show
+from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
+
+ROWS = 12
+"""Rows of the history below which a rise is not told from an accident."""
+
+NOISES = 6.0
+"""How far the rise above the lowest point must stand out of the noise of the curve, which few rows tell roughly ..."""
+
+FAR = 1.0
+"""... or how far the end must lie above the beginning, as a share of that, where the loss swings too much."""
+
+LEVEL = 0.05
+"""What the rise must be of the loss in any case."""
+
+
+@register("diverging")
+class Diverging(Rule):
+    """Finds training that ends where it began, or higher."""
+
+    title = "The training loss rises"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Compare the end of the training loss with its lowest point and its beginning."""
+        require_same_targets(evidence)
+        curve = Curve.of(evidence, "train_loss", least=ROWS)
+        rise, above = curve.end - curve.lowest, curve.end - curve.first
+        noise = max(curve.noise, float(np.abs(np.diff(curve.values)).mean()))
+        if curve.values[-max(3, len(curve) // 4) :].min() <= curve.first:
+            return None  # it comes back to below its beginning now and then
+        if rise < max(NOISES * noise, LEVEL * abs(curve.lowest)) and above < FAR * abs(curve.first):
+            return None
+        text = (
+            f"The training loss is {show(curve.end)} at the end; it began with {show(curve.first)} and was "
+            f"{show(float(curve.values.min()))} at its lowest."
+        )
+        changes = change_rate(evidence, 0.1, "The steps are too large to stay where the loss is low.")
+        if evidence.setting("training.clip") is None:
+            changes.append(Change("training.clip", "norm", "Bounds single large steps."))
+        numbers = {"end": curve.end, "first": curve.first, "lowest": float(curve.values.min())}
+        return self.finding("problem", text, numbers, changes)

@@ -1,0 +1,172 @@
+"""Errors of forecasts of held-out values, and which of them were known when others were made.
+
+A forecast uses all there was to know if its error has nothing to do with errors that were known when it was made.
+Errors within one forecast may well resemble each other: what surprises at the first step often lasts for the next.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.rules.base import NotEnoughError
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+ENOUGH_GROUPS = 10
+"""Groups of values that are independent of each other from which a standard error is worth something."""
+
+BASELINES = ("last value", "seasonal naive", "drift")
+
+
+class Estimate(NamedTuple):
+    """A mean with its standard error."""
+
+    mean: float
+    error: float
+
+    @property
+    def distance(self) -> float:
+        """The mean in standard errors."""
+        return self.mean / self.error if self.error > 0 else math.copysign(math.inf, self.mean) if self.mean else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Forecasts and what happened, in the order of series and time; only values that were observed.
+
+    Attributes:
+        frame: ``actual``, ``forecast``, baselines and intervals of each.
+        error: Forecast minus what happened.
+        step: Step of the horizon, from 1.
+        series: Number of the series.
+        window: Number of the forecast: the same series and cutoff.
+        cutoff: Number of the time at which it was made, over all series.
+        place: Number of the row in an unbroken sequence of times; one starts a hundred thousand rows after another.
+    """
+
+    frame: pl.DataFrame
+    error: Floats
+    step: Integers
+    series: Integers
+    window: Integers
+    cutoff: Integers
+    place: Integers
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Errors:
+        """Read the backtest.
+
+        Raises:
+            NotEnoughError: If a column is missing or nothing was observed.
+        """
+        frame = evidence.backtest
+        assert frame is not None
+        needed = {evidence.time, "cutoff", "step", "actual", "forecast"}
+        missing = sorted(needed - set(frame.columns))
+        if missing:
+            raise NotEnoughError(f"the forecasts of held-out values have no column {missing[0]!r}")
+        names = pl.lit(0) if evidence.id is None else pl.col(evidence.id).cast(pl.String)
+        try:
+            table = (
+                frame.with_columns(
+                    pl.col("actual", "forecast").cast(pl.Float64),
+                    pl.col("step").cast(pl.Int64),
+                    _series=names.rank("dense").cast(pl.Int64),
+                    _cutoff=pl.col("cutoff").rank("dense").cast(pl.Int64),
+                )
+                .sort("_series", evidence.time, "step")
+                .with_columns(_place=_places(evidence.time))
+                .filter(pl.col("actual").is_finite() & pl.col("forecast").is_finite())
+            )
+        except pl.exceptions.PolarsError as error:
+            raise NotEnoughError(f"the forecasts of held-out values are not usable: {_line(error)}") from None
+        if not len(table):
+            raise NotEnoughError("no held-out value was observed")
+        series, cutoff = (table[name].to_numpy().astype(np.int64) for name in ("_series", "_cutoff"))
+        return cls(
+            frame=table,
+            error=(table["forecast"] - table["actual"]).to_numpy().astype(np.float64),
+            step=table["step"].to_numpy().astype(np.int64),
+            series=series,
+            window=np.unique(series * (int(cutoff.max()) + 1) + cutoff, return_inverse=True)[1].astype(np.int64),
+            cutoff=cutoff,
+            place=table["_place"].to_numpy().astype(np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.error)
+
+    @property
+    def num_windows(self) -> int:
+        """Number of forecasts."""
+        return int(self.window.max()) + 1
+
+    @property
+    def mean_absolute(self) -> float:
+        """The mean absolute error."""
+        return float(np.abs(self.error).mean())
+
+    @property
+    def groups(self) -> Integers:
+        """Groups of values to be counted as one observation each: by cutoff, else by series, else by forecast.
+
+        Series that are forecast at the same time may share their luck, and so do the steps of one forecast.
+        """
+        for found in (self.cutoff, self.series):
+            if len(np.unique(found)) >= ENOUGH_GROUPS:
+                return found
+        return self.window
+
+    def require_groups(self) -> None:
+        """Refuse to judge by too few forecasts.
+
+        Raises:
+            NotEnoughError: If there are too few.
+        """
+        count = len(np.unique(self.groups))
+        if count < ENOUGH_GROUPS:
+            raise NotEnoughError(f"there are {count} forecasts of held-out values, and {ENOUGH_GROUPS} are needed")
+
+    def mean(self, values: Floats) -> Estimate:
+        """Return the mean of values of all rows, with its standard error between groups."""
+        return grouped_mean(values, self.groups)
+
+    def pairs(self, lag: int) -> tuple[Integers, Integers]:
+        """Return rows that lie ``lag`` steps apart, the earlier of which was known when the later was forecast."""
+        keys = self.place
+        found = np.searchsorted(keys, keys - lag)
+        found = np.minimum(found, len(keys) - 1)
+        later = np.flatnonzero((keys[found] == keys - lag) & (self.step <= lag))
+        return found[later], later.astype(np.int64)
+
+
+def grouped_mean(values: Floats, groups: Integers) -> Estimate:
+    """Return a mean with its standard error, where values of one group are not independent of each other."""
+    _, places = np.unique(groups, return_inverse=True)
+    mean = float(values.mean())
+    count = int(places.max()) + 1
+    if count < 2:
+        return Estimate(mean, math.inf)
+    away = np.bincount(places, values - mean)
+    return Estimate(mean, math.sqrt(float(np.square(away).sum()) * count / (count - 1)) / len(values))
+
+
+def _places(time: str) -> pl.Expr:
+    """Number rows so that two of them are one apart exactly if one follows the other in time."""
+    same_series = pl.col("_series") == pl.col("_series").shift(1)
+    same_window = (pl.col("_cutoff") == pl.col("_cutoff").shift(1)) & (pl.col("step") == pl.col("step").shift(1) + 1)
+    next_window = (pl.col("step") == 1) & (pl.col("cutoff") == pl.col(time).shift(1))
+    follows = (same_series & (same_window | next_window)).fill_null(value=False)
+    return (1 + 100_000 * (~follows).cast(pl.Int64)).cum_sum()
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:120]

@@ -1,0 +1,68 @@
+"""Gradients that are too large."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate, show
+from neuro_divergent.diagnostics.rules.curve import Curve
+
+ROWS = 10
+"""Rows of the history below which norms have no usual size."""
+
+SPIKE = 100.0
+"""Norm of a gradient beside the median that counts as a spike."""
+
+SPIKES = 3
+"""Spikes from which they are no accident of a strange batch."""
+
+GROWTH = 100.0
+"""Median norm in the last quarter of training beside that in the first."""
+
+CLIPPED_SHARE, CLIPPED_TIMES = 0.95, 50.0
+"""Share of rows in which the gradient is clipped, and how much larger than the limit it is at the median, from which
+clipping decides about nearly every step."""
+
+
+@register("exploding_gradients")
+class ExplodingGradients(Rule):
+    """Finds gradients that grow, jump, or are always cut back by far."""
+
+    title = "Gradients explode"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Look at the norms before clipping."""
+        curve = Curve.of(evidence, "gradient_norm", least=ROWS)
+        usual = float(np.median(curve.values))
+        if usual <= 0:
+            return None
+        quarter = max(len(curve) // 4, 1)
+        growth = float(np.median(curve.values[-quarter:]) / max(np.median(curve.values[:quarter]), 1e-30))
+        spikes = int((curve.values > SPIKE * usual).sum())
+        limit = evidence.number("training.clip.limit")
+        is_clipped = evidence.component("training.clip") == "norm" and limit is not None
+        largest = float(curve.values.max())
+        numbers = {"median": usual, "largest": largest, "spikes": spikes, "growth": growth}
+        said = f"The norm of the gradients is {show(usual)} at the median and {show(largest)} at most"
+        changes = change_rate(evidence, 0.3, "Smaller steps stay where gradients are small.")
+        if not is_clipped:
+            changes.insert(0, Change("training.clip", {"name": "norm", "limit": 1.0}, "Bounds every step."))
+        falls = Curve.of(evidence, "train_loss").fall > 0
+        if growth > GROWTH and largest > SPIKE * float(curve.values[0]) and not (is_clipped and falls):
+            text = f"{said}; in the last quarter it is {show(growth)} times what it was in the first."
+            return self.finding("warning", text, numbers, changes)
+        if spikes >= SPIKES:
+            text = f"{said}; {spikes} times it was more than {SPIKE:.0f} times the median."
+            return self.finding("hint" if is_clipped else "warning", text, numbers, changes)
+        if is_clipped and limit is not None:
+            share = float((curve.values > limit).mean())
+            if share >= CLIPPED_SHARE and usual > CLIPPED_TIMES * limit:
+                text = f"{said}; {show(100 * share)} % of the steps are cut back to {show(limit)}."
+                why = "Cuts back what is out of the ordinary, not every step."
+                change = Change("training.clip", {"name": "norm", "limit": float(f"{2 * usual:.1g}")}, why)
+                return self.finding("hint", text, {**numbers, "clipped_share": share}, [change])
+        return None

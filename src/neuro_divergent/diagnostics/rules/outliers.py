@@ -1,0 +1,48 @@
+"""Values far away from all others."""
+
+from __future__ import annotations
+
+from neuro_divergent.core.config import register
+from neuro_divergent.data.health import OUTLIER
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.rules.base import Rule, show
+
+SHARE = 1e-3
+"""Share of values that are outliers from which they are worth a word."""
+
+EXTREME = 100.0
+"""Robust z-score of a value that outweighs all others in a squared loss, and in the spread of a window."""
+
+_SQUARED = ("mse", "rmse", "normal")
+_SPREAD = ("standard", "minmax", "mean_abs", "revin")
+
+
+@register("outliers")
+class Outliers(Rule):
+    """Finds values so far away that they decide about the scale of a window or about the loss."""
+
+    title = "There are outliers in the data"
+    needs = ("data",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Look at the robust z-scores."""
+        assert evidence.data is not None
+        share, largest = evidence.data.get("outlier_share"), evidence.data.get("largest_outlier", 0.0)
+        if not isinstance(share, (int, float)) or not isinstance(largest, (int, float)):
+            return None
+        if share < SHARE and largest < EXTREME:
+            return None
+        text = (
+            f"{show(100 * share)} % of the values are more than {OUTLIER:.0f} robust standard deviations from the "
+            f"median of their series; the farthest is {show(largest)} away."
+        )
+        loss, scaler = evidence.component("task.loss"), evidence.component("task.scaler")
+        changes = []
+        if scaler in _SPREAD:
+            why = "Measures level and spread by median and quartiles, which outliers do not move."
+            changes.append(Change("task.scaler", "robust", why))
+        if loss in _SQUARED:
+            changes.append(Change("task.loss", "huber", "Counts large errors by their size, not by their square."))
+        severity: Severity = "warning" if largest >= EXTREME and (loss in _SQUARED or scaler in _SPREAD) else "hint"
+        return self.finding(severity, text, {"share": share, "largest": largest}, changes)

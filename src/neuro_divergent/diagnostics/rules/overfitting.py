@@ -1,0 +1,87 @@
+"""A model that learns its training windows by heart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import Rule, change_length, change_model, rounded, show
+from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
+
+VALIDATIONS = 6
+"""Validations below which a rise is not told from an accident."""
+
+RISE = 0.1
+"""Rise of the validation loss above its best, as a share of the larger of the best and of all it fell."""
+
+LEARNT = 0.1
+"""Fall of the training loss after that best, likewise: without it, the rise has another reason."""
+
+EARLY = 0.7
+"""Share of training by which the best must be reached, so that there is a rise to speak of after it."""
+
+
+BY_HEART = 0.5
+"""Fall of the training loss that validation did not follow, as a share of the whole ..."""
+
+GAP = 0.5
+"""... and training loss beside the best validation loss, from which windows were learnt by heart without any rise."""
+
+
+@register("overfitting")
+class Overfitting(Rule):
+    """Finds a validation loss that rises, or stays behind, while the training loss falls."""
+
+    title = "The model overfits"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Compare both losses at the best validation and at the end."""
+        require_same_targets(evidence)
+        validation = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
+        training = Curve.of(evidence, "train_loss", least=VALIDATIONS)
+        place = int(np.argmin(validation.values))
+        best, step = float(validation.values[place]), float(validation.steps[place])
+        rise = validation.end - best
+        near = np.abs(training.steps - step).argsort()[:3]
+        learnt = float(np.median(training.values[near])) - training.end
+        start = max(training.first, validation.first)
+        unit = max(abs(best), start - best)
+        numbers = {"best": best, "best_step": step, "end": validation.end, "train_end": training.end}
+        kept_learning = learnt >= min(LEARNT * max(abs(training.end), start - training.end), rise)
+        by_heart = 1 - (start - best) / (start - training.end) if start > training.end else 0.0
+        if step <= EARLY * validation.steps[-1] and rise >= RISE * unit and kept_learning:
+            text = (
+                f"The validation loss was best at step {step:,.0f} ({show(best)}) and rose to {show(validation.end)} "
+                f"by step {validation.steps[-1]:,.0f}, while the training loss fell by {show(learnt)} to "
+                f"{show(training.end)}."
+            )
+        elif by_heart >= BY_HEART and training.end < GAP * best:
+            text = (
+                f"The training loss fell from {show(start)} to {show(training.end)}, and the validation loss to "
+                f"{show(best)} only: {show(100 * by_heart)} % of what was learnt holds for the training windows alone."
+            )
+        else:
+            return None
+        return self.finding("warning", text, numbers, _changes(evidence, step / float(validation.steps[-1])))
+
+
+def _changes(evidence: Evidence, share: float) -> list[Change]:
+    changes: list[Change] = []
+    dropout, size = evidence.number("model.dropout"), evidence.number("model.hidden_size")
+    decay = evidence.number("training.optimizer.weight_decay")
+    if dropout is not None and dropout < 0.5:
+        value = rounded(min(dropout + 0.2, 0.5))
+        changes += change_model(evidence, "dropout", value, "Units that are left out at random learn less by heart.")
+    if size is not None and size >= 16:
+        changes += change_model(evidence, "hidden_size", int(size // 2), "A smaller network has less room for that.")
+    if decay is not None:
+        why = "Pulls weights towards zero."
+        changes.append(Change("training.optimizer.weight_decay", rounded(max(10 * decay, 0.01)), why))
+    changes += change_length(evidence, min(1.25 * share, 1.0), "Nothing was gained later.") if share < 0.8 else []
+    if evidence.setting("training.early_stopping", {}) is None:
+        why = "Stops when validation no longer improves and returns to the best weights."
+        changes.append(Change("training.early_stopping", {"patience": 10}, why))
+    return changes

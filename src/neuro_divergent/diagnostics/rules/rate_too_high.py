@@ -1,0 +1,69 @@
+"""A learning rate that is too high."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Finding
+from neuro_divergent.diagnostics.gradients import LARGEST_RATIO
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate, rounded, show, steady_schedule
+from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
+from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, update_ratio
+
+ROWS = 10
+"""Rows of the history below which spikes are not counted."""
+
+PEAK = 0.5
+"""How far the loss may rise above its first value, as a share of that value: a good start only goes down."""
+
+SPIKES = 3
+"""Spikes from which they are no accident of a strange batch."""
+
+SPIKE_HEIGHT = 0.5
+"""Height of a spike above the smooth curve, as a share of the loss and of all it fell ..."""
+
+SPIKE_NOISES = 10.0
+"""... and in standard deviations of the noise."""
+
+
+@register("rate_too_high")
+class RateTooHigh(Rule):
+    """Finds a loss that jumps up, or steps that replace layers instead of refining them."""
+
+    title = "The learning rate is too high"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Look for a peak after the start, for spikes, and for updates as large as the weights."""
+        ratio = update_ratio(evidence)
+        require_same_targets(evidence)
+        curve = Curve.of(evidence, "train_loss", least=ROWS)
+        peak = float(curve.smooth.max())
+        spikes = _spikes(curve)
+        numbers = {"first": curve.first, "peak": peak, "spikes": spikes}
+        numbers |= {} if ratio is None else {"update_ratio": ratio}
+        reasons = []
+        if peak - curve.first > max(PEAK * abs(curve.first), curve.fall, SPIKE_NOISES * curve.noise):
+            reasons.append(f"the training loss rose from {show(curve.first)} to {show(peak)}")
+        if spikes >= SPIKES:
+            reasons.append(f"the training loss has {spikes} spikes of more than half of all it fell")
+        if ratio is not None and ratio > LARGEST_RATIO:
+            reasons.append(f"half of the layers change by more than {show(100 * ratio)} % in a step")
+        if not reasons:
+            return None
+        # Ten times the usual change is still fine, so that a rate which is far too high is not lowered too far.
+        factor = 0.1 if ratio is None else min(0.1, 10 * USUAL_RATIO / ratio)
+        changes = change_rate(evidence, rounded(factor), "Smaller steps do not overshoot.")
+        changes += steady_schedule(evidence)
+        text = "; ".join(reasons)
+        return self.finding("warning", f"{text[0].upper()}{text[1:]}.", numbers, changes)
+
+
+def _spikes(curve: Curve) -> int:
+    """Count values far above the curve around them, once the first tenth of training is over."""
+    later = curve.steps > 0.1 * curve.steps[-1]
+    level = abs(float(np.median(curve.values)))
+    height = max(SPIKE_HEIGHT * level, SPIKE_HEIGHT * curve.fall, SPIKE_NOISES * curve.noise)
+    return int(((curve.values - curve.smooth > height) & later).sum()) if height > 0 else 0

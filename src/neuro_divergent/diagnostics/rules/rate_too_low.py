@@ -1,0 +1,103 @@
+"""A learning rate that is too low."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, rounded, show
+from neuro_divergent.diagnostics.rules.curve import Curve, Floats, require_same_targets
+from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
+
+ROWS = 10
+"""Rows of the history below which a slow fall is not told from noise."""
+
+TINY_RATIO = 2e-5
+"""Change of a layer by a step, at the median, that is fifty times smaller than usual."""
+
+STRAIGHT = 0.7
+"""Fall in the second half of training, per unit of learning rate, as a share of that in the first half. A loss on its
+way to a plateau falls ever more slowly; one that falls in a straight line has hardly set out."""
+
+SMALL_FALL = 0.1
+"""Fall of the loss, as a share of its first value, up to which training counts as hardly begun."""
+
+SURE = 4.0
+"""Standard errors of the slope by which the loss must fall, in both halves, to be called falling."""
+
+
+@register("rate_too_low")
+class RateTooLow(Rule):
+    """Finds training that has hardly moved, or moves in a straight line far from any plateau."""
+
+    title = "The learning rate is too low"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Hold the fall of the loss against what the steps changed."""
+        if evidence.is_running:
+            raise NotEnoughError("training still goes on")
+        require_same_targets(evidence)
+        curve = Curve.of(evidence, "train_loss", least=ROWS)
+        ratio = update_ratio(evidence)
+        if not has_gradients(evidence):
+            raise NotEnoughError("hardly any layer gets a gradient, whatever the rate is")
+        gained = (curve.first - curve.end) / max(abs(curve.first), 1e-12)
+        if gained > SMALL_FALL:
+            return None
+        numbers = {"first": curve.first, "end": curve.end, **({} if ratio is None else {"update_ratio": ratio})}
+        moved = f"The training loss went from {show(curve.first)} to {show(curve.end)} in {curve.steps[-1]:,.0f} steps"
+        if ratio is not None and ratio < TINY_RATIO:
+            text = f"{moved}, and a step changes half of the layers by less than {ratio:.1g} of their size."
+            return self.finding("warning", text, numbers, change_rate(evidence, _factor(ratio), _WHY))
+        straight = _straightness(evidence, curve)
+        if straight is None or straight < STRAIGHT or (ratio is not None and ratio > USUAL_RATIO):
+            return None
+        text = f"{moved}, in a straight line: the second half of training brought {show(straight)} times the first."
+        return self.finding("warning", text, {**numbers, "straightness": straight}, change_rate(evidence, 10.0, _WHY))
+
+
+_WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks for the best."
+
+
+def _factor(ratio: float) -> float:
+    """Return by how much to raise the rate for updates of usual size, within reason."""
+    return rounded(min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0))
+
+
+def _straightness(evidence: Evidence, curve: Curve) -> float | None:
+    """Return how much of the fall per unit of learning rate in the first half there is in the second half.
+
+    The loss is taken over the sum of the rates so far, not over steps, so that a schedule which lowers the rate does
+    not look like a plateau. ``None`` where the fall does not stand out of the noise.
+    """
+    try:
+        rates = Curve.of(evidence, "learning_rate", least=2)
+    except NotEnoughError:
+        return None
+    spent = np.cumsum(np.interp(curve.steps, rates.steps, rates.values) * np.diff(curve.steps, prepend=0.0))
+    half = spent <= spent[-1] / 2
+    if spent[-1] <= 0 or half.sum() < ROWS // 3 or (~half).sum() < ROWS // 3:
+        return None
+    falls = []
+    for part in (half, ~half):
+        slope, error = _slope(spent[part], curve.values[part])
+        if -slope < SURE * error or slope >= 0:
+            return None
+        falls.append(-slope)
+    return falls[1] / falls[0]
+
+
+def _slope(x: Floats, y: Floats) -> tuple[float, float]:
+    """Return the slope of a straight line through points, and its standard error."""
+    away = x - x.mean()
+    energy = float(away @ away)
+    if energy <= 0 or len(x) < 3:
+        return 0.0, math.inf
+    slope = float(away @ y) / energy
+    rest = y - y.mean() - slope * away
+    return slope, math.sqrt(float(rest @ rest) / (len(x) - 2) / energy)

@@ -1,0 +1,58 @@
+"""Training that waits for its data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.curve import Curve
+
+WAITING = 0.4
+"""Share of the time spent waiting for batches from which a second thread that makes them would be felt. The
+smallest models are so quick that a quarter of their time goes into batches in good health."""
+
+SECONDS = 10.0
+"""Time of training below which nothing would be gained."""
+
+PREFETCH = 4
+"""Batches to keep ready."""
+
+
+@register("slow_input")
+class SlowInput(Rule):
+    """Finds training that spends much of its time on making batches."""
+
+    title = "Training waits for data"
+    needs = ("history",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Compare the time of waiting with the whole."""
+        seconds = float(Curve.of(evidence, "seconds").values[-1])
+        waiting = _waiting(evidence)
+        if waiting is None:
+            raise NotEnoughError("the time spent waiting for batches was not measured")
+        share = waiting / seconds if seconds > 0 else 0.0
+        if seconds < SECONDS or share < WAITING:
+            return None
+        text = f"{show(waiting)} of {show(seconds)} seconds, {show(100 * share)} %, went into waiting for batches."
+        changes = []
+        if not evidence.number("training.prefetch"):
+            why = "A thread makes batches while the network works; worth it where data come from a slow disk."
+            changes.append(Change("training.prefetch", PREFETCH, why))
+        numbers = {"waiting_seconds": waiting, "seconds": seconds, "share": share}
+        return self.finding("warning", text, numbers, changes)
+
+
+def _waiting(evidence: Evidence) -> float | None:
+    """Return the seconds of waiting: as measured, or from the column ``waiting_share`` of the history."""
+    if evidence.waiting_seconds is not None:
+        return evidence.waiting_seconds
+    assert evidence.history is not None
+    if "waiting_share" not in evidence.history.columns:
+        return None
+    shares, clock = Curve.of(evidence, "waiting_share"), Curve.of(evidence, "seconds")
+    times = np.interp(shares.steps, clock.steps, clock.values)
+    return float((shares.values * np.diff(times, prepend=0.0)).sum())

@@ -1,0 +1,57 @@
+"""Too little held out to judge by."""
+
+from __future__ import annotations
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
+
+FEW, FEWER = 20, 5
+"""Forecasts of a whole horizon in the validation part, for a hint and for a warning. Early stopping and the widths of
+intervals rest on them: of five errors, the largest is as good as anybody's guess."""
+
+
+@register("small_validation")
+class SmallValidation(Rule):
+    """Finds a validation part with few windows."""
+
+    title = "Little is held out for validation"
+    needs = ("config", "data")
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Count the windows that fit into the validation part of all series."""
+        share = evidence.number("task.validation")
+        windows = _windows(evidence, 0.2 if share is None else share)
+        if share == 0:
+            text = "0 rows are held out for validation: nothing tells when to stop, and intervals have no width."
+            change = Change("task.validation", 0.2, "Keeps the last fifth of each series for validation.")
+            return self.finding("hint", text, {"windows": 0}, [change])
+        if windows >= FEW:
+            return None
+        text = (
+            f"The validation part has room for {windows} {'forecast' if windows == 1 else 'forecasts'} of "
+            f"{evidence.horizon} {'step' if evidence.horizon == 1 else 'steps'}. When to stop, and how wide intervals "
+            "are, rests on them."
+        )
+        changes = []
+        if share is not None and share < 0.3:
+            changes.append(Change("task.validation", 0.3, "Holds out more."))
+        severity: Severity = "warning" if windows < FEWER else "hint"
+        return self.finding(severity, text, {"windows": windows}, changes)
+
+
+def _windows(evidence: Evidence, share: float) -> int:
+    """Return how many windows fit, taking all series to be as long as the median."""
+    assert evidence.data is not None
+    if evidence.scores is not None and evidence.scores.get("part") == "validation":
+        found = evidence.scores.get("windows")
+        if isinstance(found, int):
+            return found
+    lengths, series = evidence.data.get("lengths"), evidence.data.get("series")
+    length = lengths.get("median") if isinstance(lengths, dict) else None
+    if not isinstance(length, (int, float)) or not isinstance(series, int):
+        raise NotEnoughError("the lengths of the series are not known")
+    rows = share if share >= 1 else max(round(share * length), evidence.horizon)
+    joint = evidence.setting("task.joint") is True  # then a window spans all series
+    return int(rows // evidence.horizon) * (1 if joint else series)

@@ -1,0 +1,63 @@
+"""A model that has not even learnt what a naive forecast knows."""
+
+from __future__ import annotations
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model, show
+from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
+from neuro_divergent.diagnostics.rules.worse_than_naive import best_baseline, model_error
+
+WORSE = 1.15
+"""Error of the model beside that of the best baseline. Where there is nothing to learn, as in a random walk, a model is
+about as good as the best baseline; one that is clearly worse has left something unlearnt."""
+
+GAP = 0.25
+"""How much of the validation loss may be missing in the training loss; a larger gap is overfitting."""
+
+ROWS = 10
+"""Rows of the history below which the end of training has no level."""
+
+
+@register("underfitting")
+class Underfitting(Rule):
+    """Finds a model that is worse than a baseline although it knows its training windows no better."""
+
+    title = "The model underfits"
+    needs = ("history", "scores")
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Hold the scores against the baselines, and the training loss against the validation loss."""
+        require_same_targets(evidence)
+        own, (name, naive) = model_error(evidence), best_baseline(evidence)
+        training = Curve.of(evidence, "train_loss", least=ROWS)
+        validation = Curve.of(evidence, "validation_loss", least=1)
+        if naive <= 0 or own < WORSE * naive:
+            return None
+        known, held_out = training.end, float(validation.values[-1])
+        if held_out - known > GAP * max(abs(held_out), abs(known)):
+            return None
+        if evidence.state == "diverged":
+            raise NotEnoughError("training ended before it could learn anything")
+        text = (
+            f"The error is {show(own)}, {show(own / naive)} times that of {name} ({show(naive)}), and the training "
+            f"loss ({show(known)}) is hardly lower than the validation loss ({show(held_out)}): it has not learnt its "
+            "training windows either."
+        )
+        numbers = {"mae": own, "naive_mae": naive, "train_loss": known, "validation_loss": held_out}
+        return self.finding("warning", text, numbers, _changes(evidence))
+
+
+def _changes(evidence: Evidence) -> list[Change]:
+    changes = change_length(evidence, 3, "More steps, to get further than this.")
+    history, season = evidence.number("task.input_size"), evidence.season_length
+    if history is not None and season > 1 and history < 2 * season:
+        why = f"A history of two seasons ({season} rows each) shows what comes back."
+        changes.append(Change("task.input_size", 2 * season, why))
+    size, dropout = evidence.number("model.hidden_size"), evidence.number("model.dropout")
+    if size is not None:
+        changes += change_model(evidence, "hidden_size", int(2 * size), "A larger network can learn more.")
+    if dropout:
+        changes += change_model(evidence, "dropout", 0.0, "Dropout is for networks that learn too much.")
+    return changes

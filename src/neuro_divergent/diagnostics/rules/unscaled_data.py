@@ -1,0 +1,43 @@
+"""Data on scales that a network does not like."""
+
+from __future__ import annotations
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Finding
+from neuro_divergent.diagnostics.rules.base import Rule, scale_windows, show
+
+RATIO = 100.0
+"""Size of the largest series beside the smallest from which training is about the large ones alone."""
+
+LARGE, SMALL = 1e3, 1e-3
+"""Size of values that reach the network as they are. Weights begin at sizes that suit values around 1."""
+
+
+@register("unscaled_data")
+class UnscaledData(Rule):
+    """Finds series of very different or extreme size that are not scaled."""
+
+    title = "The data are badly scaled"
+    needs = ("data", "config")
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Look at the sizes of the series where no scaler takes them out."""
+        assert evidence.data is not None
+        changes = scale_windows(evidence, "Takes level and spread out of each window and puts them back.")
+        if not changes or evidence.setting("task.series_scaler") is not None:
+            return None
+        size = evidence.data.get("size")
+        usual = size.get("median") if isinstance(size, dict) else None
+        ratio = evidence.data.get("scale_ratio")
+        reasons, numbers = [], {}
+        if isinstance(ratio, (int, float)) and ratio > RATIO:
+            reasons.append(f"the largest series is {show(ratio)} times as large as the smallest")
+            numbers["scale_ratio"] = float(ratio)
+        if isinstance(usual, (int, float)) and not SMALL <= usual <= LARGE:
+            reasons.append(f"values are {show(usual)} in size at the median")
+            numbers["size"] = float(usual)
+        if not reasons:
+            return None
+        text = f"No scaler is used, and {' and '.join(reasons)}."
+        return self.finding("warning", text, numbers, changes)

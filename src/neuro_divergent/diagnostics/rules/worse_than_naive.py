@@ -1,0 +1,106 @@
+"""A model that is worse than a forecast without training."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuro_divergent.core.config import register
+from neuro_divergent.diagnostics.evidence import Evidence
+from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, scale_windows, show
+from neuro_divergent.diagnostics.rules.errors import Errors, Estimate
+
+DISTANCE = 2.5
+"""Standard errors between the two errors, counting forecasts made at the same time as one, from which it is no luck."""
+
+CLEAR, FAR = 1.1, 1.2
+"""How many times the error of the baseline it must be for a problem, where that is no luck and where it may be. On a
+random walk, which nothing forecasts better than its last value, good models lose by a few percent."""
+
+
+@register("worse_than_naive")
+class WorseThanNaive(Rule):
+    """Finds a model that a baseline beats on the same values."""
+
+    title = "The model is worse than a naive forecast"
+    needs = ("scores",)
+
+    def check(self, evidence: Evidence) -> Finding | None:
+        """Compare the mean absolute errors, and ask how likely the difference is luck."""
+        own, (name, naive) = model_error(evidence), best_baseline(evidence)
+        if own <= naive:
+            return None
+        difference = _difference(evidence, name)
+        ratio = own / naive if naive > 0 else float("inf")
+        is_sure = difference is not None and difference.distance >= DISTANCE
+        severity: Severity = "problem" if ratio >= (CLEAR if is_sure else FAR) else "warning" if is_sure else "hint"
+        title = "The model is no better than a naive forecast" if severity == "hint" else self.title
+        spread = "" if difference is None else f" ± {show(difference.error)}"
+        text = (
+            f"The mean absolute error is {show(own)}, that of {name} {show(naive)}: {show(own - naive)}{spread} more. "
+            + ("That may be luck." if severity == "hint" else "Do not use it as it is.")
+        )
+        numbers = {"mae": own, "naive_mae": naive}
+        return self.finding(severity, text, numbers, _changes(evidence), title=title)
+
+
+def model_error(evidence: Evidence) -> float:
+    """Return the mean absolute error of the model.
+
+    Raises:
+        NotEnoughError: If there is none.
+    """
+    rows = _rows(evidence)
+    model = (evidence.scores or {}).get("model")
+    for name, error in rows:
+        if name == model:
+            return error
+    raise NotEnoughError("the scores have no mean absolute error of the model")
+
+
+def best_baseline(evidence: Evidence) -> tuple[str, float]:
+    """Return the name and the mean absolute error of the best baseline.
+
+    Raises:
+        NotEnoughError: If there is none.
+    """
+    model = (evidence.scores or {}).get("model")
+    others = [(error, name) for name, error in _rows(evidence) if name != model]
+    if not others:
+        raise NotEnoughError("the scores have no baseline")
+    error, name = min(others)
+    return name, error
+
+
+def _rows(evidence: Evidence) -> list[tuple[str, float]]:
+    rows = (evidence.scores or {}).get("scores")
+    return [
+        (str(row.get("name")), float(row["mae"]))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and isinstance(row.get("mae"), (int, float))
+    ]
+
+
+def _difference(evidence: Evidence, baseline: str) -> Estimate | None:
+    """Return by how much the error is larger than that of a baseline on the same values, with its standard error."""
+    if evidence.backtest is None or baseline not in evidence.backtest.columns:
+        return None
+    try:
+        errors = Errors.of(evidence)
+        errors.require_groups()
+    except NotEnoughError:
+        return None
+    other = errors.frame[baseline].to_numpy().astype(np.float64) - errors.frame["actual"].to_numpy()
+    more = np.abs(errors.error) - np.abs(other)
+    return errors.mean(np.where(np.isfinite(more), more, 0.0))
+
+
+def _changes(evidence: Evidence) -> list[Change]:
+    changes = scale_windows(evidence, "Lets forecasts follow the level of each window.")
+    season, history = evidence.season_length, evidence.number("task.input_size")
+    if history is not None and history < 2 * season:
+        changes.append(Change("task.input_size", 2 * season, f"A history of two seasons of {season} rows."))
+    changes += change_length(evidence, 2, "More steps.")
+    if evidence.component("model") not in (None, "nlinear"):
+        changes.append(Change("model", "nlinear", "A small model that is hard to beat where there are few data."))
+    return changes
