@@ -18,7 +18,7 @@ def train(rate: float, run: Path) -> nd.Forecaster:
 
 with tempfile.TemporaryDirectory() as directory:
     slow = train(1e-7, Path(directory) / "slow")
-    diagnosis = nd.diagnose(Path(directory) / "slow")
+    diagnosis = slow.diagnose()
     print(diagnosis)
     advised = next(change for change in diagnosis.changes if change.setting == "training.optimizer.lr")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,23 @@ def examine(evidence: Evidence) -> Diagnosis:
                 findings += [] if found is None else [found]
         if reason is not None:
             not_checked[name] = reason
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Diagnosis(tuple(findings), tuple(checked), not_checked)
+    return Diagnosis(tuple(_in_order(findings)), tuple(checked), not_checked)
+
+
+def _in_order(findings: list[Finding]) -> list[Finding]:
+    """Return findings, the worst and the causes first; symptoms of a cause say which, instead of what to change."""
+    kinds = {finding.rule: Rule.registry.get(finding.rule).kind for finding in findings}
+    causes = [item.title for item in findings if kinds[item.rule] == "cause" and item.severity != "hint"]
+    if causes:
+        names = " and ".join(f"{title[0].lower()}{title[1:]}" for title in causes[:2])
+        findings = [
+            dataclasses.replace(item, evidence=f"{item.evidence} First of all, {names}.", changes=())
+            if kinds[item.rule] == "symptom"
+            else item
+            for item in findings
+        ]
+    order = ("cause", "own", "symptom")
+    return sorted(findings, key=lambda item: (SEVERITIES.index(item.severity), order.index(kinds[item.rule])))
 
 
 def _run_directory(path: Path) -> Path:

@@ -153,7 +153,8 @@ class Evidence:
     def of(cls, forecaster: Forecaster) -> Evidence:
         """Gather what a trained forecaster knows, which includes forecasting what was held out.
 
-        One that was loaded has no data of training, so that only its history and its network are looked at.
+        One that was loaded has no data of training, so that only its history and its network are looked at. Of one that
+        was trained in a run directory, the norms by layer that were recorded there are looked at as well.
 
         Raises:
             NotFittedError: If it has not been trained.
@@ -166,7 +167,7 @@ class Evidence:
             evaluation = _evaluate(forecaster)
         return cls(
             history=forecaster.history,
-            layers=None if split is None else _layers(forecaster),
+            layers=_layers(forecaster),
             network=_network(forecaster),
             backtest=None if evaluation is None else evaluation.forecasts,
             id=None if evaluation is None else evaluation.forecasts.columns[0],
@@ -236,10 +237,15 @@ def _evaluate(forecaster: Forecaster) -> Evaluation | None:
         return None
 
 
-def _layers(forecaster: Forecaster) -> pl.DataFrame:
+def _layers(forecaster: Forecaster) -> pl.DataFrame | None:
+    """Return the norms that its run has recorded, or else the gradients of the trained network."""
     from neuro_divergent.diagnostics.gradients import gradient_snapshot
 
-    return gradient_snapshot(forecaster)
+    if forecaster.run is not None:
+        recorded = layers_of(read_events(forecaster.run, "start", "layers", "rolled_back"))
+        if len(recorded):
+            return recorded
+    return None if forecaster.split is None else gradient_snapshot(forecaster)
 
 
 def _network(forecaster: Forecaster) -> dict[str, Any]:

@@ -127,12 +127,16 @@ class Diagnosis:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """One change per setting: that of the worst finding that asks for it."""
-        chosen: dict[str, Change] = {}
+        """One change per setting, that of the worst finding that asks for it; they can all be made at once.
+
+        Where one asks for another model, settings of the present one have no meaning any more, and the reverse.
+        """
+        chosen: list[Change] = []
         for finding in self.findings:
             for change in finding.changes:
-                chosen.setdefault(change.setting, change)
-        return tuple(chosen.values())
+                if not any(_overlap(change.setting, other.setting) for other in chosen):
+                    chosen.append(change)
+        return tuple(chosen)
 
     def of(self, *severities: Severity) -> tuple[Finding, ...]:
         """Return the findings of some severities."""
@@ -193,6 +197,11 @@ def show_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_quoted(item) for item in value) + "]"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two settings are the same, or one is a part of the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _quoted(value: Any) -> str:

@@ -75,6 +75,12 @@ def test_the_worst_finding_decides_about_a_setting() -> None:
     assert [str(change) for change in diagnosis.changes] == ["training.optimizer.lr=1e-05", "model=mlp"]
 
 
+def test_changes_can_be_made_all_at_once() -> None:
+    asked = [("model.hidden_size", 8), ("model", "nlinear"), ("training.clip", "norm"), ("training.clip.limit", 2.0)]
+    diagnosis = Diagnosis((Finding("a", "b", "hint", "1.", {}, tuple(Change(*item, "x.") for item in asked)),), ("a",))
+    assert [change.setting for change in diagnosis.changes] == ["model.hidden_size", "training.clip"]
+
+
 def test_it_is_healthy_only_if_something_was_checked_and_nothing_is_serious() -> None:
     assert not Diagnosis().is_healthy
     assert Diagnosis((), ("a",)).is_healthy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from neuro_divergent.core.registry import Registry
 from neuro_divergent.diagnostics.evidence import Evidence
@@ -36,12 +36,15 @@ class Rule(ABC):
     Attributes:
         title: What is wrong if it finds something, in a few words.
         needs: Parts of the evidence without which it cannot judge.
+        kind: Whether what it finds is a ``cause`` of bad forecasts, a ``symptom`` that something else may explain, or
+            stands by itself. A symptom is left without changes of its own while there is a cause to begin with.
     """
 
     name: ClassVar[str] = ""
     registry: ClassVar[Registry] = Registry("rule", "neuro_divergent.diagnostics.rules")
     title: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[Literal["cause", "symptom", "own"]] = "own"
 
     @abstractmethod
     def check(self, evidence: Evidence) -> Finding | None:

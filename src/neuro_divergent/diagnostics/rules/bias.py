@@ -23,6 +23,7 @@ class Bias(Rule):
 
     title = "Forecasts are biased"
     needs = ("backtest",)
+    kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Compare the mean error with its standard error and with the mean absolute error."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 _SHIFTING = ("training.curriculum", "training.teacher_forcing")
 _NORMAL_FROM_MEDIAN = 1.4826
+_MOST = 5_000  # values; noise and course of a curve can be told from fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Curve:
 
     @classmethod
     def of(cls, evidence: Evidence, column: str, *, least: int = 1) -> Curve:
-        """Take a column of the history.
+        """Take a column of the history; of a very long one, values that are evenly spread.
 
         Raises:
             NotEnoughError: If it has fewer than ``least`` finite values.
@@ -46,7 +47,11 @@ class Curve:
         if known.sum() < least:
             count = int(known.sum())
             raise NotEnoughError(f"the history has {count} {_plural(column, count)}, and {least} are needed")
-        return cls(steps[known], values[known])
+        steps, values = steps[known], values[known]
+        if len(steps) > _MOST:
+            chosen = np.linspace(0, len(steps) - 1, _MOST).round().astype(np.int64)
+            steps, values = steps[chosen], values[chosen]
+        return cls(steps, values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -107,8 +112,9 @@ def require_same_targets(evidence: Evidence) -> None:
             raise NotEnoughError(f"{name} changes what the training loss measures while training runs")
 
 
-def _floats(series: Any) -> Floats:
-    return np.array([np.nan if value is None else value for value in series.to_list()], np.float64)
+def _floats(series: pl.Series) -> Floats:
+    found: Floats = series.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
+    return found
 
 
 def _plural(column: str, count: int) -> str:

@@ -24,6 +24,7 @@ class DeadUnits(Rule):
 
     title = "Units are dead"
     needs = ("network",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look for the layer with the largest share of units that answer to no window."""

@@ -29,6 +29,7 @@ class Diverging(Rule):
 
     title = "The training loss rises"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Compare the end of the training loss with its lowest point and its beginning."""

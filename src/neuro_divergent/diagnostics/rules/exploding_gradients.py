@@ -33,6 +33,7 @@ class ExplodingGradients(Rule):
 
     title = "Gradients explode"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look at the norms before clipping."""

@@ -28,6 +28,7 @@ class MissedSeason(Rule):
 
     title = "A season is left in the errors"
     needs = ("backtest",)
+    kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Correlate errors with those of a season before, within series and apart from their mean."""

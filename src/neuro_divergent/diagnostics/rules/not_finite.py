@@ -20,6 +20,7 @@ class NotFinite(Rule):
     """Finds training that met a loss, gradient or weight that is not finite."""
 
     title = "Numbers stopped being finite"
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look at the state of the run, the history and the steps that were left out."""

@@ -30,6 +30,7 @@ class Oscillation(Rule):
 
     title = "The validation loss oscillates"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look at the changes from one validation to the next, once the first third is over."""

@@ -36,6 +36,7 @@ class Overfitting(Rule):
 
     title = "The model overfits"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Compare both losses at the best validation and at the end."""

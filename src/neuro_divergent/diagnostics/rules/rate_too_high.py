@@ -34,6 +34,7 @@ class RateTooHigh(Rule):
 
     title = "The learning rate is too high"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look for a peak after the start, for spikes, and for updates as large as the weights."""

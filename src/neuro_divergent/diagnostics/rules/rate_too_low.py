@@ -36,6 +36,7 @@ class RateTooLow(Rule):
 
     title = "The learning rate is too low"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Hold the fall of the loss against what the steps changed."""

@@ -30,6 +30,7 @@ class ResidualAutocorrelation(Rule):
 
     title = "Errors repeat what was already known"
     needs = ("backtest",)
+    kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Correlate the first errors of each forecast with the last ones of the forecast before."""
@@ -59,14 +60,14 @@ def _neighbours(errors: Errors) -> tuple[Floats, Floats, Integers]:
     windows = errors.window[order]
     begins = np.flatnonzero(np.diff(windows, prepend=-1))
     ends = np.append(begins[1:], len(windows))
-    place, error = errors.place[order], errors.error[order]
+    place, error, step, belongs = (values[order] for values in (errors.place, errors.error, errors.step, errors.groups))
     first, last, groups = [], [], []
     for here, until, before in zip(begins[1:], ends[1:], begins[:-1], strict=True):
-        if errors.step[order[here]] != 1 or place[here] != place[here - 1] + 1:
+        if step[here] != 1 or place[here] != place[here - 1] + 1:
             continue
         first.append(error[here : min(here + _AVERAGED, until)].mean())
         last.append(error[max(here - _AVERAGED, before) : here].mean())
-        groups.append(errors.groups[order[here]])
+        groups.append(belongs[here])
     return np.array(first), np.array(last), np.array(groups)
 
 

@@ -28,6 +28,7 @@ class StoppedEarly(Rule):
 
     title = "Training ended too early"
     needs = ("history",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Compare what the last fifth of training brought with the whole."""

@@ -26,6 +26,7 @@ class Underfitting(Rule):
 
     title = "The model underfits"
     needs = ("history", "scores")
+    kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Hold the scores against the baselines, and the training loss against the validation loss."""

@@ -20,6 +20,7 @@ class UnscaledData(Rule):
 
     title = "The data are badly scaled"
     needs = ("data", "config")
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Look at the sizes of the series where no scaler takes them out."""

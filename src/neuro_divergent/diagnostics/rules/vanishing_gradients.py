@@ -21,6 +21,7 @@ class VanishingGradients(Rule):
 
     title = "Gradients vanish"
     needs = ("layers",)
+    kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Count layers without a gradient to speak of; those that are frozen on purpose do not count."""

@@ -24,6 +24,7 @@ class WorseThanNaive(Rule):
 
     title = "The model is worse than a naive forecast"
     needs = ("scores",)
+    kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Compare the mean absolute errors, and ask how likely the difference is luck."""

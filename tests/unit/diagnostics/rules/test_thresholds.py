@@ -15,7 +15,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
 from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
-from tests.unit.diagnostics.rules.cases import healthy
+from tests.unit.diagnostics.rules.cases import healthy, triggering
 
 RANDOM = np.random.default_rng(0)
 
@@ -225,6 +225,15 @@ class TestLeakage:
         assert found is not None
         assert found.severity == "warning"
         assert check("leakage", Evidence(data={"covariates": []}, scores=scores)) is None
+
+
+def test_symptoms_point_to_their_cause_and_leave_the_changes_to_it() -> None:
+    diagnosis = examine(triggering("rate_too_low"))
+    found = {finding.rule: finding for finding in diagnosis.findings}
+    assert found["rate_too_low"].changes
+    assert not found["worse_than_naive"].changes
+    assert found["worse_than_naive"].evidence.endswith("First of all, the learning rate is too low.")
+    assert {change.setting for change in diagnosis.changes} == {"training.optimizer.lr"}
 
 
 def test_a_running_training_is_told_what_is_still_to_come() -> None:

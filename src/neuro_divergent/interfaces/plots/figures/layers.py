@@ -49,11 +49,10 @@ def gradient_flow_figure(layers: Any) -> Figure:
     smallest = float(np.nanmin(norms))
     sizes = {name: float(np.nanmedian(row)) for name, row in zip(names, norms, strict=True) if np.isfinite(row).any()}
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    powers = np.log10(norms / smallest).round(3)  # smaller differences are not worth a shade
     return Figure(
         title="Gradient by layer",
-        marks=(
-            Heat(floats_of(chosen), names, np.log10(norms / smallest), f"powers of ten above {show_number(smallest)}"),
-        ),
+        marks=(Heat(floats_of(chosen), names, powers, f"powers of ten above {show_number(smallest)}"),),
         x=Axis("steps of training"),
         note=_prefix_note(prefix),
         words=f"By their median over training, gradients are largest in {large} ({show_number(sizes[large])}) and "
