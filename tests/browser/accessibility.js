@@ -91,6 +91,11 @@ function behindInDrawing(text) {
       colour = over(fill, colour);
     }
   }
+  // An outline that is painted first is a rim around the letters: what lies behind it does not touch them.
+  const own = getComputedStyle(text);
+  if (own.paintOrder.startsWith("stroke") && own.stroke !== "none" && parseFloat(own.strokeWidth) >= 3) {
+    colour = over(parseColour(own.stroke), colour);
+  }
   return colour;
 }
 

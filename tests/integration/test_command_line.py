@@ -73,7 +73,7 @@ def test_train_then_predict_then_evaluate(sales: Path) -> None:
     assert files == {
         "config.toml", "environment.json", "history.parquet", "scores.json", "forecasts.csv", "backtest.parquet",
         "report.html", "model", "checkpoints", "heartbeat.json", "lock", "run.json", "status.json", "events.jsonl",
-        "data.json", "context.parquet", "calibration.json", "network.json", "diagnosis.json",
+        "data.json", "context.parquet", "calibration.json", "network.json", "diagnosis.json", "plots",
     }  # fmt: skip
     written = pl.read_csv(sales / "runs/a/forecasts.csv")
     assert written.columns[:3] == ["store", "date", "forecast"]

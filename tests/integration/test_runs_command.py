@@ -16,6 +16,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.lock import RunLock
 from neuro_divergent.forecasting.run_status import describe_run, write_status
 from neuro_divergent.interfaces.cli.runs import app
+from neuro_divergent.interfaces.cli.runs.naming import find_run
 from tests.integration.test_command_line import COLUMNS, FAST, nd, refused, sales, start
 from tests.unit.forecasting.runs import make_run
 
@@ -263,3 +264,14 @@ def test_a_name_is_never_a_way_out_of_the_directory_of_runs(place: Path) -> None
 def test_comparing_does_without_torch(place: Path) -> None:
     assert "training.optimizer.lr" in without_torch("runs", "compare", "first", "second", cwd=place)
     assert "compare" in without_torch("runs", "--help", cwd=place)
+
+
+def test_a_name_that_stands_for_two_runs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("twice", "runs/twice"):
+        Path(place).mkdir(parents=True)
+        Path(place, "run.json").write_text("{}")
+    with pytest.raises(InputError, match=r"one here and one in runs\. Write \./twice or runs/twice"):
+        find_run("twice", Path("runs"))
+    assert find_run("./twice", Path("runs")) == Path("twice")
+    assert find_run("runs/twice", Path("runs")) == Path("runs/twice")

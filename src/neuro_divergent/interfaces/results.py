@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from neuro_divergent.core.atomic import write_file
+from neuro_divergent.core.atomic import write_directory, write_file
 from neuro_divergent.core.errors import DataError, InputError, NeuroDivergentError, StorageWarning
 from neuro_divergent.data.frame import check_lengths
 from neuro_divergent.data.health import describe_data
@@ -40,10 +41,21 @@ from neuro_divergent.forecasting.run_directory import (
 from neuro_divergent.forecasting.run_status import describe_run
 from neuro_divergent.interfaces.cli.run_directory import write_table
 from neuro_divergent.interfaces.outcome import Outcome, conclude
-from neuro_divergent.interfaces.plots.run_tables import BACKTEST, CALIBRATION, DIAGNOSIS, FORECASTS, NETWORK, SCORES
+from neuro_divergent.interfaces.plots.picture import draw_picture
+from neuro_divergent.interfaces.plots.run_figures import figures_of
+from neuro_divergent.interfaces.plots.run_tables import (
+    BACKTEST,
+    CALIBRATION,
+    DIAGNOSIS,
+    FORECASTS,
+    NETWORK,
+    SCORES,
+    RunTables,
+)
 from neuro_divergent.interfaces.report.run import render_run
 
 REPORT = "report.html"
+PLOTS = "plots"
 
 _EXPECTED = (SCORES, BACKTEST, FORECASTS, CONTEXT, CALIBRATION, NETWORK, DATA)
 _USUAL_LEVELS = (80.0, 95.0)
@@ -102,9 +114,17 @@ def write_results(directory: RunDirectory, outcome: Outcome) -> dict[str, str]:
     if not (path / HISTORY).is_file():
         write_table(path / HISTORY, forecaster.history)
     results = [result.name for result in (*_results(outcome), _diagnosis(path)) if result.write(path)]
+    write_plots(path)
     write_file(path / REPORT, render_run(path, is_finished=True).encode("utf-8"))
-    files = (MODEL, CONFIG, ENVIRONMENT, HISTORY, *results, REPORT)
+    files = (MODEL, CONFIG, ENVIRONMENT, HISTORY, *results, PLOTS, REPORT)
     return {Path(name).stem: str(path / name) for name in files}
+
+
+def write_plots(run: Path) -> None:
+    """Draw all figures that a run has something for as SVG files; those of an earlier start go."""
+    shutil.rmtree(run / PLOTS, ignore_errors=True)
+    pictures = ((f"{name}.svg", draw_picture(figure).encode()) for name, _, figure in figures_of(RunTables(run)))
+    write_directory(run / PLOTS, pictures)
 
 
 def complete_results(run: Path) -> list[str]:
@@ -123,6 +143,8 @@ def complete_results(run: Path) -> list[str]:
             notes = [f"{', '.join(missing)}: not there, and cannot be made now. {error}"]
     if not (run / DIAGNOSIS).exists():
         _diagnosis(run).write(run)
+    if not (run / PLOTS).exists():
+        write_plots(run)
     return notes
 
 

@@ -23,7 +23,7 @@ from tests.unit.interfaces.report.runs import train_run
 
 EVERYTHING = {
     "model", "config", "environment", "history", "scores", "backtest", "forecasts", "context", "calibration",
-    "network", "diagnosis", "report",
+    "network", "diagnosis", "plots", "report",
 }  # fmt: skip
 MADE_LATER = (
     "scores.json", "backtest.parquet", "forecasts.csv", "context.parquet", "calibration.json", "network.json",
@@ -59,6 +59,9 @@ def test_a_run_leaves_every_file_behind(trained: tuple[Path, dict[str, str]], fr
     assert context.height == 3 * 100
     joined = context.join(frame, on=["unique_id", "ds"], how="left", suffix="-given")
     assert joined["y"].to_numpy() == pytest.approx(joined["y-given"].to_numpy(), rel=1e-6)
+    plots = {file.name for file in Path(files["plots"]).iterdir()}
+    assert {"loss.svg", "scores.svg", "residuals.svg", "calibration.svg", "architecture.svg"} < plots
+    assert all(b"<script" not in file.read_bytes() for file in Path(files["plots"]).glob("*.svg"))
     ahead = pl.read_csv(files["forecasts"], try_parse_dates=True)
     assert ahead["ds"].min() > context["ds"].max()  # type: ignore[operator]
 

@@ -41,7 +41,10 @@ class MissedSeason(Rule):
         earlier, later = errors.pairs(season)
         count = len(np.unique(errors.window[later]))
         if len(later) < PAIRS or count < ENOUGH_GROUPS:
-            raise NotEnoughError(f"{len(later)} held-out values have another a season before, and {PAIRS} are needed")
+            raise NotEnoughError(
+                f"{len(later)} held-out values of {count} forecasts have another a season before, and {PAIRS} of "
+                f"{ENOUGH_GROUPS} are needed"
+            )
         size = math.sqrt(float(np.square(away[earlier]).mean() * np.square(away[later]).mean()))
         if size <= 0:
             return None

@@ -18,15 +18,19 @@ def find_run(name: str, root: Path) -> Path:
     """Return the directory of a run.
 
     Raises:
-        InputError: If there is none.
+        InputError: If there is none, or if there are two.
     """
     from neuro_divergent.core.errors import InputError, did_you_mean
     from neuro_divergent.forecasting.run_status import is_run
 
     path = Path(name)
-    if name and is_run(path):
+    is_here = bool(name) and is_run(path)
+    is_there = name not in ("", ".", "..") and path.name == name and is_run(root / name)
+    if is_here and is_there and path.resolve() != (root / name).resolve():
+        raise InputError(f"{name}: there is one here and one in {root}. Write ./{name} or {root / name}.")
+    if is_here:
         return path
-    if name not in ("", ".", "..") and path.name == name and is_run(root / name):
+    if is_there:
         return root / name
     known = [item.name for item in root.iterdir() if is_run(item)] if root.is_dir() else []
     what = "is not a run" if name and path.exists() else "not found"
