@@ -19,7 +19,7 @@ from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.source import Backend
-from neuro_divergent.data.splits import Split, split_by_time
+from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Integers, Windows, across
 from neuro_divergent.forecasting.combination import Answer, Combination, Shares, accuracy_weights
 from neuro_divergent.forecasting.fitted import Fitted
@@ -156,18 +156,7 @@ class Committee:
     def split(self, panel: Panel) -> Split:
         """Cut a panel so that no member has learnt from what is held out."""
         task = self.task
-        splits = [
-            split_by_time(
-                panel,
-                input_size=own.history,
-                horizon=own.horizon,
-                validation=own.validation,
-                test=own.test,
-                step=own.step,
-                joint=bool(own.joint),
-            )
-            for own in (member.task for member in self.members)
-        ]
+        splits = [member.task.split(panel) for member in self.members]
 
         def joined(name: str) -> Windows:
             parts: list[Windows] = [getattr(split, name) for split in splits]

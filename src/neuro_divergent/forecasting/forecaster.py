@@ -22,7 +22,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.parts import load_panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.source import backend_of
-from neuro_divergent.data.splits import Split, split_by_time
+from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.calibration import measure
@@ -424,16 +424,7 @@ class Forecaster:
             panel.require_aligned()
             _refuse_covariates(panel)
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        split = split_by_time(
-            panel,
-            input_size=task.history,
-            horizon=task.horizon,
-            validation=task.validation,
-            test=task.test,
-            step=task.step,
-            joint=joint,
-        )
-        return Job.of(task, panel, split, "polars" if isinstance(data, Panel) else backend_of(data))
+        return Job.of(task, panel, task.split(panel), "polars" if isinstance(data, Panel) else backend_of(data))
 
     def _as_run(self, data: Any, job: Job, checkpoints: Checkpointing | None) -> RunConfig:
         """Return everything that this training is made from."""

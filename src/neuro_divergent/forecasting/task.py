@@ -15,6 +15,7 @@ from neuro_divergent.losses.weighted import Weighting
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.splits import Split
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
@@ -85,3 +86,17 @@ class Task(Config):
         )
         room = (int(panel.lengths.min()) - held_out - self.horizon) // 2
         return max(1, min(5 * self.horizon, room))
+
+    def split(self, panel: Panel) -> Split:
+        """Cut a panel into windows for training, validation and test."""
+        from neuro_divergent.data.splits import split_by_time
+
+        return split_by_time(
+            panel,
+            input_size=self.history_for(panel),
+            horizon=self.horizon,
+            validation=self.validation,
+            test=self.test,
+            step=self.step,
+            joint=bool(self.joint),
+        )

@@ -22,7 +22,6 @@ from neuro_divergent.data.frame import check_lengths
 from neuro_divergent.data.health import describe_data
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.parts import load_panel
-from neuro_divergent.data.splits import split_by_time
 from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.network import analyse_network
@@ -241,16 +240,7 @@ def _again(run: Path) -> Outcome:
         directory.require_same_data(panel)
     except DataError as error:
         raise DataError(f"{config.data.path}: the data have changed since the run began.") from error
-    forecaster.panel = panel
-    forecaster.split = split_by_time(
-        panel,
-        input_size=task.history,
-        horizon=task.horizon,
-        validation=task.validation,
-        test=task.test,
-        step=task.step,
-        joint=bool(task.joint),
-    )
+    forecaster.panel, forecaster.split = panel, task.split(panel)
     seconds = forecaster.history["seconds"].max() if forecaster.history.height else None
     return conclude(config, forecaster, levels=_USUAL_LEVELS, seconds=float(seconds or 0.0))  # type: ignore[arg-type]
 

@@ -131,17 +131,14 @@ def read_panel(config: RunConfig) -> Panel:
     """Read and check the data: after this, only the model can object."""
     from neuro_divergent.data.frame import check_lengths
     from neuro_divergent.data.parts import load_panel
-    from neuro_divergent.data.splits import split_by_time
     from neuro_divergent.interfaces.cli.hush import hushed
 
     with hushed():
         panel = load_panel(config.data.path, config.data.schema_fields)
-    task = config.task
-    history = task.history_for(panel)
-    panel = check_lengths(panel, input_size=history, horizon=task.horizon)
-    split_by_time(
-        panel, input_size=history, horizon=task.horizon, validation=task.validation, test=task.test, step=task.step
-    )
+    # Whether windows span all series is known to the architecture, which is not asked yet.
+    task = config.task.replace(input_size=config.task.history_for(panel), joint=False)
+    panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+    task.split(panel)
     return panel
 
 
