@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,22 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from neuro_divergent.core.errors import InputError, NeuroDivergentError
-from neuro_divergent.core.plain_file import read_file, read_json
-from neuro_divergent.data.parquet_header import read_header
-from neuro_divergent.forecasting.run_directory import CONFIG, DATA
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.forecasting.run_events import layers_of, read_events
-from neuro_divergent.forecasting.run_rows import read_history
 from neuro_divergent.forecasting.run_status import describe_run
+from neuro_divergent.forecasting.run_tables import RunTables
 
 if TYPE_CHECKING:
     from neuro_divergent.evaluation.evaluate import Evaluation
     from neuro_divergent.forecasting.forecaster import Forecaster
-
-SCORES, BACKTEST, CALIBRATION, NETWORK = "scores.json", "backtest.parquet", "calibration.json", "network.json"
-
-_MOST_BYTES = 64 * 1024**2  # of a JSON file
-_MOST_TABLE = 2 * 1024**3  # of a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,33 +110,23 @@ class Evidence:
     @classmethod
     def of_run(cls, path: str | Path) -> Evidence:
         """Gather what a run directory holds; what is missing, half written or damaged is left out, never an error."""
-        run = Path(path)
-        files = _Files(run)
-        summary = describe_run(run)
-        config = files.toml(CONFIG)
-        history = read_history(run)
-        events = read_events(run, "start", "layers", "rolled_back")
-        layers = layers_of(events)
-        data = config.get("data") if config else None
-        columns: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-        backtest = files.parquet(BACKTEST)
-        named = columns.get("id")
-        identity = named if isinstance(named, str) else "unique_id"
+        tables, summary = RunTables(path), describe_run(Path(path))
+        backtest = tables.backtest
         return cls(
-            history=history if len(history) else None,
-            layers=layers if len(layers) else None,
-            network=files.json(NETWORK),
+            history=tables.history,
+            layers=tables.layers,
+            network=tables.network,
             backtest=backtest,
-            id=identity if backtest is not None and identity in backtest.columns else None,
-            time=str(columns.get("time", "ds")),
-            scores=files.json(SCORES),
-            calibration=files.json(CALIBRATION),
-            data=files.json(DATA),
-            config=config,
+            id=tables.id if backtest is not None and tables.id in backtest.columns else None,
+            time=tables.time,
+            scores=tables.scores,
+            calibration=tables.calibration,
+            data=tables.data,
+            config=tables.config,
             state=summary.state,
             message=summary.message,
-            rollbacks=sum(event["event"] == "rolled_back" for event in events),
-            unread=files.damaged,
+            rollbacks=sum(event["event"] == "rolled_back" for event in tables.events),
+            unread=tables.unread,
         )
 
     @classmethod
@@ -177,55 +157,6 @@ class Evidence:
             config=_config(forecaster),
             state="finished",
         )
-
-
-class _Files:
-    """Reads files of a run, and remembers which were damaged."""
-
-    def __init__(self, run: Path) -> None:
-        self.run = run
-        self.damaged: dict[str, str] = {}
-
-    def json(self, name: str) -> dict[str, Any] | None:
-        """Return the table in a JSON file."""
-        return self._checked(name, lambda path: read_json(path, _MOST_BYTES))
-
-    def toml(self, name: str) -> dict[str, Any] | None:
-        """Return the table in a TOML file."""
-        return self._checked(name, lambda path: tomllib.loads(read_file(path, limit=_MOST_BYTES).decode("utf-8")))
-
-    def parquet(self, name: str) -> pl.DataFrame | None:
-        """Return a table."""
-        path = self.run / name
-        if not os.path.lexists(path):
-            return None
-        try:
-            content = read_file(path, limit=_MOST_TABLE)
-            read_header(str(path))
-            return pl.read_parquet(content)
-        except (
-            NeuroDivergentError,
-            ValueError,
-            OSError,
-            pl.exceptions.PolarsError,
-            pl.exceptions.PanicException,
-        ) as error:
-            self.damaged[name] = " ".join(str(error).split())[:200]
-            return None
-
-    def _checked(self, name: str, read: Any) -> dict[str, Any] | None:
-        path = self.run / name
-        if not os.path.lexists(path):
-            return None
-        try:
-            content = read(path)
-            if isinstance(content, dict):
-                return content
-            reason = "not a table of values"
-        except (NeuroDivergentError, ValueError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:200]
-        self.damaged[name] = reason
-        return None
 
 
 def _evaluate(forecaster: Forecaster) -> Evaluation | None:

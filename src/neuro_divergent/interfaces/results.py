@@ -38,11 +38,7 @@ from neuro_divergent.forecasting.run_directory import (
     RunDirectory,
 )
 from neuro_divergent.forecasting.run_status import describe_run
-from neuro_divergent.interfaces.cli.run_directory import write_table
-from neuro_divergent.interfaces.outcome import Outcome, conclude
-from neuro_divergent.interfaces.plots.picture import draw_picture
-from neuro_divergent.interfaces.plots.run_figures import figures_of
-from neuro_divergent.interfaces.plots.run_tables import (
+from neuro_divergent.forecasting.run_tables import (
     BACKTEST,
     CALIBRATION,
     DIAGNOSIS,
@@ -51,6 +47,10 @@ from neuro_divergent.interfaces.plots.run_tables import (
     SCORES,
     RunTables,
 )
+from neuro_divergent.interfaces.cli.run_directory import write_table
+from neuro_divergent.interfaces.outcome import Outcome, conclude
+from neuro_divergent.interfaces.plots.picture import draw_picture
+from neuro_divergent.interfaces.plots.run_figures import figures_of
 from neuro_divergent.interfaces.report.run import render_run
 
 REPORT = "report.html"

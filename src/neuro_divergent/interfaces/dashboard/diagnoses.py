@@ -10,7 +10,7 @@ from typing import Any
 
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.plain_file import read_json
-from neuro_divergent.interfaces.plots.run_tables import DIAGNOSIS
+from neuro_divergent.forecasting.run_tables import DIAGNOSIS
 
 _SECONDS_TO_KEEP = 10.0
 _MOST_RUNS = 64

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_tables import RunTables
 from neuro_divergent.interfaces.plots.figure import Figure
-from neuro_divergent.interfaces.plots.run_tables import RunTables
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure

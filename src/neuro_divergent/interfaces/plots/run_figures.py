@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.forecasting.run_tables import RunTables
 from neuro_divergent.interfaces.plots.figure import Figure
 from neuro_divergent.interfaces.plots.figures.architecture import architecture_figure
 from neuro_divergent.interfaces.plots.figures.calibration import calibration_figure, pit_figure
@@ -20,7 +21,6 @@ from neuro_divergent.interfaces.plots.figures.residuals import (
     residuals_over_time_figure,
 )
 from neuro_divergent.interfaces.plots.figures.scores import scores_figure
-from neuro_divergent.interfaces.plots.run_tables import RunTables
 
 _DAMAGES = (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError, pl.exceptions.PolarsError)
 

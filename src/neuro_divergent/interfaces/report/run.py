@@ -19,11 +19,11 @@ from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.forecasting.run_directory import CONFIG, RUN
 from neuro_divergent.forecasting.run_events import read_events
 from neuro_divergent.forecasting.run_status import RunSummary, describe_run
+from neuro_divergent.forecasting.run_tables import RunTables
 from neuro_divergent.interfaces.plots.drawing import draw_figure, stylesheet
 from neuro_divergent.interfaces.plots.figure import Figure
 from neuro_divergent.interfaces.plots.figures.forecast import forecast_figure
 from neuro_divergent.interfaces.plots.run_figures import figure_of
-from neuro_divergent.interfaces.plots.run_tables import RunTables
 from neuro_divergent.interfaces.plots.ticks import show_number
 from neuro_divergent.interfaces.report import facts
 from neuro_divergent.interfaces.report.plain import names, number, rows, text, whole

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.evaluation.evaluate import REFERENCE
-from neuro_divergent.interfaces.plots.run_tables import RunTables
+from neuro_divergent.forecasting.run_tables import RunTables
 
 MOST = 6
 

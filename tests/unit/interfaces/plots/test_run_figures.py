@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_tables import RunTables
 from neuro_divergent.interfaces.plots.figure import Figure, Rule
 from neuro_divergent.interfaces.plots.run_figures import FIGURES, available, figure_of, figures_of
-from neuro_divergent.interfaces.plots.run_tables import RunTables
 
 from .run_files import write_run
 

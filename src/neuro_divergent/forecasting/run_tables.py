@@ -9,14 +9,15 @@ from __future__ import annotations
 import io
 import os
 import tomllib
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from neuro_divergent.core.atomic import read_file, read_json
-from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
 from neuro_divergent.data.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.source import DEFAULT_ID
 from neuro_divergent.forecasting.run_directory import CONFIG, CONTEXT, DATA, ENVIRONMENT
@@ -29,9 +30,11 @@ DIAGNOSIS = "diagnosis.json"
 FORECASTS = "forecasts.csv"
 NETWORK = "network.json"
 SCORES = "scores.json"
+_LONGEST_REASON = 200
 _MOST_TEXT = 16 * 1024**2
 _MOST_TABLE = 256 * 1024**2
 _MOST_UNPACKED = 2 * 1024**3
+T = TypeVar("T")
 _PROBLEMS = (NeuroDivergentError, ValueError, RecursionError, *PROBLEMS)
 
 
@@ -40,18 +43,19 @@ class RunTables:
 
     Args:
         path: Directory of the run.
+
+    Attributes:
+        unread: Files that are there and cannot be read, of those that were asked for, and why.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.unread: dict[str, str] = {}
 
     @cached_property
     def config(self) -> dict[str, Any] | None:
         """The settings of the run."""
-        try:
-            return tomllib.loads(read_file(self.path / CONFIG, limit=_MOST_TEXT).decode("utf-8"))
-        except _PROBLEMS:
-            return None
+        return self._read(CONFIG, lambda path: tomllib.loads(read_file(path, limit=_MOST_TEXT).decode("utf-8")))
 
     @property
     def time(self) -> str:
@@ -81,20 +85,19 @@ class RunTables:
     @cached_property
     def history(self) -> pl.DataFrame | None:
         """Losses, rates and speeds of training, row by row."""
-        try:
-            frame = read_history(self.path)
-        except _PROBLEMS:
-            return None
+        frame = read_history(self.path)
         return frame if frame.height else None
 
     @cached_property
     def layers(self) -> pl.DataFrame | None:
         """Norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``."""
-        try:
-            frame = layers_of(read_events(self.path, "start", "rolled_back", "layers"))
-        except (*_PROBLEMS, TypeError):
-            return None
+        frame = layers_of(self.events)
         return frame if frame.height else None
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """All that happened in training but the rows of the history."""
+        return read_events(self.path)
 
     @cached_property
     def context(self) -> pl.DataFrame | None:
@@ -150,12 +153,7 @@ class RunTables:
     @cached_property
     def _texts(self) -> pl.DataFrame | None:
         """The forecasts as they are written."""
-        try:
-            content = read_file(self.path / FORECASTS, limit=_MOST_TABLE)
-            frame = pl.read_csv(io.BytesIO(content), infer_schema=False)
-        except _PROBLEMS:
-            return None
-        return frame if frame.height else None
+        return self._read(FORECASTS, _read_csv)
 
     def _typed(self, texts: pl.Series, known: pl.DataFrame | None) -> pl.Series:
         if texts.name == self.time:
@@ -171,22 +169,41 @@ class RunTables:
         return name if isinstance(name, str) and name else None
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        try:
-            content = read_json(self.path / name, _MOST_TEXT)
-        except _PROBLEMS:
-            return None
-        return content if isinstance(content, dict) else None
+        return self._read(name, _read_object)
 
     def _parquet(self, name: str) -> pl.DataFrame | None:
+        return self._read(name, _read_parquet)
+
+    def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """Read a file if it is there, and remember why if that fails; a table without rows is none."""
         path = self.path / name
-        try:
-            content = read_file(path, limit=_MOST_TABLE)
-            if sum(check_parquet(str(path), None).sizes.values()) > _MOST_UNPACKED:
-                return None
-            frame = pl.read_parquet(io.BytesIO(content))
-        except _PROBLEMS:
+        if not os.path.lexists(path):
             return None
-        return frame if frame.height else None
+        try:
+            found = read(path)
+        except _PROBLEMS as error:
+            self.unread[name] = " ".join(str(error).split())[:_LONGEST_REASON]
+            return None
+        return None if isinstance(found, pl.DataFrame) and not found.height else found
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    content = read_json(path, _MOST_TEXT)
+    if not isinstance(content, dict):
+        raise UntrustedFileError(f"{path}: does not hold values by name.")
+    return content
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    content = read_file(path, limit=_MOST_TABLE)
+    size = sum(check_parquet(str(path), None).sizes.values())
+    if size > _MOST_UNPACKED:
+        raise UntrustedFileError(f"{path}: {size:,} bytes when unpacked, at most {_MOST_UNPACKED:,} are read.")
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    return pl.read_csv(io.BytesIO(read_file(path, limit=_MOST_TABLE)), infer_schema=False)
 
 
 def _as_times(texts: pl.Series, dtype: pl.DataType | None) -> pl.Series:

@@ -6,9 +6,8 @@ from datetime import date, datetime
 import polars as pl
 import pytest
 
-from neuro_divergent.interfaces.plots.run_tables import RunTables
-
-from .run_files import NAMES, write_run
+from neuro_divergent.forecasting.run_tables import RunTables
+from tests.unit.interfaces.plots.run_files import NAMES, write_run
 
 PROPERTIES = (
     "config", "history", "layers", "forecasts", "context", "backtest", "scores", "calibration", "network", "diagnosis",
