@@ -129,6 +129,7 @@ def test_init_then_train(sales: Path) -> None:
     assert "exists already" in refused("init", "run.toml", cwd=sales)
 
 
+@pytest.mark.long
 def test_covariates_from_file_to_forecast(sales: Path) -> None:
     table = pl.read_csv(sales / "sales.csv", try_parse_dates=True)
     last = pl.col("date") > pl.col("date").max() - pl.duration(days=7)

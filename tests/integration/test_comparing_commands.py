@@ -43,6 +43,7 @@ def test_models_are_cross_validated_beside_the_baselines(sales: Path) -> None:
     assert json.loads(again)["models"] == document["models"]
 
 
+@pytest.mark.long
 def test_trained_models_are_compared_as_they_are(sales: Path) -> None:
     for model in ("nlinear", "dlinear"):
         nd(
@@ -112,6 +113,7 @@ class TestBenchmark:
         assert all(row["values"] == 112 for row in document["scores"])
 
 
+@pytest.mark.long
 def test_an_evaluation_says_what_is_more_than_luck_and_writes_it_down(sales: Path) -> None:
     nd(
         "train",

@@ -52,6 +52,7 @@ def test_links_of_the_readme_lead_somewhere() -> None:
     assert not missing
 
 
+@pytest.mark.long
 def test_commands_of_the_readme_run(place: Path) -> None:
     lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     commands = [part.strip() for line in lines if line.startswith("nd ") for part in line.split("&&")]

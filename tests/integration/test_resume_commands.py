@@ -33,6 +33,7 @@ def weights(run: Path) -> bytes:
     return (run / "model" / "model.safetensors").read_bytes()
 
 
+@pytest.mark.long
 def test_an_interrupted_run_ends_with_the_same_model(sales: Path) -> None:
     settings = ("--max-steps", "400", "--set", "training.early_stopping=none")
     nd(*TRAIN, *settings, "--output", "whole", "-q", cwd=sales)
@@ -48,6 +49,7 @@ def test_an_interrupted_run_ends_with_the_same_model(sales: Path) -> None:
     assert output == "run: finished already. For more steps pass --max-steps with a larger number.\n"
 
 
+@pytest.mark.long
 def test_the_same_command_with_resume_begins_and_goes_on(sales: Path) -> None:
     """What a scheduler that starts a job again and again needs: one command for all times."""
     command = (*TRAIN, *LONG, "--output", "runs/job", "--resume")
@@ -68,6 +70,7 @@ def test_without_a_name_the_latest_unfinished_run_is_taken(sales: Path) -> None:
     assert f"nd predict runs/{run.name}" in output
 
 
+@pytest.mark.long
 def test_what_has_changed_is_refused(sales: Path) -> None:
     interrupted(*TRAIN, *LONG, "--output", "run", cwd=sales)
     said = refused("train", "run", "--resume", "--lr", "0.1", "--set", "task.scaler=robust", cwd=sales)
@@ -115,6 +118,7 @@ def test_pickles_are_refused_with_a_sentence(name: str, sales: Path) -> None:
         assert said.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_crash_is_survived_with_retries(sales: Path) -> None:
     command = (*TRAIN, "--max-steps", "1500", "--set", "training.early_stopping=none", "--output", "run")
     nd(*command[:-1], "whole", "-q", cwd=sales)

@@ -74,6 +74,7 @@ def kill_after(process: subprocess.Popen[bytes], store: Path, count: int) -> lis
     return helpers
 
 
+@pytest.mark.long
 def test_a_killed_cross_validation_goes_on_where_it_was(tmp_path: Path, record_property: Property) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -98,6 +98,7 @@ def test_a_run_that_was_killed_before_training_began_can_be_begun_again(tmp_path
         RunDirectory(tmp_path).check_free()
 
 
+@pytest.mark.long
 def test_a_run_of_the_command_line_that_is_killed_gives_the_model_of_one_that_is_not(
     tmp_path: Path, record_property: Property
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_second_signal_ends_training_in_the_middle_of_a_step(serving: Serving,
     assert seconds[-1] < 5  # the step would take half a minute
 
 
+@pytest.mark.long
 def test_a_signal_to_the_command_line_is_answered_with_how_to_go_on(tmp_path: Path, record_property: Property) -> None:
     whole = CommandRun(tmp_path / "whole")
     whole.finish()

@@ -66,6 +66,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """Settings of trainings, with those of their checkpoints."""
 
 
+TIMES = ("seconds", "samples_per_second", "waiting_share")
+"""Columns of the history that are never twice the same."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A training to begin or to go on with.
@@ -291,7 +295,7 @@ def digests(state: dict[str, Any]) -> dict[str, str]:
     parts = {name: part for name, part in state.items() if name not in ("meter", "epoch_random")}
     if "history" in parts:
         rows = state["history"]["rows"]
-        parts["history"] = [{key: value for key, value in row.items() if "second" not in key} for row in rows]
+        parts["history"] = [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
         parts["callbacks"] = [item for item in state["callbacks"] if item["kind"] != "Checkpointer"]
     return {name: _digest(part) for name, part in parts.items()}
 

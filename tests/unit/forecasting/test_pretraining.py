@@ -164,6 +164,7 @@ def test_what_was_learned_is_saved_and_loaded_exactly(pretrained: Pretrained, tm
         Pretrained.load(tmp_path / "model")
 
 
+@pytest.mark.long
 def test_pre_training_helps_where_there_is_little_to_learn_to_forecast_from() -> None:
     architecture = PatchTST(
         patch_length=4,

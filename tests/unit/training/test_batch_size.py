@@ -310,6 +310,7 @@ def run(script: str) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.long
 @linux
 def test_the_system_sees_the_peak_that_was_predicted() -> None:
     for name, predicted, resident, addressed in run(REALITY):

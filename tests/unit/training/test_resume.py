@@ -19,6 +19,7 @@ from neuro_divergent.training.resume import load_latest
 from neuro_divergent.training.snapshot import snapshot, tensors_of
 
 STEPS = 26
+TIMES = ("seconds", "samples_per_second", "waiting_share")
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
     "average": {"average": nd.EMA()},
@@ -54,7 +55,7 @@ def trainer(*callbacks: nd.Callback, **settings: Any) -> nd.Trainer:
 def everything(subject: nd.Trainer) -> dict[str, torch.Tensor]:
     """All numbers that training leaves behind, without the times."""
     state = subject.state_dict()
-    rows = [{k: v for k, v in row.items() if "second" not in k} for row in state["history"]["rows"]]
+    rows = [{k: v for k, v in row.items() if k not in TIMES} for row in state["history"]["rows"]]
     parts = {name: state[name] for name in ("module", "optimizer", "random", "callbacks")}
     return {"rows": torch.tensor([hash(str(rows))]), **dict(tensors_of(parts))}
 
