@@ -27,7 +27,7 @@ _SECONDS_BETWEEN_PINGS = 10.0
 _SECONDS_OF_OVERLAP = 30.0
 _BYTES_AT_ONCE = 1024**2
 _MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is no news
-_QUIET = ("row", "layers")
+_QUIET = ("columns", "row", "layers")
 
 
 class Streams:
@@ -126,7 +126,7 @@ def short(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_told(event: dict[str, Any]) -> bool:
-    """Whether an event is one that people read: neither a row nor norms by layer."""
+    """Whether an event is one that people read: neither a row, nor its columns, nor norms by layer."""
     return event["event"] not in _QUIET
 
 
