@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from importlib.util import find_spec
 from typing import Any
 
 from hypothesis import settings
@@ -15,6 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("usual", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=2000)
 settings.load_profile("soak" if os.environ.get("ND_SOAK") else "usual")
+
+# What drives a browser is installed by `make test-browser`.
+collect_ignore = [] if find_spec("playwright") else ["browser"]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

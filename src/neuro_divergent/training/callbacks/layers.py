@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 _MOST_TIMES = 200
+_LEAST_TIMES = 20  # before the share counts: a short run is looked at as well
 _MOST_LAYERS = 1000
 
 
@@ -26,8 +27,8 @@ class LayerMonitor(Callback):
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
-    often than rows are written, and less often where it would take more than a share of the time. Nothing is drawn or
-    changed by it.
+    often than rows are written, and after the first 20 times less often where it would take more than a share of the
+    time. Nothing is drawn or changed by it.
 
     Args:
         events: Where to write.
@@ -37,6 +38,7 @@ class LayerMonitor(Callback):
     def __init__(self, events: EventLog, *, share: float = 0.01) -> None:
         self.events = events
         self.share = share
+        self._times = 0
         self._cost = math.inf
         self._spent = 0.0
         self._not_before = 0.0
@@ -105,6 +107,7 @@ class LayerMonitor(Callback):
         step = self._trainer.state.step + 1
         self.events.write("layers", step=step, gradient=gradient, weight=weight, update=update)
         now = time.perf_counter()
-        if self._not_before:  # the first time it takes longer, and says nothing about the others
-            self._cost = min(self._cost, self._spent + now - began)
-        self._not_before = now + (0.0 if self._cost == math.inf else self._cost * (1 / self.share - 1))
+        self._times += 1
+        self._cost = min(self._cost, self._spent + now - began)  # the first time it takes longer than ever after
+        if self._times >= _LEAST_TIMES:
+            self._not_before = now + self._cost * (1 / self.share - 1)
