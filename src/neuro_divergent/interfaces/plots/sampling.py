@@ -83,7 +83,9 @@ def lttb(x: Array, y: Array, points: int) -> tuple[Array, Array]:
         return x, y
     heights = y.astype(np.float64)
     across = (x - x[0]).astype(np.float64)
-    edges = np.linspace(1, count - 1, points - 1).astype(np.intp)  # of the buckets between the first point and the last
+    edges = 1 + (count - 2) * np.arange(points - 1) // (
+        points - 2
+    )  # of the buckets between the first point and the last
     sizes = np.diff(edges)
     means_x = np.append(np.add.reduceat(across[:-1], edges[:-1]) / sizes, across[-1])
     means_y = np.append(np.add.reduceat(heights[:-1], edges[:-1]) / sizes, heights[-1])
