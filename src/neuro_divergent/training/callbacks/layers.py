@@ -35,7 +35,7 @@ class LayerMonitor(Callback):
         share: Share of the time of training that measuring may take.
     """
 
-    def __init__(self, events: EventLog, *, share: float = 0.01) -> None:
+    def __init__(self, events: EventLog, *, share: float = 0.005) -> None:
         self.events = events
         self.share = share
         self._times = 0
