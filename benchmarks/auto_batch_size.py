@@ -24,7 +24,7 @@ from torch import nn
 
 import neuro_divergent as nd
 from neuro_divergent.core import memory
-from neuro_divergent.training.step_memory import MOST_ROWS, measure_step
+from neuro_divergent.training.tuning.step_memory import MOST_ROWS, measure_step
 
 HISTORY, HORIZON = 96, 24
 NETWORKS: dict[str, tuple[Any, int, tuple[int, ...]]] = {

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.data.bundled import air_passengers
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.datasets.bundled import air_passengers
+from neuro_divergent.data.panel_builder import build_panel
 
 SIZES = (8, 32, 64, 128, 256, 512)
 NEAR = 1.02

@@ -24,9 +24,9 @@ import numpy as np
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.data.frame import build_panel
-from neuro_divergent.data.synthetic import Synthetic
-from neuro_divergent.forecasting.run import override, parse_setting
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.data.panel_builder import build_panel
+from neuro_divergent.forecasting.run_config import override, parse_setting
 
 SMALL: dict[str, dict[str, Any]] = {
     "dlinear": {},

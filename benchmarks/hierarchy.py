@@ -23,9 +23,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.hierarchy import Hierarchy
-from neuro_divergent.forecasting.hint import HINT
-from neuro_divergent.forecasting.reconciliation import METHODS
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
+from neuro_divergent.forecasting.hierarchy.hint import HINT
+from neuro_divergent.forecasting.hierarchy.reconciliation import METHODS
 
 HORIZON = 8
 QUANTILES = [round(0.05 * place, 2) for place in range(1, 20)]

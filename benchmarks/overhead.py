@@ -220,8 +220,8 @@ def _clock(now: Callable[[], float]) -> Any:
 def _windows() -> tuple[Any, Any]:
     """Return the windows of both parts and how they are cut, as ``Forecaster`` does by default."""
     import neuro_divergent as nd
-    from neuro_divergent.data.frame import build_panel
-    from neuro_divergent.data.gather import Gather
+    from neuro_divergent.data.batcher import Gather
+    from neuro_divergent.data.panel_builder import build_panel
     from neuro_divergent.data.splits import split_by_time
     from versus.series import HORIZON, INPUT_SIZE, SMALL, daily_series
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency
 from timing import in_turns
 
 SERIES, LENGTH, STEPS, ROUNDS = 1000, 100_000, 150, 3

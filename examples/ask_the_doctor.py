@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 
 DATA = Synthetic(num_series=8, length=600, frequency="1h", seasonalities=(24,), noise=1.0).frame()
 

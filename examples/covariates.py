@@ -3,7 +3,7 @@
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.evaluate import evaluate
 
 HORIZON = 14

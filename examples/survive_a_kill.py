@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 
 DATA = Synthetic(num_series=4, length=300, frequency="1h", seasonalities=(24,), noise=1.0).frame()
 TRAINING = nd.TrainingConfig(max_steps=1500, early_stopping=None, threads=1)

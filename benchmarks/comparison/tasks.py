@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.panel_builder import build_panel
 from reproduction.published import DATA_SETS
 
 VALIDATIONS = 20  # in a run: the plateau schedule acts on them

@@ -13,9 +13,9 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.data.frame import build_panel
-from neuro_divergent.data.gather import Gather, fit_series_scaler
+from neuro_divergent.data.batcher import Gather, fit_series_scaler
 from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.scaling.base import WindowScaler
 from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows

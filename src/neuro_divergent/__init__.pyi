@@ -69,18 +69,18 @@ from .evaluation.splitters.blocked import BlockedSplit as BlockedSplit
 from .evaluation.splitters.fold import Fold as Fold
 from .evaluation.splitters.function import SplitFunction as SplitFunction
 from .evaluation.splitters.time_series import TimeSeriesSplit as TimeSeriesSplit
-from .forecasting.ensemble import Ensemble as Ensemble
-from .forecasting.explanation import Explanation as Explanation
+from .forecasting.ensemble.ensemble import Ensemble as Ensemble
+from .forecasting.explain import Explanation as Explanation
 from .forecasting.forecaster import Forecaster as Forecaster
-from .forecasting.hierarchy import Hierarchy as Hierarchy
-from .forecasting.hint import HINT as HINT
-from .forecasting.pretraining import Pretrained as Pretrained
-from .forecasting.run_events import read_events as read_events
-from .forecasting.run_rows import read_history as read_history
-from .forecasting.run_status import RunSummary as RunSummary, describe_run as describe_run, list_runs as list_runs
+from .forecasting.hierarchy.hierarchy import Hierarchy as Hierarchy
+from .forecasting.hierarchy.hint import HINT as HINT
+from .forecasting.pretrain import Pretrained as Pretrained
+from .runs.events import read_events as read_events
+from .runs.history_reader import read_history as read_history
+from .runs.status import RunSummary as RunSummary, describe_run as describe_run, list_runs as list_runs
 from .forecasting.task import Task as Task
-from .interfaces.plots.export import write_figure as write_figure
-from .interfaces.plots.public import (
+from .reporting.export import write_figure as write_figure
+from .reporting.plots import (
     plot_architecture as plot_architecture,
     plot_calibration as plot_calibration,
     plot_comparison as plot_comparison,
@@ -161,7 +161,7 @@ from .models.tsmixerx import TSMixerx as TSMixerx
 from .models.vanilla_transformer import VanillaTransformer as VanillaTransformer
 from .models.xlinear import XLinear as XLinear
 from .models.xlstm import XLSTM as XLSTM
-from .training.batch_size import find_batch_size as find_batch_size
+from .training.tuning.batch_size import find_batch_size as find_batch_size
 from .training.callbacks.average import EMA as EMA, SWA as SWA, Average as Average
 from .training.callbacks.base import Callback as Callback
 from .training.callbacks.checkpointing import Checkpointing as Checkpointing
@@ -176,15 +176,15 @@ from .training.callbacks.logging import Log as Log
 from .training.callbacks.mlflow import MLflow as MLflow
 from .training.callbacks.stop_request import StopRequest as StopRequest
 from .training.callbacks.tensorboard import TensorBoard as TensorBoard
-from .training.checkpoint import read_checkpoint as read_checkpoint
+from .training.checkpointing.checkpoint import read_checkpoint as read_checkpoint
 from .training.config import TrainingConfig as TrainingConfig
 from .training.curriculum import Curriculum as Curriculum, EasyFirst as EasyFirst, HorizonGrowth as HorizonGrowth
-from .training.differentiation import GradientCostWarning as GradientCostWarning
+from .training.gradients.finite_difference import GradientCostWarning as GradientCostWarning
 from .training.divergence import Divergence as Divergence
 from .training.engine import Trainer as Trainer
 from .training.freezing import Freeze as Freeze
-from .training.gradient_check import GradientCheck as GradientCheck, check_gradients as check_gradients
-from .training.gradients import ClipNorm as ClipNorm, ClipValue as ClipValue, GradientNoise as GradientNoise
+from .training.gradients.check import GradientCheck as GradientCheck, check_gradients as check_gradients
+from .training.gradients.transforms import ClipNorm as ClipNorm, ClipValue as ClipValue, GradientNoise as GradientNoise
 from .training.history import History as History
 from .training.metrics import accuracy as accuracy
 from .training.optimizers.adabound import AdaBound as AdaBound
@@ -208,7 +208,7 @@ from .training.optimizers.schedule_free import (
     ScheduleFreeSGD as ScheduleFreeSGD,
 )
 from .training.optimizers.sgd import SGD as SGD
-from .training.rate_finder import RateCurve as RateCurve, find_learning_rate as find_learning_rate
+from .training.tuning.rate_finder import RateCurve as RateCurve, find_learning_rate as find_learning_rate
 from .training.schedules.auto import AutoSchedule as AutoSchedule
 from .training.schedules.base import Plan as Plan, Schedule as Schedule
 from .training.schedules.chain import Chain as Chain, Part as Part, Product as Product
@@ -223,7 +223,7 @@ from .training.schedules.one_cycle import OneCycle as OneCycle
 from .training.schedules.plateau import Plateau as Plateau
 from .training.schedules.polynomial import Polynomial as Polynomial
 from .training.schedules.step import MultiStep as MultiStep, StepDecay as StepDecay
-from .training.tape import GradientTape as GradientTape
+from .training.gradients.tape import GradientTape as GradientTape
 from .training.teacher_forcing import (
     ConstantForcing as ConstantForcing,
     ExponentialForcing as ExponentialForcing,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch, Feature, TaskSpec
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.models.base import Architecture

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.gradients import FROZEN, analyse_gradients, gradient_snapshot
 from neuro_divergent.diagnostics.network import analyse_network
 from neuro_divergent.forecasting.forecaster import Forecaster

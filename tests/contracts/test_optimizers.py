@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError, MissingDependencyError
-from neuro_divergent.training.checkpoint import read_checkpoint, write_checkpoint
+from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint, write_checkpoint
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Plan
 from neuro_divergent.training.schedules.constant import Constant

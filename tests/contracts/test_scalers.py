@@ -9,8 +9,8 @@ import torch
 from scipy import stats
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.frequency import Frequency
-from neuro_divergent.data.gather import Gather, fit_series_scaler
+from neuro_divergent.data.batcher import Gather, fit_series_scaler
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.series import BoxCoxSeriesScaler

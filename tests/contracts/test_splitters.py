@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.synthetic import Synthetic
 from neuro_divergent.evaluation.splitters import Fold, Splitter, as_splitter
 
 

@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from neuro_divergent.core.lock import RunLock
-from neuro_divergent.forecasting.run_rows import read_history
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
 from neuro_divergent.interfaces.dashboard.live import LiveHistories, thin
 from neuro_divergent.interfaces.dashboard.pace import read_pace
+from neuro_divergent.runs.history_reader import read_history
 from tests.dashboard.client import TOKEN, Client
 from tests.dashboard.conftest import ids
 from tests.dashboard.run_maker import line, make_run, row, start

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from neuro_divergent.core.lock import RunLock
+from neuro_divergent.core.storage.lock import RunLock
 from tests.dashboard.client import TOKEN, Client, Reply
 from tests.dashboard.conftest import ids, tree_digest
 from tests.dashboard.run_maker import make_run

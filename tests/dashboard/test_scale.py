@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neuro_divergent.core.lock import RunLock
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
 from tests.dashboard.client import Client
 from tests.dashboard.run_maker import line, make_run, row, start

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.lock import RunLock
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard import security
 from neuro_divergent.interfaces.dashboard.index import id_of
 from neuro_divergent.interfaces.dashboard.routes import ROUTERS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from neuro_divergent.core.lock import RunLock
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
 from tests.dashboard.run_maker import line, make_run, row, start
 from tests.dashboard.server import Stream, served

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import ConfigError, DataError, InputError, UntrustedFileError
-from neuro_divergent.data.frame import DataWarning, build_panel, check_history, check_lengths
 from neuro_divergent.data.future import read_future
+from neuro_divergent.data.panel_builder import DataWarning, build_panel, check_history, check_lengths
 from neuro_divergent.data.schema import Schema
 
 HEADER = "unique_id,ds,y\n"
@@ -506,7 +506,7 @@ def test_every_answer_comes_before_torch_pandas_and_pyarrow_are_loaded(tmp_path:
     code = f"""
 import sys
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.schema import Schema
 panel = build_panel({str(good)!r}, Schema(calendar=("month",)))

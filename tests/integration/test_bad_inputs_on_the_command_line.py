@@ -24,13 +24,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from neuro_divergent.core.atomic import write_directory
+from neuro_divergent.core.storage.atomic import write_directory
 
 RUNNER = """
 import json, os, signal, sys
 import polars, numpy, pydantic
 from neuro_divergent.interfaces.cli import main, session, new_data
-import neuro_divergent.data.parts
+import neuro_divergent.data.load
 for number, arguments in enumerate(json.load(sys.stdin)):
     child = os.fork()
     if child == 0:

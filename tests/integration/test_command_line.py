@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import neuro_divergent
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 
 MODULE = "neuro_divergent.interfaces.cli.main"
 SOURCE = str(Path(neuro_divergent.__path__[0]).parent)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.leaderboard.preset import PRESETS
 from tests.integration.test_command_line import COLUMNS, nd, refused, sales
 

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.lock import RunLock
-from neuro_divergent.forecasting.run_status import describe_run, write_status
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.cli.runs import app
 from neuro_divergent.interfaces.cli.runs.naming import find_run
+from neuro_divergent.runs.status import describe_run, write_status
 from tests.integration.test_command_line import COLUMNS, FAST, nd, refused, sales, start
-from tests.unit.forecasting.runs import make_run
+from tests.unit.runs.runs import make_run
 
 __all__ = ["sales"]  # the fixture
 

@@ -15,9 +15,9 @@ import pytest
 
 import neuro_divergent
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
-from neuro_divergent.forecasting.run_status import describe_run
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.interfaces.cli import supervisor
+from neuro_divergent.runs.status import describe_run
 
 ENVIRONMENT = {
     **os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(neuro_divergent.__path__[0]).parent),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
-from neuro_divergent.training.accumulation import GradientSum
+from neuro_divergent.training.gradients.accumulation import GradientSum
 
 
 def network() -> nn.Module:

@@ -18,10 +18,10 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.bernoulli import Bernoulli
 from neuro_divergent.losses.distribution.beta import Beta
+from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
+from neuro_divergent.losses.distribution.distributions.tweedie import TweedieLaw
 from neuro_divergent.losses.distribution.isqf import ISQF
 from neuro_divergent.losses.distribution.laplace import Laplace
-from neuro_divergent.losses.distribution.laws.spline import SplineLaw
-from neuro_divergent.losses.distribution.laws.tweedie import TweedieLaw
 from neuro_divergent.losses.distribution.log_normal import LogNormal
 from neuro_divergent.losses.distribution.mixture import GaussianMixture, NegativeBinomialMixture, PoissonMixture
 from neuro_divergent.losses.distribution.negative_binomial import NegativeBinomial

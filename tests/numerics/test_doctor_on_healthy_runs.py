@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.models.base import Architecture

@@ -56,7 +56,7 @@ from neuro_divergent.losses.classification import BinaryCrossEntropy, CrossEntro
 from neuro_divergent.losses.point import Huber
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.models.base import Architecture
-from neuro_divergent.training.gradient_check import check_gradients
+from neuro_divergent.training.gradients.check import check_gradients
 from tests.language_models import needed_by
 
 TOLERANCE = 1e-4

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.splitters import Fold
 from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
-from neuro_divergent.evaluation.splitters.stretches import Stretches
+from neuro_divergent.evaluation.splitters.segments import Stretches
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 
 Key = tuple[int, int]  # series, row of the series

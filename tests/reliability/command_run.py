@@ -6,10 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from neuro_divergent.core.local_store import LocalStore
-from neuro_divergent.data.synthetic import Synthetic
-from neuro_divergent.training.checkpoint import read_checkpoint
-from neuro_divergent.training.resume import step_of
+from neuro_divergent.core.storage.local import LocalStore
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint
+from neuro_divergent.training.checkpointing.resume import step_of
 from tests.integration.test_command_line import start
 from tests.reliability.trained import lost_numbers
 

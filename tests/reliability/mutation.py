@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from neuro_divergent.core.sealed import MANIFEST, entry_of, write_manifest
+from neuro_divergent.core.storage.manifest import MANIFEST, entry_of, write_manifest
 
 Files = dict[str, bytes]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from neuro_divergent.core.atomic import MANIFEST, clear_leftovers, new_directory, verify_directory, write_file
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.store import open_store
+from neuro_divergent.core.storage.atomic import MANIFEST, clear_leftovers, new_directory, verify_directory, write_file
+from neuro_divergent.core.storage.store import open_store
 from tests.reliability.replay import EXCHANGE, read_tree
 from tests.reliability.syscalls import Action, Call, Fail, Go, Kill, run
 

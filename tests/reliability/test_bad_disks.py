@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from neuro_divergent.core.atomic import show_bytes
 from neuro_divergent.core.errors import StorageError
+from neuro_divergent.core.storage.atomic import show_bytes
 from tests.reliability.apart import give_up_rights, mount_memory, remount, run_apart
 from tests.reliability.scenarios import (
     Scenario,

@@ -16,7 +16,7 @@ import pytest
 SCRIPT = """
 import sys
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.cross_validation.cross_validation import cross_validate
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import DataWarning, DivergedError, InputError
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.forecasting.forecaster import Forecaster

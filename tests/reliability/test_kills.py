@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.runs.directory import RunDirectory
 from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
 from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later

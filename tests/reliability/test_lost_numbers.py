@@ -22,10 +22,10 @@ from torch import Tensor, nn
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DivergenceWarning, Interrupted
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.loader import TensorLoader, WindowLoader
-from neuro_divergent.data.synthetic import Synthetic
-from neuro_divergent.training.checkpoint import read_checkpoint
-from neuro_divergent.training.snapshot import snapshot, tensors_of
+from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint
+from neuro_divergent.training.checkpointing.snapshot import snapshot, tensors_of
 from tests.integration.test_command_line import nd as command
 from tests.reliability.trained import lost_numbers
 

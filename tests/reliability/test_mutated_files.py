@@ -19,10 +19,10 @@ import pytest
 import torch
 
 from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
-from neuro_divergent.core.sealed import unseal
+from neuro_divergent.core.storage.manifest import unseal
 from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
-from neuro_divergent.forecasting.horizon import Outlook
-from neuro_divergent.training.checkpoint import pack_state, read_checkpoint, unpack_state
+from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.training.checkpointing.checkpoint import pack_state, read_checkpoint, unpack_state
 from tests.reliability.mutation import Files, alter, forge, seal
 
 SOAK = bool(os.environ.get("ND_SOAK"))

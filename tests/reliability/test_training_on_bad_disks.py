@@ -20,7 +20,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import StorageError, StorageWarning
-from neuro_divergent.core.store import open_store
+from neuro_divergent.core.storage.store import open_store
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from tests.integration.test_command_line import COLUMNS, ENVIRONMENT, MODULE, sales
 from tests.reliability.apart import mount_memory, run_apart

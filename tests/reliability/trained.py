@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
-from neuro_divergent.core.local_store import LocalStore
+from neuro_divergent.core.storage.local import LocalStore
 from neuro_divergent.training.callbacks.interruption import Interruption
-from neuro_divergent.training.checkpoint import BEST, read_checkpoint
-from neuro_divergent.training.resume import step_of
-from neuro_divergent.training.snapshot import tensors_of
+from neuro_divergent.training.checkpointing.checkpoint import BEST, read_checkpoint
+from neuro_divergent.training.checkpointing.resume import step_of
+from neuro_divergent.training.checkpointing.snapshot import tensors_of
 from tests.reliability.moment import Moment
 
 STEPS = 60

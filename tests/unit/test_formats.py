@@ -12,7 +12,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.forecasting.artifact import FORMAT as MODEL_FORMAT
-from neuro_divergent.training.checkpoint import FORMAT as CHECKPOINT_FORMAT
+from neuro_divergent.training.checkpointing.checkpoint import FORMAT as CHECKPOINT_FORMAT
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "formats"
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.calendar import calendar_features, check_times, show, show_time
-from neuro_divergent.data.categories import ALLOW_UNKNOWN, encode_categories
+from neuro_divergent.data.cleaning.calendar import calendar_features, check_times, show, show_time
+from neuro_divergent.data.cleaning.categories import ALLOW_UNKNOWN, encode_categories
+from neuro_divergent.data.io.source import Table, read_table
+from neuro_divergent.data.io.table import show_type
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
-from neuro_divergent.data.source import Table, read_table
-from neuro_divergent.data.table import show_type
 
 Floats = npt.NDArray[np.float32]
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Integers, Windows
 

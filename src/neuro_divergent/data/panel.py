@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from neuro_divergent.core import strict_json
-from neuro_divergent.core.atomic import new_directory, read_directory, read_json
 from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.calendar import calendar_features, show, show_time
-from neuro_divergent.data.categories import decode_categories
-from neuro_divergent.data.frequency import Frequency
-from neuro_divergent.data.parquet_header import read_header
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import new_directory, read_directory, read_json
+from neuro_divergent.data.cleaning.calendar import calendar_features, show, show_time
+from neuro_divergent.data.cleaning.categories import decode_categories
+from neuro_divergent.data.cleaning.frequency import Frequency
+from neuro_divergent.data.io.parquet_header import read_header
+from neuro_divergent.data.io.table import IN_MEMORY, describe
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.table import IN_MEMORY, describe
 
 FORMAT = 1
 _BY_ROW = ("y", "mask", "weight", "past_x", "future_x")
@@ -328,7 +328,7 @@ class Panel:
         Raises:
             DataError: If the table cannot be used, or if a series comes back after another one.
         """
-        from neuro_divergent.data.parts import read_in_parts  # it makes panels, and so imports this module
+        from neuro_divergent.data.load import read_in_parts  # it makes panels, and so imports this module
 
         parts = read_in_parts(str(source), Schema(**schema))
         with new_directory(Path(directory)) as work, ExitStack() as stack:

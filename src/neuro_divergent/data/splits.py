@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.table import describe
 from neuro_divergent.data.windows import Integers, Windows
 
 

@@ -13,15 +13,15 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import InputError, MissingDependencyError
 from neuro_divergent.core.spec import Batch, Feature
-from neuro_divergent.data.frame import build_panel, check_lengths
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.io.source import backend_of, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.source import backend_of, to_native
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.diagnostics.sample import spread, take
 from neuro_divergent.diagnostics.undisturbed import undisturbed
-from neuro_divergent.forecasting.horizon import Outlook
-from neuro_divergent.forecasting.paths import forecast_from
+from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.uncertainty.paths import forecast_from
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.fitted import Fitted

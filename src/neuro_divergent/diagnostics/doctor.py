@@ -75,7 +75,7 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
 
 def _run_directory(path: Path) -> Path:
     """Return the directory of a run, or say what is there instead."""
-    from neuro_divergent.forecasting.run_status import is_run
+    from neuro_divergent.runs.status import is_run
 
     if not path.is_dir():
         raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give a run directory.")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.run_events import layers_of, read_events
-from neuro_divergent.forecasting.run_status import describe_run
-from neuro_divergent.forecasting.run_tables import RunTables
+from neuro_divergent.runs.events import layers_of, read_events
+from neuro_divergent.runs.status import describe_run
+from neuro_divergent.runs.tables import RunTables
 
 if TYPE_CHECKING:
     from neuro_divergent.evaluation.evaluate import Evaluation
@@ -139,7 +139,7 @@ class Evidence:
         Raises:
             NotFittedError: If it has not been trained.
         """
-        from neuro_divergent.data.health import describe_data
+        from neuro_divergent.data.profile import describe_data
 
         panel, split = forecaster.panel, forecaster.split
         evaluation = None

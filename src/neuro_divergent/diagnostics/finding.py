@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from neuro_divergent.core.errors import UntrustedFileError
-from neuro_divergent.forecasting.run import parse_value
+from neuro_divergent.forecasting.run_config import parse_value
 
 Severity = Literal["problem", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.frame import build_panel, check_lengths
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import Baselines

@@ -13,15 +13,15 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.data.io.source import Backend, backend_of
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.parts import load_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import Backend, backend_of
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.evaluation.cross_validation.cross_validation import require_counts
+from neuro_divergent.evaluation.cross_validation.fold_task import fresh, training_part
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
-from neuro_divergent.evaluation.cross_validation.work import fresh, training_part
 from neuro_divergent.evaluation.metrics import Floats, Integers
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit

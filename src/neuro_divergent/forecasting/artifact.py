@@ -13,19 +13,18 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent import __version__
-from neuro_divergent.core import strict_json
-from neuro_divergent.core.atomic import read_directory, write_directory
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import MissingDependencyError, NewerFormatError, UntrustedFileError
-from neuro_divergent.core.foreign import refuse_foreign
 from neuro_divergent.core.spec import Feature, TaskSpec
-from neuro_divergent.core.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import read_directory, write_directory
+from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
+from neuro_divergent.data.cleaning.frequency import Frequency
+from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import Backend
-from neuro_divergent.forecasting.copula import Copula
 from neuro_divergent.forecasting.fitted import Fitted, build_network
 from neuro_divergent.forecasting.inspection import (
     ROLES,
@@ -38,9 +37,10 @@ from neuro_divergent.forecasting.inspection import (
     check_shapes,
     check_weights,
 )
-from neuro_divergent.forecasting.intervals import Intervals
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.uncertainty.copula import Copula
+from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 

@@ -12,14 +12,14 @@ from torch import nn
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.scaling.covariates import CovariateScaling
-from neuro_divergent.data.source import Backend
-from neuro_divergent.forecasting.paths import PointFeedback
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.uncertainty.paths import PointFeedback
 from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reversible import ReversibleNetwork

@@ -15,38 +15,38 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.frame import check_lengths
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.io.source import backend_of
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.parts import load_panel
+from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import backend_of
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
-from neuro_divergent.forecasting.calibration import measure
-from neuro_divergent.forecasting.distillation import TaughtLoader
-from neuro_divergent.forecasting.explanation import Explanation, explain
+from neuro_divergent.forecasting.distill import TaughtLoader
+from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import Fitted, build_network
-from neuro_divergent.forecasting.horizon import Outlook
-from neuro_divergent.forecasting.intervals import check_levels, check_quantiles
-from neuro_divergent.forecasting.job import Job
-from neuro_divergent.forecasting.paths import draws_paths, forecast_from
+from neuro_divergent.forecasting.prediction_context import Outlook
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
-from neuro_divergent.forecasting.pretraining import Pretrained, pretrain, settings_for
-from neuro_divergent.forecasting.run import DataConfig, RunConfig
-from neuro_divergent.forecasting.run_directory import MODEL, PRETRAINED, RunDirectory
-from neuro_divergent.forecasting.simulation import Dependence, as_table, simulate
+from neuro_divergent.forecasting.prepared_data import Job
+from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
+from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
+from neuro_divergent.forecasting.uncertainty.residuals import measure
+from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
 from neuro_divergent.models.base import Architecture
-from neuro_divergent.training.batch_size import find_batch_size
+from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.rate_finder import RateCurve, find_learning_rate
 from neuro_divergent.training.state import goes_further
+from neuro_divergent.training.tuning.batch_size import find_batch_size
+from neuro_divergent.training.tuning.rate_finder import RateCurve, find_learning_rate
 
 if TYPE_CHECKING:
     from neuro_divergent import Diagnosis

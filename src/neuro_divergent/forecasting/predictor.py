@@ -12,14 +12,20 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.windows import Integers, Windows, across
-from neuro_divergent.forecasting.copula import Copula
-from neuro_divergent.forecasting.intervals import Intervals
-from neuro_divergent.forecasting.paths import draw_paths, draws_paths, evenly_spread, forecast_from, quantiles_of
+from neuro_divergent.forecasting.uncertainty.copula import Copula
+from neuro_divergent.forecasting.uncertainty.intervals import Intervals
+from neuro_divergent.forecasting.uncertainty.paths import (
+    draw_paths,
+    draws_paths,
+    evenly_spread,
+    forecast_from,
+    quantiles_of,
+)
 from neuro_divergent.losses.base import Loss
 
 _ROWS = 4096  # windows that go through the network at once

@@ -15,10 +15,10 @@ from neuro_divergent.training.callbacks.limits import TimeLimit
 from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 from neuro_divergent.training.curriculum import Curriculum
-from neuro_divergent.training.differentiation import GradientMethod
 from neuro_divergent.training.divergence import Divergence
 from neuro_divergent.training.freezing import Freeze
-from neuro_divergent.training.gradients import Clip, ClipNorm, GradientNoise
+from neuro_divergent.training.gradients.finite_difference import GradientMethod
+from neuro_divergent.training.gradients.transforms import Clip, ClipNorm, GradientNoise
 from neuro_divergent.training.optimizers.adam import AdamW
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.auto import AutoSchedule

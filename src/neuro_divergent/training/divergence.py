@@ -88,7 +88,7 @@ class Guard:
 
     def settled(self, trainer: Trainer) -> None:
         """Keep the state of a step that can be gone back to."""
-        from neuro_divergent.training.snapshot import snapshot
+        from neuro_divergent.training.checkpointing.snapshot import snapshot
 
         if self.config.policy == "rollback" and not bad_weights(trainer.module):
             self._good = snapshot(trainer.state_dict())
@@ -178,7 +178,7 @@ def bad_weights(module: nn.Module) -> list[str]:
 
 def bad_memory(optimizer: torch.optim.Optimizer) -> str | None:
     """Return what an optimizer remembers that is not finite, such as ``exp_avg_sq``, or ``None``."""
-    from neuro_divergent.training.snapshot import tensors_of
+    from neuro_divergent.training.checkpointing.snapshot import tensors_of
 
     state = ((path, tensor) for path, tensor in tensors_of(optimizer.state_dict()) if tensor.is_floating_point())
     return next((path.rpartition(".")[2] for path in _not_finite(state)), None)

@@ -20,27 +20,27 @@ from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
 from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
-from neuro_divergent.training.callbacks.audience import Audience
 from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.callback_list import Audience
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
+from neuro_divergent.training.checkpointing.resume import load_latest
+from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.compilation import compiled
-from neuro_divergent.training.computation import Computation
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.differentiation import warn_about
 from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
-from neuro_divergent.training.gradients import gradient_norm
+from neuro_divergent.training.gradients.finite_difference import warn_about
+from neuro_divergent.training.gradients.transforms import gradient_norm
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
-from neuro_divergent.training.meter import Meter, Tally
 from neuro_divergent.training.metrics import metric_for
 from neuro_divergent.training.objective import LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.recompute import choose_every, recomputing
-from neuro_divergent.training.resume import load_latest
+from neuro_divergent.training.running_metrics import Meter, Tally
 from neuro_divergent.training.schedules.base import Pace, Plan
-from neuro_divergent.training.snapshot import snapshot
 from neuro_divergent.training.state import TrainingState, goes_further, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
+from neuro_divergent.training.train_step import Computation
 
 Measure = Callable[[Tensor, Any], Tensor]
 

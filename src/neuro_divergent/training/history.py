@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.atomic import write_file
 
 
 class History:

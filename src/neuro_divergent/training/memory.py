@@ -19,7 +19,7 @@ from neuro_divergent.training.recompute import choose_every
 if TYPE_CHECKING:
     from neuro_divergent.data.loader import Loader
     from neuro_divergent.training.engine import Trainer
-    from neuro_divergent.training.step_memory import StepMemory
+    from neuro_divergent.training.tuning.step_memory import StepMemory
 
 _MARGIN = 0.8  # share of the free memory that is planned with; the rest is for validation and for other processes
 # What blocks take in the heap of the C library, by what is in them: it cannot fill the gaps between aligned blocks with
@@ -120,7 +120,7 @@ def in_words(size: float) -> str:
 def _explain(trainer: Trainer, loader: Loader) -> str:
     """Say in one line what is too much, and what to change."""
     # Here, because that module trains itself.
-    from neuro_divergent.training.step_memory import MOST_ROWS, draw, measure_step, rows_per_batch, state_bytes
+    from neuro_divergent.training.tuning.step_memory import MOST_ROWS, draw, measure_step, rows_per_batch, state_bytes
 
     optimizer = getattr(trainer, "optimizer", None)
     free = free_memory(trainer.device)

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.synthetic import Synthetic
 
 SCHEMA = Schema(future=("price", "weather"), calendar=("hour", "is_weekend"))
 

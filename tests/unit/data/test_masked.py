@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.masked import MaskedLoader
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.parts import load_panel
 from neuro_divergent.data.scaling.window import IdentityScaler
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import DataError, DataWarning, UntrustedFileError
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.parts import load_panel
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.synthetic import Synthetic
 
 ROLES: dict[str, Any] = {
     "past": "visitors",
@@ -154,7 +154,7 @@ def test_newer_format_and_no_panel(panel: Panel, tmp_path: Path) -> None:
 def test_from_parquet_is_the_same_panel(
     frame: pl.DataFrame, panel: Panel, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neuro_divergent.data.parts._BATCH", batch)
+    monkeypatch.setattr("neuro_divergent.data.load._BATCH", batch)
     frame.head(100).write_parquet(tmp_path / "a.parquet")
     frame.slice(100).write_parquet(tmp_path / "b.parquet", row_group_size=13)
     found = Panel.from_parquet(f"{tmp_path}/*.parquet", tmp_path / "panel", **{**ROLES, "frequency": "1h"})
@@ -174,7 +174,7 @@ def test_from_parquet_without_masks_or_ids(tmp_path: Path) -> None:
 
 
 def test_from_parquet_fills_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuro_divergent.data.parts._BATCH", 10)
+    monkeypatch.setattr("neuro_divergent.data.load._BATCH", 10)
     frame = pl.DataFrame({"unique_id": np.repeat(np.arange(5), 20), "ds": [*range(20)] * 5, "y": np.arange(100.0)})
     frame = frame.filter(pl.int_range(100) % 13 != 5)
     frame.write_parquet(tmp_path / "a.parquet")
@@ -183,7 +183,7 @@ def test_from_parquet_fills_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_from_parquet_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuro_divergent.data.parts._BATCH", 4)
+    monkeypatch.setattr("neuro_divergent.data.load._BATCH", 4)
     path = tmp_path / "a.parquet"
 
     def attempt(**columns: Any) -> str:
@@ -234,8 +234,8 @@ def test_a_large_table_in_parts_is_the_same_panel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffled: bool
 ) -> None:
     """Sorted, it is read in parts; else as a whole. Either way the panel is the one of the table in memory."""
-    monkeypatch.setattr("neuro_divergent.data.parts._BATCH", 50)
-    monkeypatch.setattr("neuro_divergent.data.parts._LARGE", 100)
+    monkeypatch.setattr("neuro_divergent.data.load._BATCH", 50)
+    monkeypatch.setattr("neuro_divergent.data.load._LARGE", 100)
     frame = Synthetic(num_series=7, length=40, seed=3).frame()
     stored = frame.sample(fraction=1.0, shuffle=True, seed=1) if shuffled else frame
     stored.write_parquet(tmp_path / "sales.parquet")
@@ -248,8 +248,8 @@ def test_a_large_table_in_parts_is_the_same_panel(
 
 
 def test_an_error_in_a_large_table_names_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuro_divergent.data.parts._BATCH", 50)
-    monkeypatch.setattr("neuro_divergent.data.parts._LARGE", 100)
+    monkeypatch.setattr("neuro_divergent.data.load._BATCH", 50)
+    monkeypatch.setattr("neuro_divergent.data.load._LARGE", 100)
     frame = Synthetic(num_series=7, length=40, seed=3).frame()
     frame = frame.with_columns(pl.when(pl.int_range(pl.len()) == 233).then(None).otherwise(pl.col("y")).alias("y"))
     frame.write_parquet(tmp_path / "sales.parquet")

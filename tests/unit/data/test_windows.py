@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.frequency import Frequency
-from neuro_divergent.data.gather import Gather
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.loader import Order, WindowLoader, ahead
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.window import IdentityScaler

@@ -13,7 +13,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError, MissingDependencyError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.attribution import integrated_gradients, permutation_importance
 
 HISTORY, HORIZON = 8, 3
@@ -77,7 +77,7 @@ def test_attributions_sum_to_the_difference_between_the_forecasts(case: str, bas
 
 def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, baseline: str) -> Any:
     """Return the mean forecast from the baseline, made by hand from the batch that the forecast is made from."""
-    from neuro_divergent.forecasting.horizon import Outlook
+    from neuro_divergent.forecasting.prediction_context import Outlook
 
     outlook = Outlook.of(forecaster.fitted, future=future)
     gather, (batch,) = outlook.gather, outlook.batches

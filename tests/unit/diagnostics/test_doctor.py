@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.doctor import diagnose
 from neuro_divergent.diagnostics.finding import Diagnosis
-from neuro_divergent.forecasting.run import RunConfig, override, parse_setting
+from neuro_divergent.forecasting.run_config import RunConfig, override, parse_setting
 from neuro_divergent.interfaces.cli.main import app
 
 

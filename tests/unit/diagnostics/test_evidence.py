@@ -12,8 +12,8 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import NotFittedError
-from neuro_divergent.data.health import describe_data
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.data.profile import describe_data
 from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.evaluation.evaluate import evaluate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.diagnostics.finding import SEVERITIES, Change, Diagnosis, Finding, show_value
-from neuro_divergent.forecasting.run import parse_value
+from neuro_divergent.forecasting.run_config import parse_value
 
 RATE = Change("training.optimizer.lr", 1e-4, "Smaller steps do not overshoot.")
 FINDING = Finding("rate_too_high", "The rate is too high", "warning", "It rose from 1 to 9.", {"peak": 9.0}, (RATE,))

@@ -13,9 +13,9 @@ from torch import nn
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.gradients import analyse_gradients, gradient_snapshot, is_small
-from neuro_divergent.forecasting.run_events import layers_of, read_events
+from neuro_divergent.runs.events import layers_of, read_events
 from neuro_divergent.training.objective import Example, Objective
 
 TABLE = Synthetic(num_series=2, length=80, seed=2).frame()

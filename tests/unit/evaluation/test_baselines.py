@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.baselines import Baselines

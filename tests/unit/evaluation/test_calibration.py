@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation import calibration
 from neuro_divergent.evaluation.calibration import LEVELS, check_calibration, pit_histogram
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.comparison.comparison import compare
 from neuro_divergent.evaluation.comparison.significance import critical_difference, diebold_mariano, friedman, nemenyi
 from neuro_divergent.evaluation.cross_validation.cross_validation import cross_validate

@@ -11,12 +11,12 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.synthetic import Synthetic
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.conformal.conformal import Conformal
 from neuro_divergent.evaluation.evaluate import evaluate
-from neuro_divergent.forecasting.ensemble import Ensemble
+from neuro_divergent.forecasting.ensemble.ensemble import Ensemble
 
 HORIZON, HISTORY = 4, 12
 FRAME = Synthetic(num_series=3, length=240, noise=4.0, seed=3).frame()

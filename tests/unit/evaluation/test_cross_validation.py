@@ -12,17 +12,17 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DataError, InputError, StorageWarning
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
-from neuro_divergent.evaluation.cross_validation.work import Assignment, fresh, training_part, work
+from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, fresh, training_part, work
 from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
-from neuro_divergent.forecasting.ensemble import Ensemble
+from neuro_divergent.forecasting.ensemble.ensemble import Ensemble
 
 HORIZON, HISTORY, SEASON = 4, 12, 7
 FRAME = Synthetic(num_series=3, length=90, missing=0.0).frame()

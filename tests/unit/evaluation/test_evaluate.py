@@ -8,7 +8,7 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate, score
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from tests.unit.evaluation.test_baselines import panel_of

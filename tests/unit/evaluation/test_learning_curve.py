@@ -12,7 +12,7 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DataError, InputError
-from neuro_divergent.data.frame import build_panel
+from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.learning_curve import judge_curve, learning_curve

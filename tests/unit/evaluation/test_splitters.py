@@ -14,7 +14,7 @@ import pytest
 
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.splitters import Fold, Splitter, as_splitter
@@ -22,8 +22,8 @@ from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
 from neuro_divergent.evaluation.splitters.function import SplitFunction
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 from neuro_divergent.evaluation.splitters.timeline import first_steps
-from neuro_divergent.interfaces.plots.folds import draw_folds
-from neuro_divergent.interfaces.plots.terminal import ASCII
+from neuro_divergent.reporting.terminal import ASCII
+from neuro_divergent.reporting.terminal_folds import draw_folds
 
 
 def panel_of(*lengths: int, starts: list[int] | None = None, ids: list[Any] | None = None) -> Panel:

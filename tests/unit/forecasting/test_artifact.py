@@ -15,9 +15,9 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.core import strict_json
-from neuro_divergent.core.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
 from neuro_divergent.models.base import Architecture
 from tests.language_models import needed_by

@@ -259,7 +259,7 @@ class TestSaveAndLoad:
             nd.Forecaster.load(tmp_path / "model.ckpt")
 
     def test_a_newer_format_is_refused(self, fitted: nd.Forecaster, tmp_path: Path) -> None:
-        from neuro_divergent.core.atomic import new_directory
+        from neuro_divergent.core.storage.atomic import new_directory
 
         fitted.save(tmp_path / "model")
         with new_directory(tmp_path / "newer") as work:

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError, StorageError
-from neuro_divergent.forecasting.run_directory import RunDirectory
-from neuro_divergent.interfaces.cli.run_directory import model_directory, named_after, write_table
+from neuro_divergent.data.io.table_file import write_table
+from neuro_divergent.interfaces.cli.run_directory import model_directory, named_after
+from neuro_divergent.runs.directory import RunDirectory
 
 
 def test_names() -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.interfaces.cli import schedule as command
-from neuro_divergent.interfaces.plots.terminal import ASCII, draw_line
+from neuro_divergent.reporting.terminal import ASCII, draw_line
 from neuro_divergent.training.schedules.base import Plan, Schedule
 
 APP = typer.Typer()

@@ -8,10 +8,10 @@ from torch import nn
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.interfaces.cli.document import choices
 from neuro_divergent.layers.activation import ACTIVATIONS, Activation, activation_name, make_activation
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.mlp import MLP
+from neuro_divergent.reporting.config_document import choices
 
 NOT_ELEMENTWISE = {"GLU", "MultiheadAttention", "Softmax", "Softmax2d", "LogSoftmax", "Softmin"}
 WITHOUT_DEFAULT = {"Threshold"}

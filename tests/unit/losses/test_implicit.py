@@ -11,7 +11,7 @@ from scipy import stats
 from torch import Tensor
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.losses.implicit import ImplicitQuantileLoss
 
 

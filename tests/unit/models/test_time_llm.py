@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 import neuro_divergent as nd
 from neuro_divergent.core.errors import ConfigError, MissingDependencyError, UntrustedFileError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.models.language_model import LanguageModel
 from neuro_divergent.models.time_llm import TimeLLM
 from tests.language_models import tiny_language_model, write_language_model

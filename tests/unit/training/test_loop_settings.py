@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import neuro_divergent as nd
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
 from neuro_divergent.training.compilation import has_compiler
-from neuro_divergent.training.gradients import GradientNoise, add_penalty
+from neuro_divergent.training.gradients.transforms import GradientNoise, add_penalty
 from tests.unit.training.callbacks.example import config, line
 
 

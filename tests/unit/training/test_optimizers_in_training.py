@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
-from neuro_divergent.training.checkpoint import read_checkpoint, write_checkpoint
+from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint, write_checkpoint
 from neuro_divergent.training.optimizers.base import Optimizer
 
 AVERAGING = [name for name in Optimizer.registry.names() if Optimizer.registry.get(name).averages]

@@ -8,11 +8,11 @@ from typing import get_args
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.data.synthetic import Synthetic
-from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.runs.directory import RunDirectory
 from neuro_divergent.training.presets import PRESETS
 from neuro_divergent.training.recipes import RECIPES
-from tests.unit.forecasting.test_run_directory import InterruptAt, assert_same
+from tests.unit.runs.test_directory import InterruptAt, assert_same
 
 AUTO = nd.TrainingConfig.preset("auto")
 

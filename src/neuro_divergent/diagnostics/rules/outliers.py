@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
-from neuro_divergent.data.health import OUTLIER
+from neuro_divergent.data.profile import OUTLIER
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import Rule, show

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError, did_you_mean
-from neuro_divergent.data.source import DEFAULT_ID, Backend, read_table
+from neuro_divergent.data.io.source import DEFAULT_ID, Backend, read_table
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.comparison.significance import (
     Friedman,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.source import read_table
+from neuro_divergent.data.io.source import read_table
 from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, id_column
 
 if TYPE_CHECKING:

@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.errors import InputError, NotFittedError
-from neuro_divergent.data.frame import build_panel, check_history
+from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.source import read_table, to_native
+from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.evaluation.conformal.asked import Asked
-from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
-from neuro_divergent.evaluation.conformal.ends import (
+from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
     Ends,
     Floats,
@@ -27,9 +25,11 @@ from neuro_divergent.evaluation.conformal.ends import (
     pairs_of,
     shares_of,
 )
+from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
 from neuro_divergent.evaluation.conformal.model import Model, Named, Remains
 from neuro_divergent.evaluation.conformal.online import scale_of, walk
 from neuro_divergent.evaluation.conformal.pool import widths
+from neuro_divergent.evaluation.conformal.request import Asked
 from neuro_divergent.evaluation.conformal.scores import Names, Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before

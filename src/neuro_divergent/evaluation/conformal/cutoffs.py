@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.frame import build_panel, check_lengths
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.conformal.model import Model
 from neuro_divergent.forecasting.predictor import WindowForecasts

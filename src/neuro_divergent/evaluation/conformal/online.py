@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.evaluation.conformal.ends import Floats
+from neuro_divergent.evaluation.conformal.bounds import Floats
 from neuro_divergent.evaluation.conformal.scores import Times
 from neuro_divergent.evaluation.conformal.trackers import WIDE, Trackers
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.evaluation.conformal.ends import Floats
+from neuro_divergent.evaluation.conformal.bounds import Floats
 
 Groups = npt.NDArray[np.int64]
 ENOUGH = 40  # scores per step from which on steps are not pooled, and that the pool counts as beside those of a series

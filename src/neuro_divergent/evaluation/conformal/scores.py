@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.evaluation.conformal.ends import Ends, Floats, Pair, nearest_pair
+from neuro_divergent.evaluation.conformal.bounds import Ends, Floats, Pair, nearest_pair
 
 Times = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]

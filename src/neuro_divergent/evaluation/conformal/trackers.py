@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.evaluation.conformal.ends import Floats
+from neuro_divergent.evaluation.conformal.bounds import Floats
 
 _SPEEDS = np.array([0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])  # moves per truth, in units of the scale
 _MEMORY = 100  # truths over which the speeds are judged and the scale is measured

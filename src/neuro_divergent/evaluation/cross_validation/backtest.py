@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.frame import build_panel, check_lengths
+from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.source import Backend, backend_of
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import METRICS, require_counts, scores_of

@@ -15,11 +15,12 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.threads import available_cores
+from neuro_divergent.data.io.source import Backend, backend_of
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.parts import load_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import Backend, backend_of
 from neuro_divergent.evaluation.baselines import NAMES
+from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult, work
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
     FORECAST,
     PLACE,
@@ -32,7 +33,6 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import (
 )
 from neuro_divergent.evaluation.cross_validation.pool import work_apart
 from neuro_divergent.evaluation.cross_validation.store import FoldStore
-from neuro_divergent.evaluation.cross_validation.work import Assignment, FoldResult, work
 from neuro_divergent.evaluation.scoring.score import score
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.function import as_splitter

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.data.io.source import DEFAULT_ID, Backend, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.source import DEFAULT_ID, Backend, to_native
 from neuro_divergent.evaluation.baselines import Baselines
 
 if TYPE_CHECKING:

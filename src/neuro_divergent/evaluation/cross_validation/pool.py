@@ -24,7 +24,7 @@ from neuro_divergent.core.errors import InputError, NeuroDivergentError
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.evaluation.cross_validation.work import Assignment, FoldResult
+    from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 
@@ -89,7 +89,7 @@ def _end_with_parent() -> None:
 
 def _work(assignment: Assignment, place: str, threads: int) -> tuple[list[FoldResult], list[tuple[type[Warning], str]]]:
     """Do the work, and bring its warnings along, which nobody would hear in this process."""
-    from neuro_divergent.evaluation.cross_validation.work import work
+    from neuro_divergent.evaluation.cross_validation.fold_task import work
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

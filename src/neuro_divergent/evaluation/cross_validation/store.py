@@ -22,14 +22,14 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent import __version__
-from neuro_divergent.core import strict_json
-from neuro_divergent.core.atomic import clear_leftovers, read_directory, write_directory
-from neuro_divergent.core.disk import storage_error
 from neuro_divergent.core.errors import InputError, StorageWarning, UntrustedFileError
-from neuro_divergent.core.lock import RunLock
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import clear_leftovers, read_directory, write_directory
+from neuro_divergent.core.storage.disk import storage_error
+from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult
 from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, PLACE
-from neuro_divergent.evaluation.cross_validation.work import Assignment, FoldResult
 from neuro_divergent.evaluation.splitters.fold import Fold
 
 FORMAT = 1
@@ -56,7 +56,7 @@ class FoldStore:
     @classmethod
     def of(cls, path: str | Path, panel: Panel) -> FoldStore:
         """Return the store at a place, for some data."""
-        from neuro_divergent.forecasting.run_directory import fingerprint
+        from neuro_divergent.runs.directory import fingerprint
 
         return cls(Path(path), panel, fingerprint(panel)["sha256"])
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import did_you_mean
-from neuro_divergent.data.table import Table, show_type
+from neuro_divergent.data.io.table import Table, show_type
 
 CUTOFF, STEP, FOLD = "cutoff", "step", "fold"
 _ALONE = "forecast"

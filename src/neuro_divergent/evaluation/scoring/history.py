@@ -11,11 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError
-from neuro_divergent.data.calendar import check_times, show, show_time
-from neuro_divergent.data.frequency import Frequency, infer
+from neuro_divergent.data.cleaning.calendar import check_times, show, show_time
+from neuro_divergent.data.cleaning.frequency import Frequency, infer
+from neuro_divergent.data.io.source import read_table
+from neuro_divergent.data.io.table import Table, show_type
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import read_table
-from neuro_divergent.data.table import Table, show_type
 from neuro_divergent.evaluation.metrics import seasonal_error
 from neuro_divergent.evaluation.scoring.columns import CUTOFF, numbers
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.data.table import Table
+from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import ModelColumns, numbers
 from neuro_divergent.evaluation.scoring.formulas import Values
 from neuro_divergent.evaluation.scoring.groups import Groups, mean_of_parts

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError
-from neuro_divergent.data.calendar import show
-from neuro_divergent.data.source import DEFAULT_ID, read_table, to_native
-from neuro_divergent.data.table import Table
+from neuro_divergent.data.cleaning.calendar import show
+from neuro_divergent.data.io.source import DEFAULT_ID, read_table, to_native
+from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import choose_models, find_models, numbers
 from neuro_divergent.evaluation.scoring.groups import ratio
 from neuro_divergent.evaluation.scoring.history import read_history

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.data.table import Table
+from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import CUTOFF, FOLD, STEP
 
 Doubles = npt.NDArray[np.float64]

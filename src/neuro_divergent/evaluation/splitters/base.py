@@ -61,7 +61,7 @@ class Splitter(Component):
         ``begin`` and ``end`` (rows of the panel, the end exclusive), ``first`` and ``last`` (times, both included).
         Rows that a fold does not use are in no stretch.
         """
-        from neuro_divergent.evaluation.splitters.spans import spans_of
+        from neuro_divergent.evaluation.splitters.segment_table import spans_of
 
         panel = _as_panel(data, schema)
         return spans_of(self.split(panel), panel)
@@ -93,8 +93,8 @@ class Splitter(Component):
 
 
 def _as_panel(data: Any, schema: dict[str, Any]) -> Panel:
-    from neuro_divergent.data.frame import build_panel
     from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.panel_builder import build_panel
     from neuro_divergent.data.schema import Schema
 
     return data if isinstance(data, Panel) else build_panel(data, Schema(**schema))

@@ -13,11 +13,11 @@ from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import DataError, did_you_mean
-from neuro_divergent.data.calendar import show
-from neuro_divergent.data.table import describe
+from neuro_divergent.data.cleaning.calendar import show
+from neuro_divergent.data.io.table import describe
 from neuro_divergent.evaluation.splitters.base import Rows, Splitter
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.stretches import clip, collect, cut_out, keep
+from neuro_divergent.evaluation.splitters.segments import clip, collect, cut_out, keep
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import polars as pl
 
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.looks import FoldLooks, Look, look_at, show_ends
-from neuro_divergent.evaluation.splitters.spans import ROLES, stretches_of
+from neuro_divergent.evaluation.splitters.fold_layout import FoldLooks, Look, look_at, show_ends
+from neuro_divergent.evaluation.splitters.segment_table import ROLES, stretches_of
 
 Line = list[tuple[str, str]]
 """Pieces of text, each with the role that it shows or an empty text."""

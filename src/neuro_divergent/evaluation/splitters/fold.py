@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.calendar import show
+from neuro_divergent.data.cleaning.calendar import show
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Integers, Windows
-from neuro_divergent.evaluation.splitters.stretches import NOTHING, Stretches
+from neuro_divergent.evaluation.splitters.segments import NOTHING, Stretches
 
 _PARTS = ("train", "test")
 _ARRAYS = tuple(f"{part}_{array}" for part in _PARTS for array in ("series", "begins", "ends"))

@@ -12,7 +12,7 @@ from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.function import UserFunction, label_of, require
 from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.stretches import runs_of
+from neuro_divergent.evaluation.splitters.segments import runs_of
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel

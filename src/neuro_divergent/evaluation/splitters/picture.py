@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.drawing import meanings_of
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.looks import FoldLooks, look_at, show_ends
-from neuro_divergent.evaluation.splitters.spans import stretches_of
+from neuro_divergent.evaluation.splitters.fold_layout import FoldLooks, look_at, show_ends
+from neuro_divergent.evaluation.splitters.segment_table import stretches_of
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 76, 124, 46, 74
 _COLUMNS = _WIDTH - _LEFT - _RIGHT

@@ -10,10 +10,10 @@ from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.table import describe
+from neuro_divergent.data.io.table import describe
 from neuro_divergent.evaluation.splitters.base import MOST_ROWS, Rows, Splitter
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.stretches import Range, clip, collect, count_rows, cut_out, keep
+from neuro_divergent.evaluation.splitters.segments import Range, clip, collect, count_rows, cut_out, keep
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def precision(
     Architecture.registry.check(model)
     screen = Screen(as_json=as_json)
     with screen.messages.status("measuring"):
-        from neuro_divergent.forecasting.speed import measure_precisions
+        from neuro_divergent.forecasting.precision_speed import measure_precisions
         from neuro_divergent.training.config import TrainingConfig
 
         architecture = Architecture.from_dict(model)

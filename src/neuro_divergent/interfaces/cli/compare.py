@@ -178,7 +178,7 @@ def _trained(
     data: str, models: list[str], last: str, metric: str, reference: str | None, season_length: int | None
 ) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
     """Forecast the end of the file with models as they are."""
-    from neuro_divergent.forecasting.run import parse_value
+    from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     share = parse_value(last)

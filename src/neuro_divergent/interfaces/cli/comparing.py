@@ -46,8 +46,8 @@ def show_comparison(
     from rich.table import Table
     from rich.text import Text
 
-    from neuro_divergent.interfaces.plots.ticks import show_number
-    from neuro_divergent.interfaces.report.comparison import comparison_rows, judge_comparison
+    from neuro_divergent.reporting.report.comparison import comparison_rows, judge_comparison
+    from neuro_divergent.reporting.svg.ticks import show_number
 
     titles, rows = comparison_rows(comparison)
     more: dict[str, dict[str, Any]] = {}
@@ -73,10 +73,10 @@ def write_comparison(
     directory: Path, comparison: Comparison, *, title: str, forecasts: pl.DataFrame, scores: pl.DataFrame
 ) -> None:
     """Write tables, JSON and a page to a directory."""
-    from neuro_divergent.core import strict_json
-    from neuro_divergent.core.atomic import write_file
-    from neuro_divergent.interfaces.cli.run_directory import write_table
-    from neuro_divergent.interfaces.report.comparison import render_comparison
+    from neuro_divergent.core.storage import strict_json
+    from neuro_divergent.core.storage.atomic import write_file
+    from neuro_divergent.data.io.table_file import write_table
+    from neuro_divergent.reporting.report.comparison import render_comparison
 
     directory.mkdir(parents=True, exist_ok=True)
     write_table(directory / FILES[0], forecasts)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.interfaces.outcome import Outcome
+    from neuro_divergent.workflow.outcome import Outcome
 
 EXAMPLES = """\b
 Examples:
@@ -31,10 +31,10 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Train on bundled data, show a forecast, write a page."""
-    from neuro_divergent.forecasting.run_directory import CONFIG, RunDirectory
+    from neuro_divergent.data.io.table_file import write_table
     from neuro_divergent.interfaces.cli import session
-    from neuro_divergent.interfaces.cli.run_directory import write_table
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.directory import CONFIG, RunDirectory
 
     screen = Screen(quiet=quiet, as_json=as_json)
     levels = (80.0, 95.0)
@@ -57,8 +57,8 @@ def demo_data() -> pl.DataFrame:
     """Return the airline passengers and five made-up monthly series beside them."""
     import polars as pl
 
-    from neuro_divergent.data.bundled import air_passengers
-    from neuro_divergent.data.synthetic import Synthetic
+    from neuro_divergent.data.datasets.bundled import air_passengers
+    from neuro_divergent.data.datasets.synthetic import Synthetic
 
     made = Synthetic(
         num_series=5, length=144, frequency="1mo", start="1949-01-01", level=200, trend=1.5, seasonalities=(12,),
@@ -72,8 +72,8 @@ def show_forecast(outcome: Outcome, screen: Screen) -> None:
     import polars as pl
     from rich.table import Table
 
-    from neuro_divergent.interfaces.plots.chart import chart_series, show_time
-    from neuro_divergent.interfaces.plots.terminal import draw, pen_for
+    from neuro_divergent.reporting.chart import chart_series, show_time
+    from neuro_divergent.reporting.terminal import draw, pen_for
 
     if outcome.forecasts is None:
         return

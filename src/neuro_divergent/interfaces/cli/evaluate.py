@@ -34,7 +34,7 @@ def evaluate(
 ) -> None:
     """Score a trained model beside the baselines, and say what is more than luck."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run import parse_value
+    from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.predict import check_source
     from neuro_divergent.interfaces.cli.run_directory import model_directory

@@ -25,8 +25,8 @@ def health(
 ) -> None:
     """Exit with 0 if a run trains or is finished, with 1 if not."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_status import describe_run, is_run
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.status import describe_run, is_run
 
     if not is_run(run):
         raise InputError(f"{run}: {'is not a run' if run.exists() else 'not found'}; give a directory of 'nd train'.")

@@ -35,8 +35,8 @@ def init(
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; choose another name, or pass --force to write over it.")
 
-    from neuro_divergent.core.atomic import write_file
-    from neuro_divergent.interfaces.cli.document import write_document
+    from neuro_divergent.core.storage.atomic import write_file
+    from neuro_divergent.reporting.config_document import write_document
 
     text = write_document(str(path), path=data, horizon=horizon, architecture=Architecture.from_dict(name))
     write_file(path, text.encode("utf-8"))

@@ -31,7 +31,7 @@ def models(
     screen = Screen(as_json=as_json)
     chosen = None if name is None else Architecture.registry.check(name)
     with screen.messages.status("loading torch"):
-        from neuro_divergent.interfaces import catalogue
+        from neuro_divergent.reporting import catalogue
 
         if chosen is not None:
             cls = Architecture.registry.get(chosen)
@@ -51,7 +51,7 @@ def models(
 def _show_all(screen: Screen, rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from neuro_divergent.interfaces import catalogue
+    from neuro_divergent.reporting import catalogue
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for title in catalogue.columns(rows[0]):
@@ -71,7 +71,7 @@ def _show_all(screen: Screen, rows: list[dict[str, Any]]) -> None:
 def _show_one(screen: Screen, row: dict[str, Any], settings: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from neuro_divergent.interfaces import catalogue
+    from neuro_divergent.reporting import catalogue
 
     screen.say(row["summary"], "")
     screen.facts([(title, text) for title, text in catalogue.columns(row).items() if text])

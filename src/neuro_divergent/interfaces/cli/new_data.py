@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.core import strict_json
-from neuro_divergent.core.atomic import read_directory
 from neuro_divergent.core.errors import DataWarning
-from neuro_divergent.data.frame import assemble, check_history
-from neuro_divergent.data.frequency import Frequency
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import read_directory
+from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.future import read_future
+from neuro_divergent.data.io.source import read_table
+from neuro_divergent.data.io.table import Table
+from neuro_divergent.data.panel_builder import assemble, check_history
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.source import read_table
-from neuro_divergent.data.table import Table
-from neuro_divergent.interfaces.cli.hush import hushed
+from neuro_divergent.interfaces.cli.silence import hushed
 
 _DESCRIPTION = "model.json"
 _MANY = 1_000_000  # With more rows, checking them twice takes longer than loading torch.

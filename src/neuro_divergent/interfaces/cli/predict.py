@@ -46,7 +46,8 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Forecast what comes after the end of each series."""
-    from neuro_divergent.interfaces.cli.run_directory import check_table_name, model_directory, write_table
+    from neuro_divergent.data.io.table_file import check_table_name, write_table
+    from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     path = model_directory(model)
     percent, shares = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
@@ -93,9 +94,9 @@ def _forecast(
     """Load the model and run it."""
     import dataclasses
 
-    from neuro_divergent.data.source import read_table
+    from neuro_divergent.data.io.source import read_table
     from neuro_divergent.forecasting.forecaster import Forecaster
-    from neuro_divergent.forecasting.horizon import Outlook
+    from neuro_divergent.forecasting.prediction_context import Outlook
 
     fitted = Forecaster.load(path).fitted
     context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**changes))
@@ -107,6 +108,6 @@ def _forecast(
 
 def check_source(file: str) -> None:
     """Refuse a file or pattern that is not there or cannot be read before anything heavy is loaded."""
-    from neuro_divergent.data.source import find_files
+    from neuro_divergent.data.io.source import find_files
 
     find_files(file)

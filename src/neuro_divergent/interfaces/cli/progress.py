@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from neuro_divergent.interfaces.plots.ticks import show_number
+from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Write a run as one page: scores, curves, forecasts, findings."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_status import describe_run, is_run
+    from neuro_divergent.runs.status import describe_run, is_run
 
     if not is_run(run):
         what = "is not a run" if run.exists() else "not found"
@@ -37,11 +37,11 @@ def report(
     if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: write the page to a .html file" + ("; --pdf prints it as well." if not pdf else "."))
 
-    from neuro_divergent.core.atomic import show_bytes, write_file
-    from neuro_divergent.interfaces.browser import print_page
+    from neuro_divergent.core.storage.atomic import show_bytes, write_file
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.interfaces.report.run import render_run
-    from neuro_divergent.interfaces.results import complete_results
+    from neuro_divergent.reporting.browser import print_page
+    from neuro_divergent.reporting.report.run import render_run
+    from neuro_divergent.workflow.results import complete_results
 
     screen = Screen(as_json=as_json)
     state = describe_run(run).state

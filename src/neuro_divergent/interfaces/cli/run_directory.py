@@ -1,20 +1,14 @@
-"""Which directory a run is in, and how tables are written."""
+"""Which directory a run is in."""
 
 from __future__ import annotations
 
 import glob
-import io
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.foreign import refuse_foreign
-from neuro_divergent.forecasting.run_directory import MODEL, RunDirectory
-
-if TYPE_CHECKING:
-    import polars as pl
+from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.runs.directory import MODEL, RunDirectory
 
 
 def named_after(data: str, model: str) -> RunDirectory:
@@ -36,29 +30,6 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
     raise InputError(
         f"{data}: no unfinished run of {model} in runs/. Leave out --resume to begin one, or name a run to go on with."
     )
-
-
-def write_table(path: Path, frame: pl.DataFrame) -> Path:
-    """Write a table as CSV or Parquet, by the ending of the name, complete or not at all; return the name.
-
-    Raises:
-        InputError: If the ending is neither.
-        StorageError: If the disk refuses.
-    """
-    check_table_name(path)
-    buffer = io.BytesIO()
-    if path.suffix == ".csv":
-        frame.write_csv(buffer)
-    else:
-        frame.write_parquet(buffer)
-    write_file(path, buffer.getvalue())
-    return path
-
-
-def check_table_name(path: Path) -> None:
-    """Refuse names that do not say which kind of table to write."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{path}: write forecasts to a .csv or a .parquet file.")
 
 
 def model_directory(path: Path) -> Path:

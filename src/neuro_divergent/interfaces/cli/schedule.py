@@ -109,7 +109,7 @@ def _summary(cls: type[Schedule]) -> str:
 def _read(name: str, settings: list[str]) -> Schedule:
     """Return a schedule with some settings."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run import parse_setting
+    from neuro_divergent.forecasting.run_config import parse_setting
     from neuro_divergent.training.schedules.base import Schedule
     from neuro_divergent.training.schedules.function import FunctionSchedule
 
@@ -163,7 +163,7 @@ def _show(screen: Screen, schedule: Schedule, plan: Plan, lr: float, rates: list
 def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
     import numpy as np
 
-    from neuro_divergent.interfaces.plots.terminal import draw_line, pen_for
+    from neuro_divergent.reporting.terminal import draw_line, pen_for
 
     console = screen.output
     ends = "step 0", f"{len(rates) - 1:,}"
@@ -181,8 +181,8 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
 def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:
     import numpy as np
 
-    from neuro_divergent.interfaces.plots.export import write_figure
-    from neuro_divergent.interfaces.plots.figure import Axis, Figure, Line
+    from neuro_divergent.reporting.export import write_figure
+    from neuro_divergent.reporting.figures.figure import Axis, Figure, Line
 
     line = Line(np.arange(len(rates)), np.array(rates), tone="train")
     rate = Axis("learning rate", from_zero=True)

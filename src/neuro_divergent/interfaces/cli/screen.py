@@ -53,8 +53,8 @@ class Screen:
         """Show the model beside the baselines, with what the scores are worth."""
         from rich.table import Table
 
-        from neuro_divergent.interfaces.plots.ticks import show_number
-        from neuro_divergent.interfaces.words import judge, show_share
+        from neuro_divergent.reporting.svg.ticks import show_number
+        from neuro_divergent.reporting.text_summaries import judge, show_share
 
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column(evaluation.part)

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
-from neuro_divergent.forecasting.run import RunConfig
-from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
-from neuro_divergent.interfaces.words import count
+from neuro_divergent.reporting.text_summaries import count
+from neuro_divergent.runs.directory import RunDirectory
 from neuro_divergent.training.state import goes_further
 
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.interfaces.outcome import Outcome
+    from neuro_divergent.workflow.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
 
 def read_panel(config: RunConfig) -> Panel:
     """Read and check the data: after this, only the model can object."""
-    from neuro_divergent.data.frame import check_lengths
-    from neuro_divergent.data.parts import load_panel
-    from neuro_divergent.interfaces.cli.hush import hushed
+    from neuro_divergent.data.load import load_panel
+    from neuro_divergent.data.panel_builder import check_lengths
+    from neuro_divergent.interfaces.cli.silence import hushed
 
     with hushed():
         panel = load_panel(config.data.path, config.data.schema_fields)
@@ -164,9 +164,9 @@ def execute(
     with screen.messages.status("loading torch"):
         from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
-        from neuro_divergent.interfaces.outcome import train
-        from neuro_divergent.interfaces.results import write_results
         from neuro_divergent.training.callbacks.stop_request import StopRequest
+        from neuro_divergent.workflow.outcome import train
+        from neuro_divergent.workflow.results import write_results
     config.architecture  # noqa: B018 - its settings are checked before anything is written
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
     state = directory.latest(config.checkpoints) if goes_on else None
@@ -213,7 +213,7 @@ def with_found_rate(config: RunConfig, panel: Panel, screen: Screen) -> RunConfi
 
 def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:
     """Say what was read and what will be done with it."""
-    from neuro_divergent.interfaces.plots.chart import show_time
+    from neuro_divergent.reporting.chart import show_time
 
     task = config.task
     end = panel.frequency.time_at(panel.starts, panel.lengths - 1).max()

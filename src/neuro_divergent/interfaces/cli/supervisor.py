@@ -18,9 +18,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.run_directory import HEARTBEAT
-from neuro_divergent.forecasting.run_status import describe_run, patience, read_heartbeat
 from neuro_divergent.interfaces.cli.supervised import PARENT
+from neuro_divergent.runs.directory import HEARTBEAT
+from neuro_divergent.runs.status import describe_run, patience, read_heartbeat
 from neuro_divergent.training.callbacks.heartbeat import ATTEMPT
 
 COMMAND = (sys.executable, "-m", "neuro_divergent.interfaces.cli.supervised", "train")

@@ -146,9 +146,9 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train on a table; write model, forecasts, scores, report."""
-    from neuro_divergent.forecasting.run import override, parse_setting, parse_value
-    from neuro_divergent.forecasting.run_directory import RUN
+    from neuro_divergent.forecasting.run_config import override, parse_setting, parse_value
     from neuro_divergent.interfaces.cli import session
+    from neuro_divergent.runs.directory import RUN
 
     values = _read(file, resume=resume)
     if (Path(file) / RUN).is_file():
@@ -230,7 +230,7 @@ def naming(file: str) -> Iterator[None]:
 def _read(file: str, *, resume: bool) -> dict[str, Any]:
     """Return the sections of a run: those of a TOML file or of a run that was begun, or a table's path alone."""
     from neuro_divergent.core.config import read_toml
-    from neuro_divergent.forecasting.run_directory import RunDirectory
+    from neuro_divergent.runs.directory import RunDirectory
 
     directory = RunDirectory(Path(file))
     if directory.has_begun:

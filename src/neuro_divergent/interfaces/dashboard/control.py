@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from neuro_divergent.core.errors import StorageError
-from neuro_divergent.forecasting.run_directory import CONTROL
+from neuro_divergent.runs.directory import CONTROL
 
 Wish = Literal["stop", "checkpoint"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.plain_file import read_json
-from neuro_divergent.forecasting.run_tables import DIAGNOSIS
+from neuro_divergent.core.storage.regular_file import read_json
+from neuro_divergent.runs.tables import DIAGNOSIS
 
 _SECONDS_TO_KEEP = 10.0
 _MOST_RUNS = 64

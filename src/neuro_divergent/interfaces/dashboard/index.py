@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.core.sealed import MANIFEST
-from neuro_divergent.forecasting.run_directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
-from neuro_divergent.forecasting.run_status import STALE, RunSummary, describe_run, is_run
+from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.interfaces.dashboard.pace import read_pace
+from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
+from neuro_divergent.runs.status import STALE, RunSummary, describe_run, is_run
 
 # What a run that nobody holds is described from: as long as none of these changed, neither did the description.
 _FILES = (

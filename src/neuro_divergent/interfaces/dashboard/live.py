@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.plain_file import read_file
-from neuro_divergent.forecasting.run_directory import EVENTS, HISTORY
-from neuro_divergent.forecasting.run_events import EventFile
-from neuro_divergent.forecasting.run_rows import RowTable
-from neuro_divergent.interfaces.plots.sampling import PER_BUCKET, min_max
+from neuro_divergent.core.storage.regular_file import read_file
+from neuro_divergent.reporting.sampling import PER_BUCKET, min_max
+from neuro_divergent.runs.directory import EVENTS, HISTORY
+from neuro_divergent.runs.events import EventFile
+from neuro_divergent.runs.history_reader import RowTable
 
 _BYTES_AT_ONCE = 64 * 1024**2
 _MOST_BYTES = 1024**3  # of events, from the end: about six million rows

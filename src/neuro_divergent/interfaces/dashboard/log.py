@@ -7,9 +7,9 @@ from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.forecasting.run_directory import EVENTS
-from neuro_divergent.forecasting.run_events import EventFile, parse_events
 from neuro_divergent.interfaces.dashboard.stream import is_told, short
+from neuro_divergent.runs.directory import EVENTS
+from neuro_divergent.runs.events import EventFile, parse_events
 
 MOST_EVENTS = 5000
 

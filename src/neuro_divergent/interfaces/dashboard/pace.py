@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.plain_file import opened
-from neuro_divergent.forecasting.run_directory import EVENTS
-from neuro_divergent.forecasting.run_events import parse_events
+from neuro_divergent.core.storage.regular_file import opened
+from neuro_divergent.runs.directory import EVENTS
+from neuro_divergent.runs.events import parse_events
 
 _TAILS = (32 * 1024, 1024**2)  # norms of many layers may stand between two rows
 _ROWS = 50

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from neuro_divergent.forecasting.run_tables import RunTables
 from neuro_divergent.interfaces.dashboard.live import LiveHistories
-from neuro_divergent.interfaces.plots.run_figures import available
+from neuro_divergent.reporting.run_figures import available
+from neuro_divergent.runs.tables import RunTables
 
 _MOST_RUNS = 4
 _MOST_ROWS = 5000

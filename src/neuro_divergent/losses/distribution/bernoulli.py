@@ -25,7 +25,7 @@ class Bernoulli(NaturalLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.bernoulli import BernoulliLaw
+        from neuro_divergent.losses.distribution.distributions.bernoulli import BernoulliLaw
 
         share, rest = units.shares(raw[..., 0])
         return BernoulliLaw(logits=share.log() - rest.log(), validate_args=False)

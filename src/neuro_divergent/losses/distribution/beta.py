@@ -34,7 +34,7 @@ class Beta(NaturalLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.beta import BetaLaw
+        from neuro_divergent.losses.distribution.distributions.beta import BetaLaw
 
         share, rest = units.shares(raw[..., 0])
         concentration = positive(raw[..., 1]) * (1 + 0.25 / units.scale.square())

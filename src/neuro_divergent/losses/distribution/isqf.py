@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributions import Distribution
 
-    from neuro_divergent.losses.distribution.laws.spline import SplineLaw
+    from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
 
 
 def _check_knots(levels: tuple[float, ...]) -> tuple[float, ...]:
@@ -64,7 +64,7 @@ class ISQF(DistributionLoss):
 
     def law(self, raw: Tensor, units: Units) -> SplineLaw:
         """Return the distribution on the scale of the network."""
-        from neuro_divergent.losses.distribution.laws.spline import SplineLaw, increasing
+        from neuro_divergent.losses.distribution.distributions.spline import SplineLaw, increasing
 
         del units
         side, count = self._beside, len(self.quantiles)
@@ -97,7 +97,7 @@ class ISQF(DistributionLoss):
 
     def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
         """Return the continuous ranked probability score on the scale of the network."""
-        from neuro_divergent.losses.distribution.laws.spline import SplineLaw
+        from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
 
         del units
         assert isinstance(law, SplineLaw)

@@ -49,7 +49,7 @@ class GaussianMixture(Mixture):
         """Return the distribution on the scale of the network."""
         from torch import distributions
 
-        from neuro_divergent.losses.distribution.laws.mixture import GaussianMixtureLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureLaw
 
         del units
         share, mean, spread = raw.chunk(3, dim=-1)
@@ -68,8 +68,8 @@ class PoissonMixture(Mixture, CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.mixture import WholeMixtureLaw
-        from neuro_divergent.losses.distribution.laws.poisson import PoissonLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import WholeMixtureLaw
+        from neuro_divergent.losses.distribution.distributions.poisson import PoissonLaw
 
         mean, share = raw.chunk(2, dim=-1)
         return WholeMixtureLaw.of(share, PoissonLaw(_per_component(units).level(_apart(mean)), validate_args=False))
@@ -87,8 +87,8 @@ class NegativeBinomialMixture(Mixture, CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.mixture import WholeMixtureLaw
-        from neuro_divergent.losses.distribution.laws.negative_binomial import NegativeBinomialLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import WholeMixtureLaw
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
 
         share, mean, dispersion = raw.chunk(3, dim=-1)
         means = _per_component(units).level(_apart(mean))

@@ -27,6 +27,6 @@ class NegativeBinomial(CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.negative_binomial import NegativeBinomialLaw
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
 
         return NegativeBinomialLaw.of(units.level(raw[..., 0]), positive(raw[..., 1]))

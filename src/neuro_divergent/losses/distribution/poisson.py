@@ -19,6 +19,6 @@ class Poisson(CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.poisson import PoissonLaw
+        from neuro_divergent.losses.distribution.distributions.poisson import PoissonLaw
 
         return PoissonLaw(units.level(raw[..., 0]), validate_args=False)

@@ -35,7 +35,7 @@ class StudentT(DistributionLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution on the scale of the network."""
-        from neuro_divergent.losses.distribution.laws.student_t import StudentTLaw
+        from neuro_divergent.losses.distribution.distributions.student_t import StudentTLaw
 
         del units
         loc, scale = raw[..., -2], positive(raw[..., -1])

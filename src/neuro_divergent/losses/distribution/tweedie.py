@@ -43,7 +43,7 @@ class Tweedie(NaturalLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.tweedie import TweedieLaw
+        from neuro_divergent.losses.distribution.distributions.tweedie import TweedieLaw
 
         dispersion = positive(raw[..., 1]) * units.scale.square() / units.size.pow(self.power)
         return TweedieLaw(units.level(raw[..., 0]), dispersion, self.power)

@@ -27,8 +27,8 @@ class ZeroInflatedPoisson(CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.poisson import PoissonLaw
-        from neuro_divergent.losses.distribution.laws.zero_inflated import ZeroInflatedLaw
+        from neuro_divergent.losses.distribution.distributions.poisson import PoissonLaw
+        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedLaw
 
         return ZeroInflatedLaw(PoissonLaw(units.level(raw[..., 0]), validate_args=False), raw[..., 1])
 
@@ -48,8 +48,8 @@ class ZeroInflatedNegativeBinomial(CountLoss):
 
     def law(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.laws.negative_binomial import NegativeBinomialLaw
-        from neuro_divergent.losses.distribution.laws.zero_inflated import ZeroInflatedLaw
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
+        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedLaw
 
         counts = NegativeBinomialLaw.of(units.level(raw[..., 1]), positive(raw[..., 2]))
         return ZeroInflatedLaw(counts, raw[..., 0])

@@ -17,7 +17,7 @@ from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:
-    from neuro_divergent.core.store import Store
+    from neuro_divergent.core.storage.store import Store
     from neuro_divergent.training.engine import Trainer
 
 Count = Annotated[int, Field(ge=1)]
@@ -104,7 +104,7 @@ class Checkpointer(Callback):
     def store(self) -> Store:
         """Where checkpoints go."""
         if self._store is None:
-            from neuro_divergent.core.store import open_store
+            from neuro_divergent.core.storage.store import open_store
 
             assert self.config.directory is not None
             self._store = open_store(self.config.directory)
@@ -191,7 +191,7 @@ class Checkpointer(Callback):
 
     def _steps(self) -> list[int]:
         """Return the steps of the checkpoints that are there."""
-        from neuro_divergent.training.checkpoint import step_of
+        from neuro_divergent.training.checkpointing.checkpoint import step_of
 
         return sorted(step for step in map(step_of, self.store.names()) if step is not None)
 
@@ -250,8 +250,8 @@ class Checkpointer(Callback):
 
     def _save(self, trainer: Trainer) -> None:
         """Take the state and write it, in the background if that is wanted."""
+        from neuro_divergent.training.checkpointing.snapshot import snapshot
         from neuro_divergent.training.divergence import bad_memory, bad_weights
-        from neuro_divergent.training.snapshot import snapshot
 
         step = trainer.state.step
         if self._last_step == step:
@@ -280,7 +280,7 @@ class Checkpointer(Callback):
         self._saving = self._thread.submit(self._write, step, snapshot(state), best)
 
     def _write(self, step: int, state: dict[str, Any], best: dict[str, Any] | None) -> None:
-        from neuro_divergent.training.checkpoint import pack_state
+        from neuro_divergent.training.checkpointing.checkpoint import pack_state
 
         self.store.write(_name(step), pack_state(state, compress=self.config.compress))
         self._pause, self._last_time = 0.0, time.monotonic()
@@ -301,7 +301,7 @@ class Checkpointer(Callback):
 
     def _mark(self, best: dict[str, Any]) -> None:
         """Name the best checkpoint in a file, before the one that was named until now is removed."""
-        from neuro_divergent.training.checkpoint import BEST
+        from neuro_divergent.training.checkpointing.checkpoint import BEST
 
         self.store.write_note(BEST, (json.dumps(best, indent=2) + "\n").encode())
         self._marked = self.best = best
@@ -340,7 +340,7 @@ class Checkpointer(Callback):
 
 
 def _name(step: int) -> str:
-    from neuro_divergent.training.checkpoint import step_name
+    from neuro_divergent.training.checkpointing.checkpoint import step_name
 
     return step_name(step)
 

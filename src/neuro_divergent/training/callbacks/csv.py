@@ -7,8 +7,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.errors import StorageError
+from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuro_divergent.core.atomic import write_file
 from neuro_divergent.core.environment import describe_commit, describe_environment
 from neuro_divergent.core.errors import StorageError, StorageWarning
+from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DataWarning, DivergedError
-from neuro_divergent.data.synthetic import Synthetic
+from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.base import Callback

@@ -12,7 +12,7 @@ from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import SEVERITIES, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
-from neuro_divergent.forecasting.run import RunConfig, override, parse_setting
+from neuro_divergent.forecasting.run_config import RunConfig, override, parse_setting
 from tests.unit.diagnostics.rules.cases import TRIGGERS, healthy, triggering
 
 NAMES = Rule.registry.names()

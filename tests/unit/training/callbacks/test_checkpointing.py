@@ -20,9 +20,9 @@ from neuro_divergent.training.callbacks import checkpointing
 from neuro_divergent.training.callbacks.average import EMA, SWA, Average
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
 from neuro_divergent.training.callbacks.csv import CSVLog
-from neuro_divergent.training.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
-from neuro_divergent.training.resume import load_latest
-from neuro_divergent.training.snapshot import tensors_of
+from neuro_divergent.training.checkpointing.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
+from neuro_divergent.training.checkpointing.resume import load_latest
+from neuro_divergent.training.checkpointing.snapshot import tensors_of
 from tests.unit.training.callbacks.example import config, line, network, trainer
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.run_directory import RunDirectory
-from neuro_divergent.forecasting.run_events import read_events
+from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.runs.events import read_events
 from neuro_divergent.training.callbacks import control
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.callbacks.control import Control

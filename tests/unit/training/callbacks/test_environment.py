@@ -12,7 +12,7 @@ import pytest
 
 from neuro_divergent.core.environment import describe_commit
 from neuro_divergent.core.errors import StorageWarning
-from neuro_divergent.core.plain_file import read_json
+from neuro_divergent.core.storage.regular_file import read_json
 from neuro_divergent.training.callbacks.environment import EnvironmentNote
 from tests.unit.training.callbacks.example import line, trainer
 

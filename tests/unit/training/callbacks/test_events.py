@@ -19,8 +19,8 @@ from polars.testing import assert_frame_equal
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DivergenceWarning, StorageWarning
-from neuro_divergent.forecasting.run_events import EventFile, read_events
-from neuro_divergent.forecasting.run_rows import history_of, read_history
+from neuro_divergent.runs.events import EventFile, read_events
+from neuro_divergent.runs.history_reader import history_of, read_history
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.callbacks.events import EventLog
 from neuro_divergent.training.callbacks.layers import LayerMonitor
@@ -168,7 +168,7 @@ import os, signal, sys
 from pathlib import Path
 import torch
 import neuro_divergent as nd
-from neuro_divergent.forecasting.run_directory import RunDirectory
+from neuro_divergent.runs.directory import RunDirectory
 from tests.unit.training.callbacks.example import line, trainer
 
 class Die(nd.Callback):
@@ -185,7 +185,7 @@ trainer(*callbacks, max_steps=60, log_every=3, validate_every=10, early_stopping
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills as POSIX systems do")
 def test_after_a_kill_and_a_resume_the_lines_tell_what_the_trainer_remembers(tmp_path: Path) -> None:
-    from neuro_divergent.forecasting.run_directory import RunDirectory
+    from neuro_divergent.runs.directory import RunDirectory
 
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path)], cwd=Path.cwd(), check=False)
     assert done.returncode == -signal.SIGKILL
@@ -287,7 +287,7 @@ def test_what_is_not_finite_is_null_and_half_a_character_is_a_question_mark(tmp_
 
 
 def test_a_run_directory_changes_no_weight(tmp_path: Path) -> None:
-    from neuro_divergent.forecasting.run_directory import RunDirectory
+    from neuro_divergent.runs.directory import RunDirectory
 
     settings = {"log_every": 1, "validate_every": 5, "optimizer": nd.SGD(lr=0.01, momentum=0.9)}
     plain = trainer(**settings)

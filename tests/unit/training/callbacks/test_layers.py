@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.run_events import layers_of, read_events
+from neuro_divergent.runs.events import layers_of, read_events
 from neuro_divergent.training.callbacks.events import EventLog
 from neuro_divergent.training.callbacks.layers import LayerMonitor
 from tests.unit.training.callbacks.example import line, trainer

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.run_directory import RunDirectory
-from neuro_divergent.forecasting.run_rows import read_history
+from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.runs.history_reader import read_history
 from neuro_divergent.training.callbacks.mlflow import MLflow
 from tests.unit.training.callbacks.example import line, trainer
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.run_directory import RunDirectory
-from neuro_divergent.forecasting.run_rows import read_history
+from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.runs.history_reader import read_history
 from neuro_divergent.training.callbacks.tensorboard import TensorBoard
 from tests.unit.training.callbacks.example import line, trainer
 

@@ -13,7 +13,7 @@ from neuro_divergent.interfaces.cli.runs.naming import ROOT, Names, Root, find_r
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from neuro_divergent.forecasting.run_comparison import RunComparison
+    from neuro_divergent.runs.diff import RunComparison
 
 EXAMPLES = """\b
 Examples:
@@ -28,9 +28,9 @@ _LONGEST = 40
 def compare_command(names: Names, root: Root = ROOT, stale: Stale = 300.0, as_json: AsJson = False) -> None:
     """Show runs side by side, and the settings in which they differ."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_comparison import compare_runs
-    from neuro_divergent.forecasting.run_status import describe_run
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.diff import compare_runs
+    from neuro_divergent.runs.status import describe_run
 
     paths = find_runs(names, root)
     if len(paths) < 2:

@@ -27,10 +27,10 @@ def delete_command(
     as_json: AsJson = False,
 ) -> None:
     """Delete runs, with their models. One that trains now is left alone."""
-    from neuro_divergent.core.atomic import show_bytes
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_removal import check_removable, delete_checkpoints, delete_run, size_of
+    from neuro_divergent.core.storage.atomic import show_bytes
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.remove import check_removable, delete_checkpoints, delete_run, size_of
 
     paths = find_runs(names, root)
     for path in paths:

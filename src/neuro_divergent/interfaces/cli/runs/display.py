@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from neuro_divergent.forecasting.run_status import CheckpointSummary, RunSummary
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.status import CheckpointSummary, RunSummary
 
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
@@ -46,7 +46,7 @@ def run_table(found: list[RunSummary]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from neuro_divergent.core.atomic import show_bytes
+    from neuro_divergent.core.storage.atomic import show_bytes
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("run", overflow="fold")
@@ -101,7 +101,7 @@ def show_run(run: RunSummary, screen: Screen) -> None:
 def _checkpoint_table(run: RunSummary) -> Table:
     from rich.table import Table
 
-    from neuro_divergent.core.atomic import show_bytes
+    from neuro_divergent.core.storage.atomic import show_bytes
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("checkpoint", no_wrap=True)
@@ -122,6 +122,6 @@ def _checkpoint_table(run: RunSummary) -> Table:
 
 def show_value(value: float) -> str:
     """Write a number as short as it can be read."""
-    from neuro_divergent.interfaces.plots.ticks import show_number
+    from neuro_divergent.reporting.svg.ticks import show_number
 
     return show_number(value)

@@ -33,8 +33,8 @@ def export_command(
 ) -> None:
     """Write runs to a table with settings and scores, or one to an archive without its checkpoints."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_status import list_runs
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.status import list_runs
 
     is_archive = output.name.lower().endswith(_ARCHIVES)
     if not is_archive and output.suffix.lower() not in _TABLES:
@@ -46,13 +46,13 @@ def export_command(
     if is_archive:
         if len(paths) > 1 or history:
             raise InputError(f"{output}: an archive holds one whole run; name one, or write a table for several.")
-        from neuro_divergent.forecasting.run_archive import write_archive
+        from neuro_divergent.runs.archive import write_archive
 
         count = write_archive(paths[0], output)
         screen.say(f"Wrote {paths[0]} to {output}: {count:,} files, without checkpoints.")
         screen.result({"path": str(output), "files": count})
         return
-    from neuro_divergent.forecasting.run_table import table_of_histories, table_of_runs, write_table
+    from neuro_divergent.runs.export import table_of_histories, table_of_runs, write_table
 
     table = table_of_histories(labels_of(paths), paths) if history else table_of_runs(labels_of(paths), paths)
     write_table(table, output)

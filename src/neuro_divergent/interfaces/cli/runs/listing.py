@@ -61,9 +61,9 @@ def list_command(
     The latest comes first, or the smallest if they are sorted by something else; what a run does not have comes last.
     """
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_filter import Condition, filter_runs, sort_runs
-    from neuro_divergent.forecasting.run_status import describe_run, is_run, list_runs
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.filter import Condition, filter_runs, sort_runs
+    from neuro_divergent.runs.status import describe_run, is_run, list_runs
 
     if not path.is_dir() and path != USUAL:
         raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give one that holds runs.")

@@ -21,7 +21,7 @@ def find_run(name: str, root: Path) -> Path:
         InputError: If there is none, or if there are two.
     """
     from neuro_divergent.core.errors import InputError, did_you_mean
-    from neuro_divergent.forecasting.run_status import is_run
+    from neuro_divergent.runs.status import is_run
 
     path = Path(name)
     is_here = bool(name) and is_run(path)

@@ -2,6 +2,7 @@
 
 from neuro_divergent.interfaces.dashboard.routes import (
     comparison,
+    control_requests,
     diagnosis,
     figures,
     forecasts,
@@ -11,10 +12,21 @@ from neuro_divergent.interfaces.dashboard.routes import (
     report,
     runs,
     streams,
-    wishes,
 )
 
 ROUTERS = tuple(
     part.router
-    for part in (pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, wishes)
+    for part in (
+        pages,
+        runs,
+        history,
+        streams,
+        forecasts,
+        figures,
+        diagnosis,
+        log,
+        report,
+        comparison,
+        control_requests,
+    )
 )

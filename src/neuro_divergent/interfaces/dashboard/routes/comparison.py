@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from neuro_divergent.forecasting.run_comparison import config_differences, read_config
 from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard
 from neuro_divergent.interfaces.dashboard.live import columns_of, thin
 from neuro_divergent.interfaces.dashboard.routes.history import MOST_POINTS
+from neuro_divergent.runs.diff import config_differences, read_config
 
 router = APIRouter()
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, HTTPException
 
 from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
-from neuro_divergent.interfaces.plots.interactive import to_json
-from neuro_divergent.interfaces.plots.run_figures import FIGURES, figure_of
+from neuro_divergent.reporting.plotly.figure import to_json
+from neuro_divergent.reporting.run_figures import FIGURES, figure_of
 
 router = APIRouter()
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, HTTPException, Query
 
 from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
-from neuro_divergent.interfaces.plots.figures.forecast import forecast_figure
-from neuro_divergent.interfaces.plots.interactive import to_json
+from neuro_divergent.reporting.figures.forecast import forecast_figure
+from neuro_divergent.reporting.plotly.figure import to_json
 
 router = APIRouter()
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException
 from starlette.responses import Response
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.plain_file import read_file
+from neuro_divergent.core.storage.regular_file import read_file
 from neuro_divergent.interfaces.dashboard.board import TheRun
 
 router = APIRouter()

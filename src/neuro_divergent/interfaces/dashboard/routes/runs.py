@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.plain_file import read_file, read_json
-from neuro_divergent.forecasting.run_directory import CONFIG, DATA, ENVIRONMENT, EVENTS
-from neuro_divergent.forecasting.run_events import EventFile
+from neuro_divergent.core.storage.regular_file import read_file, read_json
 from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.index import Row, counts_of
+from neuro_divergent.runs.directory import CONFIG, DATA, ENVIRONMENT, EVENTS
+from neuro_divergent.runs.events import EventFile
 
 router = APIRouter()
 

@@ -1,0 +1,307 @@
+"""Files that are complete or absent, and known to be the ones that were written.
+
+Everything is written beside its place, flushed to the disk, and renamed. What a killed process leaves behind is hidden,
+has a name that ends in ``.partial-…``, ``.replaced-…`` or ``.removed-…``, and is what ``clear_leftovers`` removes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from neuro_divergent.core.errors import InputError, StorageError, UntrustedFileError
+from neuro_divergent.core.storage.disk import FULL, free_bytes, show_bytes, storage_error
+from neuro_divergent.core.storage.manifest import (
+    MANIFEST,
+    MANIFEST_LIMIT,
+    Entry,
+    check_digest,
+    check_listing,
+    check_name,
+    check_size,
+    entry_of,
+    read_manifest,
+    write_manifest,
+)
+from neuro_divergent.core.storage.regular_file import opened, read_file, read_json
+from neuro_divergent.core.storage.swap import exchange
+
+__all__ = [
+    "MANIFEST",
+    "clear_leftovers",
+    "flush_directory",
+    "free_bytes",
+    "new_directory",
+    "read_directory",
+    "read_file",
+    "read_json",
+    "remove_directory",
+    "show_bytes",
+    "storage_error",
+    "verify_directory",
+    "write_directory",
+    "write_file",
+]
+
+_LEFTOVER = re.compile(r"\.(.+)\.(partial|replaced|removed)-[a-z0-9_]+")
+
+
+@contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Fill a temporary directory inside the block; it becomes ``path`` when the block ends without an error.
+
+    Every file is flushed to the disk and listed with its SHA-256 in a manifest before the rename, and the rename is
+    flushed after it. A directory of ours already at ``path`` changes places with the new one in one step, and is then
+    deleted. File systems that cannot exchange two names move it away first; a process that is killed between the two
+    renames leaves it complete under a hidden name, and ``clear_leftovers`` brings it back.
+
+    Raises:
+        InputError: If there is something at ``path`` that has no manifest, so that it was not written by us.
+        StorageError: If the disk refuses; ``path`` is then as it was, or complete and new.
+    """
+    with _replacing(path) as work:
+        yield work
+        _seal(work, {file.name: _flush(file) for file in sorted(work.iterdir())})
+
+
+def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_is_there: bool = False) -> None:
+    """Write files and their manifest as a directory, complete or not at all, like ``new_directory``.
+
+    Args:
+        path: Where to.
+        files: Names and contents. They are asked for one after the other, so that one need be in memory at a time.
+        whatever_is_there: Whether to replace a directory that has no manifest as well.
+
+    Raises:
+        InputError: If a file cannot have its name, or if there is something at ``path`` that was not written by us.
+        StorageError: If the disk refuses; where it is full, the message has the bytes needed and free.
+    """
+    todo = iter(files)
+    size = 0
+    try:
+        with _replacing(path, whatever_is_there=whatever_is_there) as work:
+            entries = {}
+            for name, content in todo:
+                check_name(name)
+                size += len(content)
+                _write_new(work / name, content)
+                entries[name] = entry_of(content)
+            _seal(work, entries)
+    except StorageError as error:
+        if error.__cause__ is None or getattr(error.__cause__, "errno", None) not in FULL:
+            raise
+        size += sum(len(content) for _, content in todo)
+        raise storage_error(path, "written", error.__cause__, needed=size) from error.__cause__
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        StorageError: If the disk refuses; the file is then as it was, or complete and new.
+    """
+    path = path.absolute()
+    try:
+        _make_parents(path)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.partial-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        flush_directory(path.parent)
+    except OSError as error:
+        raise storage_error(path, "written", error, needed=len(content)) from error
+
+
+def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str, bytes]:
+    """Return what the files of a sealed directory hold: the very bytes that were compared with the manifest.
+
+    Args:
+        path: The directory.
+        only: Names of the files to read, or ``None`` for all. The others are there and have the size that is listed,
+            and no more is known of them.
+
+    Raises:
+        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a plain file.
+        StorageError: If the disk refuses.
+    """
+    contents = {}
+    for name, entry in _listed(path).items():
+        if only is None or name in only:
+            content = read_file(path / name, size=entry.size)
+            check_digest(hashlib.sha256(content).hexdigest(), entry, str(path / name))
+            contents[name] = content
+    return contents
+
+
+def verify_directory(path: Path) -> None:
+    """Check every file of a directory against its manifest, without keeping any in memory.
+
+    Raises:
+        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a plain file.
+        StorageError: If the disk refuses.
+    """
+    for name, entry in _listed(path).items():
+        with opened(path / name) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+            check_digest(hashlib.file_digest(file, "sha256").hexdigest(), entry, str(path / name))
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory so that it is complete or absent at every moment; one that is not there is fine.
+
+    Raises:
+        StorageError: If the disk refuses; the directory is then as it was.
+    """
+    # No directory is made to move it into: a full disk may refuse that, and removing is what helps it.
+    hidden = path.with_name(f".{path.name}.removed-0")
+    try:
+        _delete(hidden)
+        path.rename(hidden)
+        flush_directory(path.parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise storage_error(path, "removed", error) from error
+    _delete(hidden)
+
+
+def clear_leftovers(directory: Path) -> None:
+    """Remove what a killed process left half done in a directory, and bring back what it was about to replace.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    try:
+        found = [(path, _LEFTOVER.fullmatch(path.name)) for path in sorted(directory.glob(".*"))]
+        for path, match in found:
+            if match is None:
+                continue
+            original = directory / match[1]
+            if match[2] == "replaced" and not original.exists():
+                path.rename(original)
+                flush_directory(directory)
+            else:
+                _delete(path)
+    except OSError as error:
+        raise storage_error(directory, "cleared", error) from error
+
+
+@contextmanager
+def _replacing(path: Path, *, whatever_is_there: bool = False) -> Iterator[Path]:
+    """Give a hidden directory to the block, and put it in the place of ``path`` after it."""
+    path = path.absolute()
+    try:
+        _make_parents(path)
+        if not whatever_is_there and path.exists() and not _is_ours(path):
+            raise InputError(f"{path}: holds something else, which is not replaced. Choose another place.")
+        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
+    except OSError as error:
+        raise storage_error(path, "written", error) from error
+    try:
+        work.chmod(0o755)
+        yield work
+        _swap(work, path)
+    except StorageError:
+        raise
+    except OSError as error:
+        _delete(work)  # before the message tells what is free for the next attempt
+        raise storage_error(path, "written", error) from error
+    finally:
+        _delete(work)
+
+
+def _make_parents(path: Path) -> None:
+    """Make the directories that a path is in, and let them survive a power cut."""
+    missing = [parent for parent in path.parents if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(exist_ok=True)
+        flush_directory(parent.parent)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_dir() and ((path / MANIFEST).exists() or not any(path.iterdir()))
+
+
+def _swap(work: Path, path: Path) -> None:
+    """Put a finished directory in its place; what was there is then hidden, and deleted by and by."""
+    if not os.path.lexists(path):
+        work.rename(path)
+    elif not exchange(work, path):
+        old = work.with_name(f".{path.name}.replaced-{work.name[-8:]}")
+        path.rename(old)
+        try:
+            work.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
+        flush_directory(path.parent)
+        _delete(old)
+    flush_directory(path.parent)
+
+
+def _seal(directory: Path, entries: dict[str, Entry]) -> None:
+    """Write the manifest of files that are flushed."""
+    _write_new(directory / MANIFEST, write_manifest(entries))
+    flush_directory(directory)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush(path: Path) -> Entry:
+    """Flush a file to the disk and return its entry in the manifest."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Entry(digest, file.tell())
+
+
+def flush_directory(path: Path) -> None:
+    """Let what was made, renamed or removed in a directory survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _delete(path: Path) -> None:
+    """Remove whatever is there; what cannot be removed stays as a leftover."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _listed(path: Path) -> dict[str, Entry]:
+    """Return the manifest of a directory that holds what it lists, in the sizes it lists."""
+    manifest = path / MANIFEST
+    entries = read_manifest(read_file(manifest, limit=MANIFEST_LIMIT), str(manifest))
+    try:
+        present = {item.name: item for item in os.scandir(path) if item.name != MANIFEST}
+        check_listing(entries, set(present), str(path))
+        for name, entry in entries.items():
+            status = present[name].stat(follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                raise UntrustedFileError(f"{path / name}: is not a plain file.")
+            check_size(status.st_size, entry, str(path / name))
+    except OSError as error:
+        raise storage_error(path, "read", error) from error
+    return entries

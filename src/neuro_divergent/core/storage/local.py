@@ -1,0 +1,99 @@
+"""Sealed sets of files in a directory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.atomic import (
+    clear_leftovers,
+    flush_directory,
+    free_bytes,
+    read_directory,
+    read_file,
+    remove_directory,
+    storage_error,
+    write_directory,
+    write_file,
+)
+from neuro_divergent.core.storage.manifest import MANIFEST, is_name
+from neuro_divergent.core.storage.store import KEPT_ASIDE, NOTE_LIMIT, SET_ASIDE, aside_name
+
+
+class LocalStore:
+    """A directory with a directory for each name; made when something is written.
+
+    Args:
+        directory: Where.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.place = str(directory)
+
+    def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write a set of files; one that is there under this name is replaced, complete at every moment."""
+        write_directory(self._path(name), files, whatever_is_there=True)
+
+    def read(self, name: str) -> dict[str, bytes]:
+        """Return what the files of a name hold."""
+        return read_directory(self._path(name))
+
+    def names(self) -> list[str]:
+        """Return the names of the directories that have a manifest."""
+        try:
+            found = [path.name for path in self.directory.iterdir() if (path / MANIFEST).is_file()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(self.directory, "read", error) from error
+        return sorted(name for name in found if is_name(name))
+
+    def remove(self, name: str) -> None:
+        """Remove a name."""
+        remove_directory(self._path(name))
+
+    def set_aside(self, name: str) -> str:
+        """Move a directory to ``set-aside/``."""
+        source, aside = self._path(name), self.directory / SET_ASIDE
+        try:
+            aside.mkdir(exist_ok=True)
+            target = aside / aside_name(name, (path.name for path in aside.iterdir()))
+            source.rename(target)
+            now = time.time_ns()
+            os.utime(target, ns=(now, now), follow_symlinks=False)  # tells the oldest
+            flush_directory(aside)
+            flush_directory(self.directory)
+            kept = [path for path in aside.iterdir() if is_name(path.name)]
+            oldest_first = sorted(kept, key=lambda path: path.lstat().st_mtime_ns)
+        except OSError as error:
+            raise storage_error(source, "set aside", error) from error
+        for path in oldest_first[:-KEPT_ASIDE]:
+            remove_directory(path)
+        return str(target)
+
+    def write_note(self, name: str, content: bytes) -> None:
+        """Write one small file."""
+        write_file(self._path(name), content)
+
+    def read_note(self, name: str) -> bytes | None:
+        """Return the content of a small file."""
+        path = self._path(name)
+        return read_file(path, limit=NOTE_LIMIT) if os.path.lexists(path) else None
+
+    def clear_leftovers(self) -> None:
+        """Remove what a killed process left half done."""
+        clear_leftovers(self.directory)
+        clear_leftovers(self.directory / SET_ASIDE)
+
+    def free_bytes(self) -> int | None:
+        """Return what is free on the disk."""
+        return free_bytes(self.directory)
+
+    def _path(self, name: str) -> Path:
+        if not is_name(name):
+            raise InputError(f"{self.place}: {name!r} cannot be the name of something in it.")
+        return self.directory / name

@@ -1,0 +1,275 @@
+"""CSV files: read once where they are good, and looked at again where they are not, to say which row is wrong."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import mmap
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import IO, Any
+
+import polars as pl
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.memory import memory_limit
+from neuro_divergent.data.io.table import Table, first_line, show_name
+from neuro_divergent.data.schema import Schema
+
+_WRONG_BYTE = r"[\udc80-\udcff]"  # How Python stands in for a byte that it cannot decode.
+_UNREADABLE = (OSError, EOFError, zlib.error, MemoryError)
+_PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *_UNREADABLE)
+_PIECE = 1 << 20
+LARGEST_FIELD = 1 << 20
+"""Bytes of one value; longer ones are forgotten quotation marks or attacks."""
+
+
+class CsvFile:
+    """One CSV file.
+
+    Args:
+        path: Where it is; a name that ends in ``.gz`` is unpacked.
+        separator: What stands between two fields.
+        encoding: How its text is written, by the name that Python has for it; UTF-8 when left out.
+    """
+
+    def __init__(self, path: str, separator: str, encoding: str | None = None) -> None:
+        self.path, self.separator = path, separator
+        self.encoding = None if encoding is None or _is_utf8(encoding) else encoding
+
+    def read(self, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
+        """Return the wanted columns, or all of them, with the types that their roles ask for.
+
+        Raises:
+            DataError: If a row is not a row, with its number.
+        """
+        self._look_over()
+        names = self._header()
+        chosen = [name for name in names if wanted is None or name in wanted]
+        # Nothing may be lost by guessing a type: the series "007" is not the series 7, and 3/4/21 is no date yet.
+        guessed = [name for name in chosen if schema and name in schema.covariates and name not in schema.categorical]
+        types: dict[str, Any] = {**dict.fromkeys(names, pl.String), **self._guess(guessed, names)}
+        for name in (schema.target, schema.weight) if schema else ():
+            if name in chosen:
+                types[name] = pl.Float64
+                guessed.append(name)
+        frame = self._parse(names, types, chosen)
+        texts = [column for column in frame if column.dtype == pl.String]
+        numbers = [
+            _floats(column) if column.name in guessed else _exact_numbers(column, fractions=schema is None)
+            for column in texts
+        ]
+        return Table(frame.with_columns(numbers), self.path, "polars", tuple(names), guessed=True)
+
+    def _fail(self, message: str) -> DataError:
+        return DataError(f"{self.path}: {message}")
+
+    @cached_property
+    def _content(self) -> bytes | None:
+        """The text in UTF-8 where the file holds something else, so that it is unpacked once and within bounds."""
+        packed = self.path.lower().endswith(".gz")
+        if not packed and self.encoding is None:
+            return None
+        try:
+            with gzip.open(self.path) if packed else open(self.path, "rb") as file:  # noqa: PTH123
+                content = self._within_bounds(file)
+        except _UNREADABLE as error:
+            raise self._fail(f"not a complete file ({first_line(error)})") from None
+        if self.encoding is None:
+            return content
+        try:
+            return codecs.decode(content, self.encoding).encode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            row = codecs.decode(content[: error.start], self.encoding, "replace").count("\n")
+            raise self._fail(f"{_row(row)}: byte 0x{content[error.start]:02X} is not {self.encoding}") from None
+
+    def _within_bounds(self, file: gzip.GzipFile | io.BufferedReader) -> bytes:
+        most = memory_limit() / 4  # The text, the table and the arrays made of it have to fit beside each other.
+        pieces: list[bytes] = []
+        while piece := file.read(_PIECE):
+            pieces.append(piece)
+            if len(pieces) * _PIECE > most * 2**30:
+                raise self._fail(f"unpacks to more than {most:.2f} GiB, which is the limit here. Use Parquet for it")
+        return b"".join(pieces)
+
+    def _open(self, errors: str = "strict") -> IO[str]:
+        content = self._content
+        file: Any = open(self.path, "rb") if content is None else io.BytesIO(content)  # noqa: PTH123, SIM115
+        return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+
+    def _look_over(self) -> None:
+        """Refuse what can be seen without taking the text apart, which takes a hundredth of the time of reading."""
+        if self._content is not None:
+            self._refuse_bytes(self._content)
+            return
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            if file.seek(0, 2):
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                    self._refuse_bytes(content)
+
+    def _refuse_bytes(self, content: bytes | mmap.mmap) -> None:
+        if _has_long_line(content):
+            self._find_wrong_row()  # A column of numbers would not tell how long one of them was.
+        place = content.find(b"\0")
+        if place < 0:
+            return
+        if place < 4 or content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise self._fail('is not UTF-8 but perhaps UTF-16; pass encoding="utf-16" (--encoding utf-16)')
+        row = content[:place].count(b"\n")
+        raise self._fail(f"{_row(row)}: NUL byte, which no text has; is the file damaged?")
+
+    def _header(self) -> list[str]:
+        try:
+            with self._open(errors="surrogateescape") as file, _large_fields():
+                # More than the header is decoded, and not all of it is.
+                names = next((row for row in csv.reader(file, delimiter=self.separator) if row), [])
+        except csv.Error as error:
+            raise self._fail(_explain(error, 0)) from None
+        except _UNREADABLE as error:
+            raise self._fail(f"header cannot be read ({first_line(error)})") from None
+        if wrong := re.search(_WRONG_BYTE, "".join(names)):
+            raise self._fail(_not_utf8(0, wrong))
+        if not names:
+            raise self._fail("no data rows")
+        if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
+            raise self._fail(f"columns are separated by {other!r}; write commas (.csv) or tabs (.tsv)")
+        for name, count in Counter(filter(None, names)).items():
+            if count > 1:
+                places = [str(place) for place, other in enumerate(names, 1) if other == name]
+                raise self._fail(f"column {show_name(name)!r} appears twice ({', '.join(places[:5])})")
+        return names
+
+    def _scan(self, names: list[str], types: Mapping[str, Any] | None, rows: int | None = None) -> pl.DataFrame:
+        # Columns that nobody wants are read too: without them a row with too many fields would go unnoticed.
+        options = {"schema_overrides": list(types.values())} if types else {"infer_schema_length": rows}
+        source = self.path if self._content is None else self._content
+        frame = pl.read_csv(source, separator=self.separator, n_rows=rows, glob=False, **options)
+        return frame.rename(dict(zip(frame.columns, names, strict=True))) if len(set(names)) == len(names) else frame
+
+    def _guess(self, inferred: list[str], names: list[str]) -> dict[str, Any]:
+        if not inferred:
+            return {}
+        try:
+            schema = self._scan(names, None, rows=1000).schema
+        except _PROBLEMS:
+            return {}
+        simple = {name: pl.Float64 if schema[name].is_numeric() else schema[name] for name in inferred}
+        return {name: dtype if dtype in (pl.Float64, pl.Boolean) else pl.String for name, dtype in simple.items()}
+
+    def _parse(self, names: list[str], types: dict[str, Any], chosen: list[str]) -> pl.DataFrame:
+        try:
+            frame = self._scan(names, types)
+        except _PROBLEMS:
+            self._find_wrong_row(len(names))
+            try:
+                frame = self._scan(names, dict.fromkeys(names, pl.String))
+            except _PROBLEMS as error:
+                raise self._fail(f"cannot be read ({first_line(error)})") from None
+        # A row with too few fields has no last one, but so has a complete row whose last value is missing.
+        if frame.height and frame.to_series(-1).null_count() and self._has_short_line(len(names)):
+            self._find_wrong_row(len(names))
+        self._refuse_large_fields(frame)
+        if frame.height and not any(value is not None for value in frame.row(-1)):  # Blank lines may end a file.
+            filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+            frame = frame.head(int(filled[-1]) + 1 if len(filled) else 0)
+        return frame.select(chosen)
+
+    def _refuse_large_fields(self, frame: pl.DataFrame) -> None:
+        for column in frame.select(pl.col(pl.String)):
+            lengths = column.str.len_bytes()
+            if (lengths.max() or 0) > LARGEST_FIELD:  # type: ignore[operator]
+                row = int((lengths > LARGEST_FIELD).arg_true()[0]) + 1
+                raise self._fail(_too_large(row))
+
+    def _has_short_line(self, fields: int) -> bool:
+        with self._open(errors="surrogateescape") as file:
+            return any(line.count(self.separator) < fields - 1 and not line.isspace() for line in file)
+
+    def _find_wrong_row(self, fields: int | None = None) -> None:
+        """Read the file the slow way and raise an error for the first row that is not a row."""
+        row = -1
+        try:
+            with self._open() as file, _large_fields():
+                for row, values in enumerate(csv.reader(file, delimiter=self.separator, strict=True)):
+                    if fields is not None and values and row and len(values) != fields:
+                        raise self._fail(f"row {row}: {len(values)} field{'s' * (len(values) != 1)}, expected {fields}")
+        except UnicodeDecodeError:
+            self._find_wrong_byte()
+        except csv.Error as error:
+            raise self._fail(_explain(error, row + 1)) from None
+        except _UNREADABLE as error:
+            raise self._fail(f"not a complete file ({first_line(error)})") from None
+
+    def _find_wrong_byte(self) -> None:
+        with self._open(errors="surrogateescape") as file:
+            for row, line in enumerate(file):
+                if wrong := re.search(_WRONG_BYTE, line):
+                    raise self._fail(_not_utf8(row, wrong))
+
+
+def _has_long_line(content: bytes | mmap.mmap) -> bool:
+    """Whether a line is so long that one field may be too large."""
+    begin = 0
+    while len(content) - begin > LARGEST_FIELD:
+        begin = content.rfind(b"\n", begin, begin + LARGEST_FIELD) + 1
+        if not begin:
+            return True
+    return False
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+
+
+@contextmanager
+def _large_fields() -> Iterator[None]:
+    """Let the csv module take fields up to the largest size that is allowed; its own limit is lower."""
+    before = csv.field_size_limit(LARGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _row(row: int) -> str:
+    return f"row {row}" if row else "header"
+
+
+def _explain(error: csv.Error, row: int) -> str:
+    if "field limit" in str(error):
+        return _too_large(row)
+    return f"{_row(row)}: {error}; is a quotation mark left open?"
+
+
+def _too_large(row: int) -> str:
+    return f"{_row(row)}: field exceeds {LARGEST_FIELD >> 20} MiB; is a quotation mark left open?"
+
+
+def _not_utf8(row: int, wrong: re.Match[str]) -> str:
+    byte = ord(wrong[0]) - 0xDC00
+    cure = 'pass its encoding, such as encoding="latin-1" (--encoding latin-1)'
+    return f"{_row(row)}: byte 0x{byte:02X} is not UTF-8; {cure}"
+
+
+def _floats(column: pl.Series) -> pl.Series:
+    """Turn text into numbers where all of it is numbers; saying what is wrong is left to those who know the roles.
+
+    Nothing between two quotation marks is a missing value: some programs quote every field.
+    """
+    texts = column.str.strip_chars().replace("", None)
+    numbers = texts.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == texts.null_count() else column
+
+
+def _exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
+    """Turn text into whole numbers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
+    whole = column.cast(pl.Int64, strict=False)
+    if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
+        return whole
+    return column if not fractions or column.str.contains(r"^[+-]?0\d").any() else _floats(column)

@@ -1,0 +1,112 @@
+"""Frames of polars, pandas and Arrow: what came in goes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.io.table import IN_MEMORY, Backend, Table, first_line
+
+_PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError)
+
+
+def backend_of(source: Any) -> Backend:
+    """Return the library of a table, so that what came in can go out; polars for everything that is read."""
+    if isinstance(source, (str, os.PathLike, pl.DataFrame, pl.LazyFrame)):
+        return "polars"
+    import narwhals as nw
+
+    if nw.dependencies.is_pandas_dataframe(source):
+        return "pandas"
+    return "pyarrow" if nw.dependencies.is_pyarrow_table(source) else "polars"
+
+
+def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Build the frame that a user gets back.
+
+    Args:
+        columns: Polars series or numpy arrays of one length, by name.
+        backend: The library of the frame. Dates become ``datetime64`` in pandas, which has no dates.
+    """
+    if backend != "pandas":
+        frame = pl.DataFrame([_named(name, values) for name, values in columns.items()])
+        return frame if backend == "polars" else frame.to_arrow()
+    import narwhals as nw
+
+    first, *others = (_to_pandas(nw, name, values) for name, values in columns.items())
+    return first.to_frame().with_columns(*others).to_native()
+
+
+def read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
+    """Return the wanted columns, or all of them, of a frame of any library."""
+    if isinstance(source, (pl.DataFrame, pl.LazyFrame)):
+        try:
+            known = source.collect_schema().names()
+            frame = source.lazy().select([name for name in known if wanted is None or name in wanted]).collect()
+        except pl.exceptions.PolarsError as error:
+            raise DataError(f"{IN_MEMORY}: the lazy frame cannot be collected ({first_line(error)})") from None
+        return Table(frame, columns=tuple(known))
+    import narwhals as nw
+
+    backend = backend_of(source)
+    if backend == "polars":
+        raise DataError(
+            f"{type(source).__name__} is not a table; pass a path, a polars or pandas DataFrame or a pyarrow Table"
+        )
+    try:
+        native = nw.from_native(source, eager_only=True)
+        chosen = [name for name in native.columns if wanted is None or name in wanted]
+        if backend == "pyarrow":
+            frame = pl.DataFrame(pl.from_arrow(native.select(chosen).to_native()))
+        else:
+            frame = pl.DataFrame([_from_pandas(nw, native[name]).alias(str(name)) for name in chosen])
+    except (nw.exceptions.NarwhalsError, *_PROBLEMS) as error:
+        raise DataError(f"{IN_MEMORY}: {first_line(error)}") from None
+    return Table(frame, backend=backend, columns=tuple(str(name) for name in native.columns))
+
+
+def _from_pandas(nw: Any, column: Any) -> pl.Series:
+    """Convert one column without pyarrow, which pandas does not need either."""
+    dtype = column.dtype
+    if dtype == nw.Datetime:
+        zone = dtype.time_zone
+        column = column if zone is None else column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        numbers = column.to_numpy()
+        # Seconds, the unit that pandas gives dates, are unknown to polars.
+        times = pl.Series(numbers.astype("datetime64[ms]") if numbers.dtype == "datetime64[s]" else numbers)
+        return times if zone is None else times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    if (dtype.is_numeric() or dtype == nw.Boolean) and not column.is_null().any():
+        return pl.Series(column.to_numpy())
+    if dtype.is_float():
+        return pl.Series(column.to_numpy().astype(np.float64))
+    try:
+        return pl.Series(column.to_polars())  # Much faster, if pyarrow is there.
+    except (ImportError, TypeError, ValueError):
+        missing = column.is_null().to_list()
+    values = [None if absent else value for value, absent in zip(column.to_list(), missing, strict=True)]
+    try:
+        return pl.Series(values, strict=True)
+    except (TypeError, *_PROBLEMS):
+        raise DataError(f"column {column.name!r} holds values of different types; make them one type") from None
+
+
+def _to_pandas(nw: Any, name: str, values: Any) -> Any:
+    if not isinstance(values, pl.Series):
+        return nw.new_series(name, values, backend="pandas")
+    if not values.dtype.is_temporal():
+        plain = values.to_list() if values.dtype.is_nested() or not values.dtype.is_numeric() else values.to_numpy()
+        return nw.new_series(name, plain, backend="pandas")
+    zone = getattr(values.dtype, "time_zone", None)
+    series = nw.new_series(name, values.to_numpy(), backend="pandas")
+    return series if zone is None else series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+
+def _named(name: str, values: Any) -> pl.Series:
+    if not isinstance(values, pl.Series):
+        return pl.Series(name, values)
+    return values if values.name == name else values.alias(name)

@@ -1,0 +1,449 @@
+"""From a table to a checked panel.
+
+Everything that is wrong with the data is said here, once: with the column, the series, the row (counted from 1), how
+many there are and what to do. Nothing is repaired that the schema does not ask for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from neuro_divergent.core.errors import DataError, DataWarning
+from neuro_divergent.core.spec import Feature
+from neuro_divergent.data.cleaning.calendar import calendar_features, check_calendar, check_times, show, show_time
+from neuro_divergent.data.cleaning.categories import encode_column, is_category
+from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
+from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs
+from neuro_divergent.data.io.source import DEFAULT_ID, Table, read_table
+from neuro_divergent.data.io.table import describe, show_type
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import LARGEST
+from neuro_divergent.data.schema import Schema
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.uint32]
+Known = dict[str, list[Any]]
+
+
+def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | None = None) -> Panel:
+    """Read a table, check it and lay its series end to end.
+
+    Rows may come in any order. A ``DataWarning`` tells about rows that are out of time order within their series, which
+    are sorted, and about series that never change. Times are dates, datetimes, whole numbers or text in ISO 8601.
+    Series are named by text or whole numbers and sorted by name.
+
+    Where ``schema.missing`` or ``schema.gaps`` is not ``"error"``, holes are filled within a series. ``interpolate``
+    draws a line between observed neighbours and repeats the nearest value at the ends. ``forward`` repeats the last
+    observed value and refuses a series that begins without one. ``mask`` hides a target; covariates cannot be hidden,
+    so a number repeats the last observed value and a category becomes unknown. ``zero`` puts 0, and makes a category
+    unknown. A category repeats the last one for ``interpolate`` too. A static covariate takes the value from the other
+    rows of its series. Missing means null or NaN; infinite values and values beyond 32-bit floats are always refused.
+
+    Args:
+        source: What ``read_table`` accepts, or a ``Table``.
+        schema: The roles of the columns and the policies; those of ``fitted``, or the defaults, when left out.
+        fitted: The panel that a model was trained on, when the table is new data for it: its frequency and categories
+            are used, and what they do not allow is refused.
+
+    Returns:
+        A panel whose schema names the series column only if the table has one. A table without one is a single series
+        that is called like the target.
+
+    Raises:
+        DataError: If the table cannot be used, with the reason.
+    """
+    schema = schema or (Schema() if fitted is None else fitted.schema)
+    table = read_table(source, schema)
+    if fitted is not None:
+        return assemble(table, schema, frequency=fitted.frequency, categories=fitted.categories)
+    panel = assemble(table, schema)
+    warn_constant(panel)
+    return panel
+
+
+def assemble(
+    table: Table, schema: Schema, *, frequency: Frequency | None = None, categories: Known | None = None
+) -> Panel:
+    """Do the work of ``build_panel`` with a frequency and categories that may be known already."""
+    schema = _resolve(table, schema)
+    layout = _lay_out(table, schema)
+    check_calendar(schema.calendar, layout.times.dtype, schema.time)
+    frequency = find_frequency(layout, frequency)
+    grid = find_grid(layout, frequency)
+    y, mask = complete(layout, grid, schema.target, _numbers(layout, schema.target), None)
+    panel = Panel(
+        schema=schema,
+        ids=layout.ids,
+        starts=layout.times.gather(layout.offsets[:-1]),
+        frequency=frequency,
+        offsets=grid.offsets,
+        y=y,
+        mask=mask,
+        categories={},
+        source=table.name,
+    )
+    times = layout.times if grid.positions is None or not schema.calendar else panel.times()
+    past_x, past = _covariates(layout, grid, schema.past, categories, panel.categories)
+    future_x, future = _covariates(layout, grid, schema.future, categories, panel.categories, times)
+    static_x, static = _statics(layout, categories, panel.categories)
+    return dataclasses.replace(
+        panel,
+        weight=_weights(layout, grid),
+        past_x=past_x,
+        past=past,
+        future_x=future_x,
+        future=future,
+        static_x=static_x,
+        static=static,
+    )
+
+
+def check_lengths(panel: Panel, *, input_size: int, horizon: int) -> Panel:
+    """Apply ``schema.short`` to the series that are too short for one window of history and horizon.
+
+    Returns:
+        The same panel if every series is long enough. ``"drop"`` leaves the others out with a ``DataWarning``;
+        ``"pad"`` puts masked rows before them, whose covariates repeat the first row, and moves their start back.
+
+    Raises:
+        DataError: If a series is too short and must not be, or if none would be left.
+    """
+    return _check_lengths(panel, input_size + horizon, f"{input_size} history + {horizon} horizon")
+
+
+def check_history(panel: Panel, *, input_size: int) -> Panel:
+    """Apply ``schema.short`` to the series that are too short to forecast from, as ``check_lengths`` does."""
+    return _check_lengths(panel, input_size, "history")
+
+
+def _check_lengths(panel: Panel, needed: int, purpose: str) -> Panel:
+    short = np.flatnonzero(panel.lengths < needed)
+    if not len(short):
+        return panel
+    count = int(panel.lengths[short[0]])
+    place = _label(panel.schema, panel.ids, int(short[0])) or "the series"
+    affected = f"; {len(short)} series affected" if panel.schema.id else ""
+    message = f"{place}: {count} row{'s' * (count != 1)}, needs {needed} ({purpose}){affected}"
+    if panel.schema.short == "pad":
+        return panel.lengthened(needed)
+    if panel.schema.short == "error" or len(short) == panel.num_series:
+        cure = 'Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.'
+        raise DataError(describe(panel.source, f"{message}. {cure}"))
+    warnings.warn(describe(panel.source, f"{message} and left out"), DataWarning, stacklevel=3)
+    return panel.take(np.flatnonzero(panel.lengths >= needed))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows of a table in the order of a panel: series after series, ascending in time.
+
+    Attributes:
+        table: The rows as they came.
+        schema: The roles of the columns, with the name of the series column if there is one.
+        ids: One value per series.
+        offsets: Where each series begins, and the end.
+        times: The time of each position.
+        order: The row of the table at each position, or None where the table has that order already.
+        spread: Smallest and largest step between neighbours of a series, as ``frequency.extremes`` gives them.
+    """
+
+    table: Table
+    schema: Schema
+    ids: pl.Series
+    offsets: Integers
+    times: pl.Series
+    order: Rows | None
+    spread: tuple[int, int] | None
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column of the table in the order of the panel."""
+        column = self.table.frame[name]
+        return column if self.order is None else column.gather(self.order)
+
+    def row(self, position: int) -> int:
+        """Return the row of the table that is at a position, counted from 1."""
+        return 1 + (position if self.order is None else int(self.order[position]))
+
+    def earliest(self, positions: Any) -> int:
+        """Return the one of some positions that comes first in the table."""
+        return int(positions[0] if self.order is None else positions[np.argmin(self.order[positions])])
+
+    def series(self, positions: Any) -> Any:
+        """Return which series positions belong to."""
+        return np.searchsorted(self.offsets, positions, side="right") - 1
+
+    def label(self, series: int) -> str:
+        """Return how messages call a series; nothing where there is only one without a name."""
+        return _label(self.schema, self.ids, series)
+
+    def place(self, column: str, position: int, *, row: bool = False) -> str:
+        """Return how messages begin: the column, the series and perhaps the row."""
+        parts = [
+            f"column {column!r}",
+            self.label(int(self.series(position))),
+            f"row {self.row(position)}" if row else "",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def _label(schema: Schema, ids: pl.Series, series: int) -> str:
+    return "" if schema.id is None else f"series {show(ids[series])}"
+
+
+def _resolve(table: Table, schema: Schema) -> Schema:
+    """Check that every column is there and name the series column if the table has the usual one."""
+    found = table.frame.columns
+    taken = (schema.time, schema.target, *([schema.weight] if schema.weight else []), *schema.covariates)
+    if schema.id is None and DEFAULT_ID in found and DEFAULT_ID not in taken:
+        schema = schema.replace(id=DEFAULT_ID)
+    for name in (*([schema.id] if schema.id else []), *taken):
+        if name not in found:
+            raise table.lacks(name)
+    return schema
+
+
+def _lay_out(table: Table, schema: Schema) -> Layout:
+    times = check_times(table.frame[schema.time], table.error, table.date_format)
+    order = codes = None
+    if schema.id is None:
+        names, offsets = pl.Series(DEFAULT_ID, [schema.target]), np.array([0, len(times)])
+    else:
+        names = _check_names(table, schema.id)
+        offsets = _borders(names)
+        firsts = _sortable(names.gather(offsets[:-1]))
+        if firsts.n_unique() < len(firsts) or not firsts.is_sorted():
+            codes = _codes(names)
+            order = np.argsort(codes, kind="stable").astype(np.uint32)
+            offsets = _borders(pl.Series(codes[order]))
+    layout = _ordered(table, schema, names, offsets, times, order)
+    if layout.spread and layout.spread[0] < 0:
+        ascending = np.argsort(times.to_numpy(), kind="stable").astype(np.uint32)
+        if schema.id is not None:
+            codes = _codes(names) if codes is None else codes
+            ascending = ascending[np.argsort(codes[ascending], kind="stable")]
+        layout = _ordered(table, schema, names, offsets, times, ascending)
+    if layout.spread and layout.spread[0] == 0:
+        _refuse_duplicates(layout)
+    if layout.order is not order:
+        _warn_reordered(layout, np.arange(len(times)) if order is None else order)
+    return layout
+
+
+def _ordered(
+    table: Table, schema: Schema, names: pl.Series, offsets: Integers, times: pl.Series, order: Rows | None
+) -> Layout:
+    rows = offsets[:-1] if order is None else order[offsets[:-1]]
+    ids = names if schema.id is None else names.gather(rows)
+    times = times if order is None else times.gather(order)
+    return Layout(table, schema, ids, offsets, times, order, extremes(times, offsets))
+
+
+def _check_names(table: Table, column: str) -> pl.Series:
+    names = table.frame[column]
+    if not (names.dtype.is_integer() or is_category(names.dtype)):
+        raise table.error(f"column {column!r} is {show_type(names.dtype)}; series are named by text or whole numbers")
+    if missing := names.null_count():
+        row = int(names.is_null().arg_true()[0]) + 1
+        raise table.error(f"column {column!r}: {missing} missing, first row {row}; every row needs a series")
+    return names
+
+
+def _borders(names: pl.Series) -> Integers:
+    """Return where runs of equal names begin, and the end; slices of one column need no memory."""
+    changes = (names.slice(1) != names.slice(0, len(names) - 1)).arg_true().to_numpy()
+    return np.concatenate([[0], changes.astype(np.int64) + 1, [len(names)]])
+
+
+def _sortable(names: pl.Series) -> pl.Series:
+    return names if names.dtype.is_integer() else names.cast(pl.String)  # Categories sort by text, not by code.
+
+
+def _codes(names: pl.Series) -> npt.NDArray[Any]:
+    """Return numbers that sort as the names do; of 16 bits where possible, which numpy sorts much faster."""
+    names = _sortable(names)
+    if names.dtype == pl.String:
+        names = names.cast(pl.Enum(names.unique().sort())).to_physical()
+    low, high = int(names.min()), int(names.max())  # type: ignore[arg-type]
+    numbers = names.to_numpy()
+    return (numbers.astype(np.int64) - low).astype(np.uint16) if abs(low) < 2**62 and high - low < 2**16 else numbers
+
+
+def _warn_reordered(layout: Layout, given: npt.NDArray[Any]) -> None:
+    """Tell about rows that are not in time order within their series; the order of the series does not matter."""
+    moved = layout.series(np.flatnonzero(layout.order != given))
+    first = int(moved[0])
+    place = f"{layout.label(first)}: " if layout.schema.id else ""
+    others = f"; {len(np.unique(moved))} series affected" if layout.schema.id else ""
+    message = f"{place}{np.count_nonzero(moved == first)} rows were out of time order"
+    if layout.schema.strict:
+        raise layout.table.error(f"{message}{others}; strict=True (--strict) allows none")
+    warnings.warn(layout.table.describe(f"{message} and are sorted{others}"), DataWarning, stacklevel=5)
+
+
+def _refuse_duplicates(layout: Layout) -> None:
+    pieces = enumerate(pairs(layout.times, layout.offsets))
+    found = np.concatenate(
+        [np.setdiff1d((a == b).arg_true().to_numpy(), apart) + piece * PIECE for piece, (a, b, apart) in pieces]
+    )
+    first = int(found[0])
+    rows = sorted((layout.row(first), layout.row(first + 1)))
+    place = ": ".join(filter(None, [layout.label(int(layout.series(first))), show_time(layout.times, first)]))
+    total = f"; {len(found)} such rows in all" if len(found) > 1 else ""
+    cure = "Keep one row per series and time"
+    if _repeats_an_hour(layout.times.gather(found)):
+        cure = "Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"
+    raise layout.table.error(f"{place} twice (rows {rows[0]}, {rows[1]}){total}. {cure}")
+
+
+def _repeats_an_hour(times: pl.Series) -> bool:
+    """Whether all of some times without a zone lie where clocks are set back: a Sunday night of autumn."""
+    if not isinstance(times.dtype, pl.Datetime) or times.dtype.time_zone is not None:
+        return False
+    time = pl.first()
+    night = (time.dt.weekday() == 7) & (time.dt.hour() < 4) & time.dt.month().is_in([3, 4, 9, 10, 11])
+    return bool(times.to_frame().select(night.all()).item())
+
+
+def warn_constant(panel: Panel) -> None:
+    """Warn about series that never change, or refuse them where the schema is strict."""
+    begins, y = panel.offsets[:-1], panel.y
+    if panel.mask is None:
+        low, high = np.minimum.reduceat(y, begins), np.maximum.reduceat(y, begins)
+    else:
+        low = np.minimum.reduceat(np.where(panel.mask, y, np.inf), begins)
+        high = np.maximum.reduceat(np.where(panel.mask, y, -np.inf), begins)
+    constant = np.flatnonzero((low == high) & (panel.lengths > 1))
+    if len(constant):
+        first = int(constant[0])
+        place = _label(panel.schema, panel.ids, first) or f"column {panel.schema.target!r}"
+        others = f"; {len(constant)} series affected" if len(constant) > 1 else ""
+        message = describe(panel.source, f"{place}: constant, always {low[first]:g}{others}")
+        if panel.schema.strict:
+            raise DataError(f"{message}; strict=True (--strict) allows none")
+        warnings.warn(message, DataWarning, stacklevel=3)
+
+
+def _numbers(layout: Layout, name: str) -> Floats:
+    """Return a column as 32-bit floats, NaN where a value is missing."""
+    column = layout.column(name)
+    if column.dtype in (pl.Boolean, pl.Null) or column.dtype == pl.Decimal:
+        column = column.cast(pl.Float64)
+    if not column.dtype.is_numeric():
+        _refuse_text(layout, column)
+    values = np.empty(len(column), np.float32)
+    too_large = False
+    for begin in range(0, len(values), PIECE):
+        piece = values[begin : begin + PIECE]
+        with np.errstate(over="ignore"):
+            piece[:] = column.slice(begin, PIECE).to_numpy()
+        too_large = too_large or bool((np.abs(piece) > LARGEST).any())
+    if too_large:
+        position = layout.earliest(np.flatnonzero(np.abs(values) > LARGEST))
+        value = float(column[position])
+        problem = "infinite" if np.isinf(value) else f"{value:.8g} {explain_size(value)}"
+        raise layout.table.error(f"{layout.place(name, position, row=True)}: {problem}")
+    return values
+
+
+def explain_size(value: float) -> str:
+    """Say why a value is too large."""
+    if abs(value) > float(np.finfo(np.float32).max):
+        return "exceeds float32, which ends at 3.4e38"
+    return f"exceeds {LARGEST:g}, beyond which float32 cannot hold squares; divide the column by a power of ten"
+
+
+def _refuse_text(layout: Layout, column: pl.Series) -> None:
+    if column.dtype == pl.String:
+        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+        wrong = (numbers.is_null() & column.is_not_null()).arg_true().to_numpy()
+        if len(wrong):
+            first = layout.earliest(wrong)
+            place = f"row {layout.row(first)}, column {column.name!r}"
+            raise layout.table.error(f"{place}: {show(column[first])} is not a number")
+    raise layout.table.error(
+        f"column {column.name!r} is {show_type(column.dtype)}; numbers are needed, so convert it first"
+    )
+
+
+def _weights(layout: Layout, grid: Grid) -> Floats | None:
+    """Return how much each row counts; rows that fill gaps count nothing."""
+    name = layout.schema.weight
+    if name is None:
+        return None
+    values = _numbers(layout, name)
+    wrong = np.flatnonzero(~(values >= 0))
+    if len(wrong):
+        first = layout.earliest(wrong)
+        problem = "is missing" if np.isnan(values[first]) else f"{values[first]:g} is negative"
+        raise layout.table.error(f"{layout.place(name, first, row=True)}: {problem}; a weight is zero or more")
+    if grid.positions is None:
+        return values
+    longer = np.zeros(grid.offsets[-1], np.float32)
+    longer[grid.positions] = values
+    return longer
+
+
+def _covariates(
+    layout: Layout,
+    grid: Grid,
+    names: tuple[str, ...],
+    known: Known | None,
+    learned: Known,
+    times: pl.Series | None = None,
+) -> tuple[Floats | None, tuple[Feature, ...]]:
+    """Return covariates that vary, ``(rows, features)``, followed by calendar features where times are given."""
+    calendar = () if times is None else layout.schema.calendar
+    if not (names or calendar):
+        return None, ()
+    values = np.empty((grid.offsets[-1], len(names) + len(calendar)), np.float32)
+    features = []
+    for position, name in enumerate(names):
+        column, feature = _covariate(layout, name, known, learned)
+        values[:, position], _ = complete(layout, grid, name, column, feature)
+        features.append(feature)
+    if times is not None:
+        calendar_features(times, calendar, values[:, len(names) :])
+    return values, (*features, *map(Feature, calendar))
+
+
+def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -> tuple[Floats, Feature]:
+    """Return one covariate as numbers or codes, NaN where it is missing."""
+    dtype = layout.table.frame.schema[name]
+    category = is_category(dtype) or name in layout.schema.categorical
+    if known is not None and category and name not in known:
+        raise layout.table.error(f"column {name!r} is {show_type(dtype)}; in training it held numbers")
+    if not category and (known is None or name not in known):
+        return _numbers(layout, name), Feature(name)
+    codes, learned[name] = encode_column(layout, name, None if known is None else known[name])
+    return codes, Feature(name, len(learned[name]) + 1)
+
+
+def _statics(layout: Layout, known: Known | None, learned: Known) -> tuple[Floats | None, tuple[Feature, ...]]:
+    """Return covariates that are constant in each series, ``(series, features)``."""
+    names = layout.schema.static
+    if not names:
+        return None, ()
+    values = np.empty((len(layout.ids), len(names)), np.float32)
+    features = []
+    for position, name in enumerate(names):
+        column, feature = _covariate(layout, name, known, learned)
+        holes = np.flatnonzero(np.isnan(column))
+        if len(holes):
+            refuse_holes(layout, name, column, feature, static=True)
+            fill(column, layout.offsets, holes, "forward", observed=~np.isnan(column))
+        changes = np.setdiff1d(np.flatnonzero(column[1:] != column[:-1]) + 1, layout.offsets)
+        if len(changes):
+            later = int(changes[0])
+            place, value = layout.place(name, later, row=True), show(layout.column(name)[later])
+            raise layout.table.error(f"{place}: {value} differs from a row before; a static covariate has one value")
+        values[:, position] = column[layout.offsets[:-1]]
+        features.append(feature)
+    return values, tuple(features)

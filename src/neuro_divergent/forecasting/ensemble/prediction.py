@@ -1,0 +1,89 @@
+"""The view of several models from the end of each series: their forecasts as one table."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.io.source import Backend, read_table, to_native
+from neuro_divergent.data.panel_builder import build_panel, check_history
+from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.forecasting.ensemble.combination import Answer, Shares
+from neuro_divergent.forecasting.ensemble.fitted import Committee
+from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class Outlooks:
+    """Everything about a forecast of all members that does not depend on the levels asked for.
+
+    Attributes:
+        committee: Whose they are.
+        members: The outlook of each member.
+        backend: Kind of table to return.
+    """
+
+    committee: Committee
+    members: tuple[Outlook, ...]
+    backend: Backend
+
+    @classmethod
+    def of(cls, committee: Committee, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
+        """Prepare a forecast after the end of each series, from new data if there is any."""
+        members, backend, context = committee.members, committee.backend, committee.context
+        if df is not None:
+            table = read_table(df, context.schema)
+            panel = build_panel(table, context.schema, fitted=context)
+            panel = check_history(panel, input_size=committee.task.history)
+            if committee.task.joint:
+                panel.require_aligned()
+            members, backend = tuple(member.with_context(panel) for member in members), table.backend
+        made = (Outlook.of(member, future=future, horizon=horizon) for member in members)
+        return cls(committee, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
+
+    def table(self, levels: Shares, quantiles: Shares) -> Any:
+        """Run the networks and lay the result out as a table."""
+        check_levels(levels)
+        check_quantiles(quantiles)
+        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        first, trained, combination = self.members[0], self.committee.task.horizon, self.committee.combination
+        questions = combination.questions(wanted)
+        if first.steps > trained and (wanted or any(questions)):
+            cure = "leave out levels and quantiles" if wanted else "train members that each forecast a point"
+            raise InputError(
+                f"quantiles reach {trained} steps, the horizon of training; {first.steps} were asked for. Train with "
+                f"horizon={first.steps}, or {cure}."
+            )
+        answers = [_answer(outlook, asked) for outlook, asked in zip(self.members, questions, strict=True)]
+        point, bounds = combination.answer(wanted, answers)
+        if wanted and bounds is None:
+            bounds = self._around(point, wanted)
+        columns: dict[str, Any] = {**first.index, "forecast": point.reshape(-1)}
+        names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
+        names += [f"q-{share:g}" for share in quantiles]
+        for place, name in enumerate(names):
+            assert bounds is not None
+            columns[name] = bounds[..., place].reshape(-1)
+        return to_native(columns, self.backend)
+
+    def _around(self, point: Array, wanted: Shares) -> Array:
+        lead, parts, begin = self.members[self.committee.lead_place], [], 0
+        for batch in lead.batches:
+            end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
+            parts.append(self.committee.around(lead.gather, batch, point[begin:end], wanted))
+            begin = end
+        return np.concatenate(parts)
+
+
+def _answer(outlook: Outlook, asked: Shares) -> Answer:
+    """Return what a member forecasts after the end of each series, ``(series, steps)``."""
+    table = outlook.table((), asked)
+    values = table.select(pl.exclude(*outlook.index)).to_numpy().reshape(-1, outlook.steps, 1 + len(asked))
+    return values[..., 0], values[..., 1:] if asked else None

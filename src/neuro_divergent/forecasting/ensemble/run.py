@@ -1,0 +1,144 @@
+"""The directory of an ensemble that is being trained: what was asked for, and a run for each member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent import __version__
+from neuro_divergent.core.config import Config
+from neuro_divergent.core.errors import ConfigError, DataError, InputError, NewerFormatError, UntrustedFileError
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import read_file, write_file
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.task import Task
+from neuro_divergent.models.base import Architecture
+from neuro_divergent.runs.directory import MODEL, RunDirectory, fingerprint
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
+from neuro_divergent.training.config import TrainingConfig
+
+FORMAT = 1
+PLAN = "ensemble.json"
+SNAPSHOTS = "snapshots"
+_LIMIT = 16 * 1024**2
+
+
+class MemberPlan(Config):
+    """What one member is made from.
+
+    Attributes:
+        model: Name and settings of the architecture.
+        task: What it forecasts.
+        training: How it is trained.
+    """
+
+    model: dict[str, Any]
+    task: Task
+    training: TrainingConfig
+
+    @classmethod
+    def of(cls, forecaster: Forecaster) -> MemberPlan:
+        """Write down a forecaster, as it was before training."""
+        return cls(model=forecaster.architecture.to_dict(), task=forecaster._task, training=forecaster.training)
+
+    def forecaster(self, *, training: TrainingConfig | None = None, **task: Any) -> Forecaster:
+        """Return a new forecaster, with other training or some fields of the task changed."""
+        own = self.task.replace(**task)
+        fields = {name: getattr(own, name) for name in Task.model_fields}
+        return Forecaster(Architecture.from_dict(self.model), training=training or self.training, **fields)
+
+
+class EnsemblePlan(Config):
+    """What an ensemble is made from.
+
+    Attributes:
+        members: What each member is made from; one alone where the others are snapshots of its training.
+        combine: How forecasts become one.
+        weights: How much each member counts.
+        snapshots: Members to take from one training; ``None`` where each is trained by itself.
+        path: The file of the data, if it was one.
+        table: Columns and policies of the data.
+        checkpoints: When the state of training is saved.
+    """
+
+    members: tuple[MemberPlan, ...]
+    combine: str
+    weights: str | tuple[float, ...] | None = None
+    snapshots: int | None = None
+    path: str | None = None
+    table: Schema
+    checkpoints: Checkpointing | None = None
+
+
+@dataclass(frozen=True)
+class EnsembleRun:
+    """The directory: ``ensemble.json``, a run directory for each member, and the whole in ``model`` in the end."""
+
+    path: Path
+
+    @property
+    def model(self) -> Path:
+        """Where the trained ensemble is written."""
+        return self.path / MODEL
+
+    @property
+    def snapshots(self) -> Path:
+        """Where weights from the ends of cycles are written."""
+        return self.path / SNAPSHOTS
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the trained ensemble is there."""
+        return self.model.is_dir()
+
+    def member(self, number: int) -> RunDirectory:
+        """Return the directory of a member, counted from 0."""
+        return RunDirectory(self.path / f"member-{number + 1}")
+
+    def begin(self, plan: EnsemblePlan, panel: Panel) -> None:
+        """Write what is asked for, before training starts.
+
+        Raises:
+            InputError: If the place is taken.
+        """
+        if (self.path / PLAN).exists():
+            raise InputError(f"{self.path}: exists already; go on with it by Ensemble.resume, or choose another place.")
+        RunDirectory(self.path).check_free()
+        document = {"format": FORMAT, "version": __version__, "plan": plan.to_dict(), "data": fingerprint(panel)}
+        write_file(self.path / PLAN, strict_json.dumps(document, indent=1))
+
+    def plan(self) -> EnsemblePlan:
+        """Return what was asked for.
+
+        Raises:
+            InputError: If there is no such run.
+            UntrustedFileError: If it is damaged or was written by a newer version.
+        """
+        try:
+            return EnsemblePlan.from_dict(self._document()["plan"])
+        except ConfigError as error:
+            raise UntrustedFileError(f"{self.path / PLAN}: does not describe an ensemble ({error}).") from error
+
+    def require_same_data(self, panel: Panel) -> None:
+        """Refuse to go on with other data.
+
+        Raises:
+            DataError: If a number, name or time is different.
+        """
+        if self._document()["data"] != fingerprint(panel):
+            raise DataError(f"{self.path}: the data have changed since the run began. Begin a new run.")
+
+    def _document(self) -> dict[str, Any]:
+        path = self.path / PLAN
+        if not path.is_file():
+            raise InputError(f"{self.path}: there is no ensemble to go on with.")
+        document = strict_json.loads(read_file(path, limit=_LIMIT), str(path), _LIMIT)
+        version = document.get("format") if isinstance(document, dict) else None
+        if type(version) is not int or version < 1 or not isinstance(document.get("plan"), dict):
+            raise UntrustedFileError(f"{path}: does not describe an ensemble.")
+        if version > FORMAT:
+            raise NewerFormatError(path, version, FORMAT)
+        return document  # type: ignore[no-any-return]

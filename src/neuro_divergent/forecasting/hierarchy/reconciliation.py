@@ -1,0 +1,120 @@
+"""Forecasts that add up.
+
+A reconciliation is a matrix ``P`` from forecasts of all nodes of a hierarchy to forecasts of the bottom ones, so that
+``S P`` makes any forecast, or any sampled path, coherent.
+
+- ``bottom_up``: forget the forecasts of sums.
+- ``top_down``: split the forecast of the total by the shares that bottom series had in the past (Gross and Sohl, 1990).
+- ``mint_*``: minimum trace (Wickramasuriya et al., JASA 2019), the coherent forecast of least error variance among
+  those that leave coherent forecasts alone, for a covariance of the errors that is the identity (``mint_ols``), the
+  number of bottom series below a node (``mint_structural``), the variance of each node (``mint_variance``), or the
+  whole covariance, shrunk (``mint_shrink``).
+
+Shapes: forecasts are ``(nodes, horizon)``; paths have one more axis in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
+
+Method = Literal["bottom_up", "top_down", "mint_ols", "mint_structural", "mint_variance", "mint_shrink"]
+METHODS: tuple[Method, ...] = get_args(Method)
+NEED_ERRORS: tuple[Method, ...] = ("mint_variance", "mint_shrink")
+
+
+@dataclass(frozen=True, eq=False)
+class Reconciliation:
+    """A way to make forecasts of a hierarchy coherent.
+
+    Attributes:
+        hierarchy: The hierarchy.
+        projection: The matrix ``P``, ``(bottom, nodes)``: bottom forecasts from those of all nodes.
+    """
+
+    hierarchy: Hierarchy
+    projection: Matrix
+
+    @classmethod
+    def fit(
+        cls, hierarchy: Hierarchy, method: Method, *, covariance: Matrix | None = None, history: Matrix | None = None
+    ) -> Reconciliation:
+        """Work out the matrix of a method.
+
+        Args:
+            hierarchy: The hierarchy.
+            method: One of ``METHODS``.
+            covariance: Of forecast errors, ``(nodes, nodes)``, positive definite, for ``mint_variance`` (its diagonal)
+                and ``mint_shrink``.
+            history: Past values ``(bottom, steps)`` that ``top_down`` takes shares from.
+
+        Raises:
+            ConfigError: If there is no such method, or it lacks what it needs.
+        """
+        check_method(method)
+        summing = hierarchy.summing
+        if method == "bottom_up":
+            return cls(hierarchy, np.eye(len(hierarchy.nodes))[hierarchy.bottom_rows])
+        if method == "top_down":
+            return cls(hierarchy, _top_down(hierarchy, history))
+        if method == "mint_ols":
+            return cls(hierarchy, _minimum_trace(summing, summing))
+        if method == "mint_structural":
+            return cls(hierarchy, _minimum_trace(summing, summing / np.abs(summing).sum(1)[:, None]))
+        if covariance is None:
+            raise lacks_errors(method)
+        if method == "mint_variance":
+            return cls(hierarchy, _minimum_trace(summing, summing / np.diag(covariance)[:, None]))
+        return cls(hierarchy, _minimum_trace(summing, np.linalg.solve(covariance, summing).astype(np.float64)))
+
+    def apply(self, values: NDArray[Any]) -> Matrix:
+        """Return coherent values for point forecasts or sample paths ``(..., nodes, horizon)``."""
+        return self.hierarchy.aggregate(self.projection @ values)
+
+    def covariance(self, covariance: Matrix) -> Matrix:
+        """Return the covariance ``(nodes, nodes)`` of coherent forecasts whose base forecasts had the given one."""
+        matrix = self.hierarchy.summing @ self.projection
+        result: Matrix = matrix @ covariance @ matrix.T
+        return result
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that does not exist.
+
+    Raises:
+        ConfigError: With the names that do.
+    """
+    if method not in METHODS:
+        raise ConfigError(
+            f"Unknown reconciliation {method!r}.{did_you_mean(str(method), METHODS)} Known: {', '.join(METHODS)}."
+        )
+
+
+def lacks_errors(method: str) -> ConfigError:
+    """Return the error for a method that has no past errors to work with."""
+    return ConfigError(
+        f"the reconciliation {method!r} needs forecast errors of windows that training did not see, and there are "
+        "none. Set validation to a share or a number of rows, or choose 'mint_structural', which needs no errors."
+    )
+
+
+def _minimum_trace(summing: Matrix, weighted: Matrix) -> Matrix:
+    """Return ``(S' W^-1 S)^-1 S' W^-1`` for ``W^-1 S``, by solving."""
+    return np.linalg.solve(weighted.T @ summing, weighted.T).astype(np.float64)
+
+
+def _top_down(hierarchy: Hierarchy, history: Matrix | None) -> Matrix:
+    """Split the node that sums up every bottom series by the shares they had of it."""
+    if hierarchy.total_row is None:
+        raise ConfigError("'top_down' needs a node that is the sum of all bottom series; the hierarchy has none.")
+    if history is None or not history.sum():
+        raise ConfigError("'top_down' needs a history whose total is not zero, to take shares from.")
+    projection = np.zeros((len(hierarchy.bottom), len(hierarchy.nodes)))
+    projection[:, hierarchy.total_row] = history.sum(1) / history.sum()
+    return projection

@@ -1,0 +1,99 @@
+"""What a forecaster of a hierarchy got wrong on windows that training did not see."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
+from neuro_divergent.forecasting.hierarchy.joint_errors import Errors, JointErrors
+from neuro_divergent.forecasting.hierarchy.reconciliation import Method, Reconciliation
+
+_MOST = 500  # windows that are kept, the latest ones
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Errors of past windows, each of all nodes at once.
+
+    Attributes:
+        errors: What happened minus what was forecast, ``(windows, nodes, horizon)``.
+        splits: What happened minus the shares, in the history of the window, of the total that happened, ``(windows,
+            bottom, horizon)``: what top-down gets wrong even if it knows the total. ``None`` if there is no total.
+    """
+
+    errors: JointErrors
+    splits: Errors | None
+
+    @classmethod
+    def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: NDArray[np.int64]) -> Measurement | None:
+        """Measure a forecaster, trained in this process, on its validation part.
+
+        Args:
+            forecaster: The forecaster, whose series all end at the same time.
+            hierarchy: Which of them are sums of which.
+            places: Place in its panel of each node.
+
+        Returns:
+            The latest 500 windows, one row apart, in which every node was observed, or ``None`` if there are none.
+        """
+        assert forecaster.split is not None
+        windows = forecaster.split.validation
+        latest = windows.ends - (_MOST + windows.horizon - 1)
+        windows = dataclasses.replace(windows, step=1, begins=np.maximum(windows.begins, latest))
+        if not len(windows):
+            return None
+        found = forecaster.forecast_windows(windows)
+        # Series may begin at different times; how many rows before its end a window lies is the same for all.
+        ages, window = np.unique(found.rows - windows.panel.offsets[found.series + 1], return_inverse=True)
+        values = np.full((len(ages), windows.panel.num_series, windows.horizon), np.nan)
+        values[window, found.series] = np.where(found.observed, found.actual.astype(np.float64) - found.point, np.nan)
+        complete = ~np.isnan(values).any((1, 2))
+        if not complete.any():
+            return None
+        # One layout, whether measured or read from a file, so that sums over it are the same to the last bit.
+        errors = JointErrors(np.ascontiguousarray(values[complete][:, places]))
+        past, seen = aligned(windows.panel, places)
+        begins = past.shape[1] + ages[complete]
+        return cls(errors, _splits(hierarchy, past, seen, begins, windows.input_size, windows.horizon))
+
+    def after(self, reconciliation: Reconciliation, method: Method) -> JointErrors:
+        """Return the errors that forecasts reconciled in this way had, if the data add up; the errors do so anyway."""
+        errors = reconciliation.apply(self.errors.values)
+        if method == "top_down":
+            assert self.splits is not None
+            errors = errors + reconciliation.hierarchy.aggregate(self.splits)
+        return JointErrors(errors)
+
+
+def aligned(panel: Panel, places: NDArray[np.int64]) -> tuple[Matrix, NDArray[np.bool_]]:
+    """Return the last values of every node ``(nodes, steps)``, and at which steps all of them were observed."""
+    steps = int(panel.lengths.min())
+    rows = (panel.offsets[1:] - steps)[places][:, None] + np.arange(steps)
+    seen = np.ones(steps, bool) if panel.mask is None else panel.mask[rows].all(0)
+    return panel.y[rows].astype(np.float64), seen
+
+
+def _splits(
+    hierarchy: Hierarchy,
+    past: Matrix,
+    seen: NDArray[np.bool_],
+    begins: NDArray[np.int64],
+    input_size: int,
+    horizon: int,
+) -> Errors | None:
+    if hierarchy.total_row is None:
+        return None
+    bottom = past[hierarchy.bottom_rows]
+    sums = np.pad(np.cumsum(bottom * seen, axis=1), ((0, 0), (1, 0)))
+    history = sums[:, begins] - sums[:, begins - input_size]
+    total = history.sum(0)
+    shares = np.divide(history, total, out=np.zeros_like(history), where=total != 0)
+    steps = begins[:, None] + np.arange(horizon)
+    missed = bottom[:, steps] - shares[:, :, None] * past[hierarchy.total_row, steps]
+    return np.ascontiguousarray(missed.transpose(1, 0, 2))

@@ -1,0 +1,177 @@
+"""The view from the end of each series: forecasts as a table."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.future import read_future
+from neuro_divergent.data.io.source import Backend, read_table, to_native
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel, check_history
+from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.forecasting.fitted import Fitted
+from neuro_divergent.forecasting.predictor import by_series, ends_of
+from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+
+_ROWS = 4096  # series that go through the network at once
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Everything about a forecast that does not depend on the levels asked for.
+
+    It is made once and used for each call of ``predict`` on the same data: what remains is the network itself.
+
+    Attributes:
+        fitted: The model.
+        gather: Makes batches from the end of the series.
+        batches: Those batches.
+        steps: Steps to forecast.
+        future: Covariates known ahead, ``(num_series, steps, features)``.
+        index: The id and time columns of the result.
+        backend: Kind of table to return.
+    """
+
+    fitted: Fitted
+    gather: Gather
+    batches: tuple[Batch, ...]
+    steps: int
+    future: Array | None
+    index: dict[str, pl.Series]
+    backend: Backend
+
+    @classmethod
+    def of(cls, fitted: Fitted, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Outlook:
+        """Prepare a forecast, from new data if there is any."""
+        backend = fitted.backend
+        if df is not None:
+            table = read_table(df, fitted.context.schema)
+            backend = table.backend
+            panel = build_panel(table, fitted.context.schema, fitted=fitted.context)
+            panel = check_history(panel, input_size=fitted.task.history)
+            if fitted.task.joint:
+                panel.require_aligned()
+            fitted = fitted.with_context(panel)
+        context = fitted.context
+        steps = horizon or fitted.task.horizon
+        ahead = read_future(future, context, steps)
+        gather = fitted.gather(context)
+        return cls(
+            fitted, gather, _split(gather, ahead, fitted.task.horizon), steps, ahead, _index(context, steps), backend
+        )
+
+    def table(self, levels: tuple[float, ...], quantiles: tuple[float, ...]) -> Any:
+        """Run the network and lay the result out as a table."""
+        if levels:
+            check_levels(levels)
+        if quantiles:
+            check_quantiles(quantiles)
+        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        if self.steps > self.fitted.task.horizon:
+            if wanted:
+                raise InputError(
+                    f"intervals reach {self.fitted.task.horizon} steps, the horizon of training; {self.steps} were "
+                    f"asked for. Train with horizon={self.steps}, or leave out levels and quantiles."
+                )
+            return to_native({**self.index, "forecast": self._far().reshape(-1)}, self.backend)
+        point, bounds = self._values(wanted)
+        columns: dict[str, Any] = {**self.index, "forecast": point[:, : self.steps].reshape(-1)}
+        if bounds is not None:
+            names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
+            names += [f"q-{share:g}" for share in quantiles]
+            for place, name in enumerate(names):
+                columns[name] = bounds[:, : self.steps, place].reshape(-1)
+        return to_native(columns, self.backend)
+
+    def _values(self, quantiles: tuple[float, ...]) -> tuple[Array, Array | None]:
+        """Return point ``(num_series, horizon)`` and quantiles (one more axis)."""
+        parts = [self.fitted.predictor.values(self.gather, batch, quantiles) for batch in self.batches]
+        point = np.concatenate([by_series(point).cpu().numpy() for point, _ in parts])
+        if not quantiles:
+            return point, None
+        return point, np.concatenate([by_series(bounds).cpu().numpy() for _, bounds in parts if bounds is not None])
+
+    def _far(self) -> Array:
+        """Forecast beyond the trained horizon by feeding forecasts back as history."""
+        if self.gather.panel.past_x is not None:
+            names = ", ".join(feature.name for feature in self.gather.panel.past)
+            raise InputError(
+                f"a horizon of {self.steps} is longer than the trained {self.fitted.task.horizon} and would need "
+                f"values of {names} that are not known ahead. Train with horizon={self.steps}."
+            )
+        horizon = self.fitted.task.horizon
+        near, done, parts = self, 0, []
+        while True:
+            point, _ = near._values(())
+            parts.append(point)
+            done += horizon
+            if done >= self.steps:
+                return np.concatenate(parts, axis=1)[:, : self.steps]
+            near = near._after(point, None if self.future is None else self.future[:, done - horizon : done + horizon])
+
+    def _after(self, point: Array, future: Array | None) -> Outlook:
+        """Return the same outlook one horizon later, as if the forecast had happened."""
+        horizon = self.fitted.task.horizon
+        ahead = None
+        known = None
+        if future is not None:
+            known, ahead = future[:, :horizon], _lengthen(future[:, horizon:], horizon)
+        panel = _append(self.gather.panel, point, known)
+        gather = dataclasses.replace(self.gather, panel=panel)
+        return dataclasses.replace(self, gather=gather, batches=_split(gather, ahead, horizon))
+
+
+def _split(gather: Gather, future: Array | None, horizon: int) -> tuple[Batch, ...]:
+    """Return the end of every series as batches of bounded size."""
+    near = None if future is None else _lengthen(future[:, :horizon], horizon)
+    with torch.inference_mode():
+        batch = gather.context(near)
+        size = len(batch.past_y)
+        return tuple(
+            Batch._make(None if item is None else item[first : first + _ROWS] for item in batch)
+            for first in range(0, size, _ROWS)
+        )
+
+
+def _lengthen(future: Array, horizon: int) -> Array:
+    """Repeat the last known row up to a whole horizon; what is forecast from it is cut off again."""
+    short = horizon - future.shape[1]
+    return future if short <= 0 else np.concatenate([future, np.repeat(future[:, -1:], short, axis=1)], axis=1)
+
+
+def _append(panel: Panel, point: Array, future: Array | None) -> Panel:
+    """Move each series on by its forecast, keeping its length."""
+    series, steps = point.shape
+    length = len(panel) // series
+    keep = max(length - steps, 0)
+
+    def moved(old: Array, new: Array) -> Array:
+        rows = old.reshape(series, length, *old.shape[1:])[:, length - keep :]
+        both = np.concatenate([rows, new.astype(old.dtype)], axis=1)[:, -length:]
+        return np.ascontiguousarray(both).reshape(series * length, *old.shape[1:])
+
+    return dataclasses.replace(
+        panel,
+        y=moved(panel.y, point),
+        mask=None if panel.mask is None else moved(panel.mask, np.ones_like(point, dtype=bool)),
+        future_x=None if panel.future_x is None or future is None else moved(panel.future_x, future),
+    )
+
+
+def _index(context: Panel, steps: int) -> dict[str, pl.Series]:
+    """Return the id and time columns of a forecast."""
+    ends = context.frequency.time_at(context.starts, context.lengths - 1)
+    times = context.frequency.times_after(ends, steps).rename(context.schema.time)
+    if context.schema.id is None:
+        return {context.schema.time: times}
+    repeated = context.ids.gather(np.repeat(np.arange(context.num_series, dtype=np.uint32), steps))
+    return {context.schema.id: repeated, context.schema.time: times}

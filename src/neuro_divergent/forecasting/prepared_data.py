@@ -1,0 +1,80 @@
+"""What is to be trained on: the data, cut and measured, with a task that leaves nothing open."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from neuro_divergent.core.spec import TaskSpec
+from neuro_divergent.data.batcher import Gather, fit_series_scaler
+from neuro_divergent.data.io.source import Backend
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.splits import Split
+from neuro_divergent.forecasting.fitted import build_gather
+from neuro_divergent.forecasting.row_weights import row_weights
+from neuro_divergent.forecasting.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A task on a panel.
+
+    Attributes:
+        task: The task, with nothing left to be decided.
+        spec: What the network is built for.
+        panel: The series.
+        split: Windows of its parts.
+        numbers: Fitted numbers of the series scaler.
+        covariates: Scaling of the covariates.
+        weight: How much each row counts.
+        backend: Kind of table that came in.
+    """
+
+    task: Task
+    spec: TaskSpec
+    panel: Panel
+    split: Split
+    numbers: Array | None
+    covariates: CovariateScaling
+    weight: Array | None
+    backend: Backend
+
+    @classmethod
+    def of(cls, task: Task, panel: Panel, split: Split, backend: Backend) -> Job:
+        """Fit scalers to the training part and measure weights."""
+        scaler = task.series_scaler
+        spec = TaskSpec(
+            horizon=task.horizon,
+            input_size=task.history,
+            channels=panel.num_series if task.joint else 1,
+            outputs=task.loss.outputs,
+            past=panel.past,
+            future=panel.future,
+            static=panel.static,
+        )
+        return cls(
+            task=task,
+            spec=spec,
+            panel=panel,
+            split=split,
+            numbers=None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends),
+            covariates=CovariateScaling.fit(panel, split.train.ends),
+            weight=row_weights(panel, task.weighting, split.train),
+            backend=backend,
+        )
+
+    def name_row(self, batch: Any, row: int) -> str:
+        """Say which series a row of a batch is."""
+        if self.task.joint or batch.series is None:
+            return f"row {row} of the batch"
+        return f"series {self.panel.ids[int(batch.series[row])]!r}"
+
+    def gather(self, device: torch.device) -> Gather:
+        """Return what makes batches for training."""
+        plain = build_gather(self.task, self.panel, self.numbers, self.covariates, device)
+        return dataclasses.replace(plain, weight=self.weight)

@@ -1,0 +1,109 @@
+"""Drawing what may happen after the end of each series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.io.source import to_native
+from neuro_divergent.data.scaling.base import Array
+from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.predictor import Predictor, by_series
+from neuro_divergent.forecasting.uncertainty.copula import Matrix, independent, not_measured
+from neuro_divergent.forecasting.uncertainty.paths import draw_paths, forecast_from
+
+Dependence = Literal["auto", "copula", "schaake", "independent"]
+DEPENDENCES: tuple[Dependence, ...] = get_args(Dependence)
+
+_VALUES = 2**21  # that are drawn at once
+
+
+def simulate(outlook: Outlook, num_paths: int, *, seed: int, dependence: Dependence) -> Array:
+    """Draw paths of every series in the units of the data, ``(num_paths, num_series, horizon)``.
+
+    Args:
+        outlook: Where to draw from.
+        num_paths: Paths of each series.
+        seed: Of the draw.
+        dependence: What makes the steps of a path belong together, as in ``Forecaster.simulate``.
+    """
+    _check(num_paths, seed, dependence)
+    predictor, generator = outlook.fitted.predictor, np.random.default_rng(seed)
+    draw_shares = _dependence(predictor, dependence, outlook.fitted.task.horizon)
+    parts: list[Array] = []
+    for batch in outlook.batches:
+        size, horizon, channels = len(batch.past_y), outlook.fitted.task.horizon, batch.past_y.shape[2]
+        rows = max(1, _VALUES // (num_paths * horizon * channels))
+        for first in range(0, size, rows):
+            some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
+            count = len(some.past_y)
+            shares = draw_shares(num_paths, count * channels, generator).reshape(num_paths, count, channels, horizon)
+            drawn = _values(predictor, outlook.gather, some, shares)
+            parts.append(by_series(drawn).movedim(-1, 0).cpu().numpy())
+    return np.concatenate(parts, axis=1)
+
+
+def as_table(outlook: Outlook, paths: Array) -> Any:
+    """Lay paths out as a table of the kind that came in: ``path`` (from 0), id, time, ``value``."""
+    rows = paths[0].size
+    repeat = np.tile(np.arange(rows), len(paths))
+    columns: dict[str, Any] = {"path": np.repeat(np.arange(len(paths)), rows)}
+    columns |= {name: values.gather(repeat) for name, values in outlook.index.items()}
+    return to_native({**columns, "value": paths.reshape(-1)}, outlook.backend)
+
+
+def _dependence(
+    predictor: Predictor, dependence: Dependence, horizon: int
+) -> Callable[[int, int, np.random.Generator], Matrix]:
+    """Return what draws shares ``(paths, rows, horizon)`` from the number of paths, that of rows and a generator."""
+
+    def apart(count: int, rows: int, generator: np.random.Generator) -> Matrix:
+        return independent(count, rows, horizon, generator)
+
+    if predictor.draws_paths:
+        if dependence != "auto":
+            raise ConfigError(
+                f"dependence={dependence!r}: this network draws each step given the steps before, which says how steps "
+                "go together. Leave dependence at 'auto'."
+            )
+        return apart
+    if dependence == "independent" or horizon == 1:
+        return apart
+    if predictor.copula is None:
+        raise not_measured()
+    return predictor.copula.shuffled if dependence == "schaake" else predictor.copula.gaussian
+
+
+@torch.inference_mode()
+def _values(predictor: Predictor, gather: Gather, batch: Batch, shares: Matrix) -> Tensor:
+    """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
+    loss = predictor.loss
+    share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
+    share = share.clamp(2**-24, 1 - 2**-24)  # both ends may be infinite
+    if predictor.draws_paths:
+        values = draw_paths(predictor.network, loss, batch, share)
+    else:
+        raw = forecast_from(predictor.network, batch)
+        if loss.probabilistic:
+            values = loss.inverse(raw, share, batch)
+        else:
+            values = predictor.around(loss.forecast(raw, (), batch).point, gather, batch, share)
+    restored = gather.restore(values.movedim(0, -1), batch)
+    return restored.round() if loss.whole else restored
+
+
+def _check(num_paths: int, seed: int, dependence: str) -> None:
+    if isinstance(num_paths, bool) or not isinstance(num_paths, int) or num_paths < 1:
+        raise InputError(f"num_paths: {num_paths!r} must be an integer of at least 1.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed: {seed!r} must be an integer of at least 0.")
+    if dependence not in DEPENDENCES:
+        hint = did_you_mean(str(dependence), DEPENDENCES)
+        raise ConfigError(f"Unknown dependence {dependence!r}.{hint} Known: {', '.join(DEPENDENCES)}.")

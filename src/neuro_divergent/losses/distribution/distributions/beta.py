@@ -1,0 +1,24 @@
+"""The beta law with quantiles."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.distributions import Beta
+
+from neuro_divergent.losses.distribution.distributions.solve import special
+
+
+class BetaLaw(Beta):
+    """Adds to torch's law its ``cdf`` and quantiles."""
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability of a value or less."""
+        from scipy.special import betainc
+
+        return special(betainc, self.concentration1, self.concentration0, value)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Return the quantiles for shares."""
+        from scipy.special import betaincinv
+
+        return special(betaincinv, self.concentration1, self.concentration0, value)

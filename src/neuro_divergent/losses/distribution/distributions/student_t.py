@@ -1,0 +1,31 @@
+"""Student's t law with quantiles."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.distributions import Chi2, Distribution, StudentT
+from torch.distributions.utils import broadcast_all
+
+from neuro_divergent.losses.distribution.distributions.solve import special
+
+
+class StudentTLaw(StudentT):
+    """Adds to torch's law its ``cdf`` and quantiles."""
+
+    def __init__(self, df: Tensor, loc: Tensor, scale: Tensor) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        # Torch's law checks the degrees of freedom here whatever it is told, and stops at what is not a number.
+        self._chi2 = Chi2(self.df, validate_args=False)
+        Distribution.__init__(self, self.df.shape, validate_args=False)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability of a value or less."""
+        from scipy.special import stdtr
+
+        return special(stdtr, self.df, (value - self.loc) / self.scale)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Return the quantiles for shares."""
+        from scipy.special import stdtrit
+
+        return self.loc + self.scale * special(stdtrit, self.df, value)

@@ -1,0 +1,57 @@
+"""A law of counts that a share of the time gives zero instead."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+from torch.distributions.constraints import Constraint
+from torch.nn.functional import logsigmoid
+from torch.types import _size
+
+from neuro_divergent.losses.distribution.distributions.whole import WholeLaw
+
+
+class ZeroInflatedLaw(WholeLaw):
+    """Zero for a share of the time, else what a law of counts gives.
+
+    Args:
+        counts: That law.
+        logit: Logit of the share.
+    """
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+
+    def __init__(self, counts: Distribution, logit: Tensor) -> None:
+        self.counts = counts
+        self.logit = logit
+        super().__init__(counts.batch_shape, validate_args=False)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean of the counts, less the share of zeros."""
+        return self.logit.neg().sigmoid() * self.counts.mean
+
+    @property
+    def variance(self) -> Tensor:
+        """By the law of total variance."""
+        mean = self.counts.mean
+        return self.logit.neg().sigmoid() * (self.counts.variance + self.logit.sigmoid() * mean.square())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the probability of a whole number."""
+        counted: Tensor = logsigmoid(-self.logit) + self.counts.log_prob(value)
+        return torch.logaddexp(logsigmoid(self.logit), counted).where(value == 0, counted)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability of a whole number or less."""
+        zero = self.logit.sigmoid()
+        return zero + (1 - zero) * self.counts.cdf(value)
+
+    def sample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
+        """Draw counts."""
+        with torch.no_grad():
+            counts = self.counts.sample(sample_shape)
+            return counts.where(torch.rand_like(counts) >= self.logit.sigmoid(), 0)

@@ -1,0 +1,119 @@
+"""Figures as files, the kind of which the ending of the name says."""
+
+from __future__ import annotations
+
+import json
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core.errors import InputError, MissingDependencyError
+from neuro_divergent.core.storage.atomic import write_file
+from neuro_divergent.reporting.figures.figure import Figure
+from neuro_divergent.reporting.plotly.figure import to_plotly
+
+_IMAGES = {".png": "png", ".jpg": "jpg", ".jpeg": "jpg", ".webp": "webp", ".pdf": "pdf"}
+_KINDS = (".html", ".svg", ".json", *_IMAGES)
+_WIDTH, _HEIGHT, _SCALE = 900, 500, 2
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 0 auto; padding: 1rem; max-width: 72rem; background: #fff; color: #1b1f24; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; }}
+.figure {{ height: {height}; }} p {{ color: #56606b; }}
+</style>
+</head>
+<body>
+<div class="figure">{figure}</div>
+{note}
+</body>
+</html>
+"""
+
+
+def write_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure to a file, complete or not at all.
+
+    Args:
+        figure: A ``Figure``, or a figure of plotly.
+        path: Name of the file: ``.html`` answers to a pointer and needs no other file; ``.svg`` is a still; ``.json``
+            is for plotly in any language; ``.png``, ``.jpg``, ``.webp`` and ``.pdf`` need the extra ``png`` and a
+            Chrome or Chromium, and so does ``.svg`` of a figure of plotly.
+
+    Raises:
+        InputError: If the name ends in something else, or it is no figure.
+        MissingDependencyError: If a package or a browser is missing.
+        StorageError: If the disk refuses.
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in _KINDS:
+        raise InputError(f"{str(path)!r}: a figure cannot be written as {kind!r}; use one of {', '.join(_KINDS)}.")
+    if not isinstance(figure, Figure) and not hasattr(figure, "to_plotly_json"):
+        raise InputError(f"a {type(figure).__name__} is no figure; pass what one of the plot functions returned.")
+    write_file(path, _content(figure, kind))
+
+
+def _content(figure: Any, kind: str) -> bytes:
+    if kind == ".svg" and isinstance(figure, Figure):
+        from neuro_divergent.reporting.svg.file import draw_picture
+
+        return draw_picture(figure).encode()
+    if kind == ".json" and isinstance(figure, Figure):
+        from neuro_divergent.reporting.plotly.figure import to_json
+
+        return json.dumps(to_json(figure), allow_nan=False).encode()
+    drawn = to_plotly(figure) if isinstance(figure, Figure) else figure
+    if kind == ".html":
+        return _page(drawn, figure.note if isinstance(figure, Figure) else "").encode()
+    if kind == ".json":
+        return str(drawn.to_json()).encode()
+    return _image(drawn, _IMAGES.get(kind, "svg"))
+
+
+def _page(drawn: Any, note: str) -> str:
+    """Return a page that holds everything it needs, the library that draws included."""
+    height = drawn.layout.height
+    content = drawn.to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        include_mathjax=False,
+        default_height="100%",
+        config={"responsive": True},
+    )
+    title = escape(unescape(drawn.layout.title.text or "Figure"))
+    words = f"<p>{escape(note)}</p>" if note else ""
+    return _PAGE.format(title=title, figure=content, note=words, height=f"{height}px" if height else "min(75vh, 36rem)")
+
+
+def _image(drawn: Any, kind: str) -> bytes:
+    """Let a browser draw a figure."""
+    try:
+        import kaleido
+        from kaleido.errors import ChromeNotFoundError
+    except ImportError:
+        raise MissingDependencyError(
+            'Figures as pictures need kaleido, which is not installed: pip install "neuro-divergent[png]". '
+            "Names that end in .svg or .html need neither it nor a browser."
+        ) from None
+    content = drawn.to_plotly_json()
+    layout = {**content.get("layout", {}), "paper_bgcolor": "#ffffff"}
+    if layout.get("font", {}).get("family") == "inherit":  # a picture has no page whose letters it could have
+        layout["font"] = {**layout["font"], "family": "system-ui, sans-serif"}
+    options = {"format": kind, "width": layout.get("width") or _WIDTH, "height": layout.get("height") or _HEIGHT}
+    try:
+        image = kaleido.calc_fig_sync(
+            {**content, "layout": layout},
+            opts={**options, "scale": _SCALE},
+            kopts={"mathjax": False},  # which would be loaded from the network, and there are no formulas
+        )
+    except ChromeNotFoundError:
+        raise MissingDependencyError(
+            "Figures as pictures need Chrome or Chromium, and none was found. Install one, or set BROWSER_PATH to "
+            "where it is. Names that end in .svg or .html need none."
+        ) from None
+    return bytes(image)

@@ -1,0 +1,85 @@
+"""Figures of models beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.evaluation.comparison.comparison import Comparison
+from neuro_divergent.reporting.figures.columns import floats_of, read_columns, stretches
+from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Mark, Rule, Tone
+from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.reporting.text_summaries import count
+
+_TESTS = {"diebold_mariano": "Diebold and Mariano's test", "nemenyi": "Nemenyi's test"}
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Show the score of each model, the best first, with how much it differs between folds or cut-offs.
+
+    Whiskers are one standard deviation of the scores over the folds, or over the cut-offs where there are no folds, to
+    either side. Colours say which models differ from the reference by more than luck, as the test of the comparison
+    has it.
+
+    Args:
+        comparison: What ``compare`` returns.
+
+    Raises:
+        InputError: If no model has a score.
+    """
+    frame = read_columns(comparison.table, ("model", "score", "std", "p_value", "significant"), "comparison")
+    frame = frame.drop_nulls("score")
+    if not frame.height:
+        raise InputError("comparison: no model has a score.")
+    names, scores, spread = frame["model"].to_list(), floats_of(frame["score"]), floats_of(frame["std"])
+    own = scores[names.index(comparison.reference)] if comparison.reference in names else np.nan
+    kinds: list[tuple[Tone, str]] = [
+        _kind(name == comparison.reference, bool(significant), score < own, comparison.reference)
+        for name, significant, score in zip(names, frame["significant"], scores, strict=True)
+    ]
+    notes = [
+        show_number(float(score)) + ("" if p_value is None else f", p = {show_number(p_value)}")
+        for score, p_value in zip(scores, frame["p_value"], strict=True)
+    ]
+    marks: list[Mark] = []
+    for begin, end in stretches(kinds):
+        tone, label = kinds[begin]
+        label = "" if kinds[begin] in kinds[:begin] else label  # a legend tells once
+        part = slice(begin, end)
+        low, high = np.maximum(scores - spread, 0)[part], (scores + spread)[part]
+        known = bool(np.isfinite(spread[part]).any())
+        marks.append(
+            Bars(
+                names[part],
+                scores[part],
+                label=label,
+                tone=tone,
+                low=low if known else None,
+                high=high if known else None,
+                notes=notes[part],
+            )
+        )
+    if np.isfinite(own):
+        marks.append(Rule(x=float(own)))
+    test = f" P values are of {_TESTS[comparison.test]}." if comparison.test in _TESTS else ""
+    better = [name for name, (tone, _) in zip(names, kinds, strict=True) if tone == "good"]
+    return Figure(
+        title="Comparison of models",
+        marks=tuple(marks),
+        x=Axis(comparison.metric, from_zero=True),
+        note="Whiskers: one standard deviation over folds or cut-offs. "
+        f"{count(comparison.series, 'series', 'series')}, {count(comparison.cutoffs, 'cut-off')}.{test}",
+        words=f"{names[0]} is best with {show_number(float(scores[0]))}, {names[-1]} worst with "
+        f"{show_number(float(scores[-1]))}. Better than {comparison.reference} by more than luck: "
+        f"{', '.join(better) or 'none'}.",
+    )
+
+
+def _kind(is_reference: bool, is_significant: bool, is_better: bool, reference: Any) -> tuple[Tone, str]:
+    if is_reference:
+        return "forecast", "reference"
+    if not is_significant:
+        return "neutral", f"not told apart from {reference}"
+    return ("good", f"better than {reference}") if is_better else ("bad", f"worse than {reference}")

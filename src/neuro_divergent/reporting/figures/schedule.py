@@ -1,0 +1,92 @@
+"""Figures of learning-rate schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Line
+from neuro_divergent.reporting.sampling import min_max
+from neuro_divergent.reporting.svg.ticks import show_number
+
+if TYPE_CHECKING:
+    from neuro_divergent.training.schedules.base import Plan, Schedule
+
+_MOST_STEPS = 1_000_000
+_BUCKETS = 500
+
+
+def schedule_figure(
+    schedule: Schedule | str | Sequence[Schedule | str],
+    total_steps: int = 1_000,
+    *,
+    steps_per_epoch: int = 50,
+    lr: float = 1e-3,
+) -> Figure:
+    """Show what a learning rate does under a schedule, or under several.
+
+    A schedule that reacts to validation is shown as it is when the loss, measured as often as usual, never improves.
+
+    Args:
+        schedule: A schedule, the name of one, or several of them.
+        total_steps: Steps of training.
+        steps_per_epoch: Steps of an epoch.
+        lr: Learning rate of the optimizer.
+
+    Raises:
+        InputError: If a length or the rate is not positive.
+        ConfigError: If there is no schedule of that name.
+    """
+    from neuro_divergent.training.config import TrainingConfig
+    from neuro_divergent.training.schedules.base import Plan, Schedule
+
+    if not 1 <= total_steps <= _MOST_STEPS or steps_per_epoch < 1:
+        raise InputError(f"total_steps: must be between 1 and {_MOST_STEPS:,}, and steps_per_epoch at least 1.")
+    if not 0 < lr < float("inf"):
+        raise InputError(f"lr: {lr!r} is not a learning rate; write a positive number such as 1e-3.")
+    several = [schedule] if isinstance(schedule, (str, Schedule)) else list(schedule)
+    chosen = [Schedule.from_dict(item) if isinstance(item, str) else item for item in several]
+    if not chosen:
+        raise InputError("schedule: there is none to show.")
+    plan = Plan(total_steps, steps_per_epoch)
+    every = TrainingConfig().validation_interval(steps_per_epoch)
+    curves = [_rates(item, plan, lr, every) for item in chosen]
+    reacts = [
+        item.name
+        for item, rates in zip(chosen, curves, strict=True)
+        if not np.array_equal(rates, _rates(item, plan, lr))
+    ]
+    note = (
+        f"{', '.join(reacts)} reacts to validation: this is what it does when a loss, measured every {every:,} steps, "
+    )
+    steps = np.arange(float(total_steps))
+    told = [
+        f"{item.name} goes from {show_number(rates[0])} to {show_number(rates[-1])}, at most {show_number(rates.max())}"
+        for item, rates in zip(chosen, curves, strict=True)
+    ]
+    return Figure(
+        title=f"Learning rate, {chosen[0].name}" if len(chosen) == 1 else "Learning rates of schedules",
+        marks=tuple(
+            Line(*min_max(steps, rates, _BUCKETS), label=item.name, tone="train" if len(chosen) == 1 else "other")
+            for item, rates in zip(chosen, curves, strict=True)
+        ),
+        x=Axis("steps of training"),
+        y=Axis("learning rate", from_zero=True),
+        note=f"{note}never improves." if reacts else "",
+        words=f"{'; '.join(told)}.",
+    )
+
+
+def _rates(schedule: Schedule, plan: Plan, lr: float, validate_every: int | None = None) -> Array:
+    """Return the rate at each step, if validation, where there is any, never improves."""
+    course = schedule.begin(plan)
+    rates = np.empty(plan.total_steps)
+    for step in range(plan.total_steps):
+        rates[step] = course.rate(lr)
+        course.step()
+        if validate_every and (step + 1) % validate_every == 0:
+            course.validated(1.0)
+    return rates

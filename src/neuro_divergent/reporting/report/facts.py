@@ -1,0 +1,268 @@
+"""What a run was, in pairs of a word and its meaning."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.reporting.report.plain import names, number, part, rows, text, whole
+from neuro_divergent.reporting.svg.ticks import UNDEFINED, show_number
+from neuro_divergent.reporting.text_summaries import count
+
+Facts = list[tuple[str, str]]
+_UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
+
+
+def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
+    """Say what the data are like, as far as that is known."""
+    facts = [("File", text(part(config, "data").get("path")) or "a table in memory")]
+    if data is None:
+        return facts
+    lengths, seasonality = part(data, "lengths"), part(data, "seasonality")
+    shares = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
+    least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
+    size = count(whole(data.get("rows")) or 0, "row") + f" in {whole(data.get('series')) or 0:,} series"
+    if least is not None and middle is not None and most is not None:
+        size += (
+            f" of {least:,.0f} each"
+            if least == most
+            else f", from {least:,.0f} to {most:,.0f} rows long (median {middle:,.0f})"
+        )
+    span = f"{text(data.get('begin'))} to {text(data.get('end'))}, one row every {text(data.get('frequency'))}"
+    facts += [("Size", size), ("Time", span)]
+    if (missing := shares["missing"]) is not None:
+        facts.append(("Missing", f"{show_percent(missing)} of the values" if missing else "nothing"))
+    if shares["zero"] is not None and shares["negative"] is not None:
+        facts.append(("Signs", f"{show_percent(shares['zero'])} zero, {show_percent(shares['negative'])} negative"))
+    if (outliers := shares["outlier"]) is not None:
+        largest = number(data.get("largest_outlier"))
+        # A value that is far off is worth a look even if it is the only one.
+        far = "" if not outliers or largest is None else f"; the farthest is {show_number(largest)} usual spreads away"
+        facts.append(("Outliers", f"{show_percent(outliers)} of the values{far}" if outliers else "none"))
+    if (ratio := number(data.get("scale_ratio"))) is not None and (whole(data.get("series")) or 0) > 1:
+        facts.append(("Scale", f"the largest series is {show_number(ratio)} times as large as the smallest"))
+    if (strength := number(seasonality.get("strength"))) is not None:
+        period = whole(seasonality.get("period")) or 0
+        facts.append(("Season", f"{count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)"))
+    if constant := whole(data.get("constant_series")):
+        named = names(data, "short_names")
+        some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
+        facts.append(("Constant", f"{constant:,} series never change{some}"))
+    looked_at = whole(part(data, "looked_at").get("rows"))
+    if looked_at is not None and looked_at < (whole(data.get("rows")) or 0):
+        facts.append(("Looked at", f"{count(looked_at, 'row')}; shares and sizes are those of them"))
+    return facts
+
+
+def covariate_rows(data: dict[str, Any] | None) -> list[list[str]]:
+    """Return the covariates as rows of text: name, role, kind, missing, correlation, correlation one step ahead."""
+    return [
+        [
+            text(row.get("name")),
+            text(row.get("role")),
+            text(row.get("kind")),
+            "yes" if row.get("constant") is True else "no",
+            show_percent(number(row.get("missing_share"))),
+            *(show_number(number(row.get(name))) for name in ("correlation", "lead_correlation")),
+        ]
+        for row in rows(data, "covariates")
+    ]
+
+
+def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
+    """Say what was to be learned, and by what."""
+    task, model = part(config, "task"), part(config, "model")
+    known = "" if parameters is None else f" with {count(parameters, 'parameter')}"
+    horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
+    facts = [("Model", f"{text(model.get('name')) or 'unknown'}{known}")]
+    if settings := _settings(model):
+        facts.append(("Its settings", settings))
+    if horizon is not None:
+        facts.append(
+            (
+                "Task",
+                f"{count(horizon, 'step')} ahead" + (f" from {count(history, 'step')} of history" if history else ""),
+            )
+        )
+    for word, name in (("Loss", "loss"), ("Scaler", "scaler"), ("Series scaler", "series_scaler")):
+        if shown := show_component(task.get(name)):
+            facts.append((word, shown))
+    held_out = [f"{_amount(task.get(name))} for {name}" for name in ("validation", "test") if number(task.get(name))]
+    return [*facts, ("Held out", ", ".join(held_out) or "nothing")]
+
+
+def training_facts(
+    config: dict[str, Any], history: pl.DataFrame | None, events: list[dict[str, Any]], total_steps: int | None
+) -> Facts:
+    """Say how it was trained, how far it came, and why it ended."""
+    training = part(config, "training")
+    facts = [
+        (word, shown)
+        for word, name in (
+            ("Optimizer", "optimizer"),
+            ("Schedule", "schedule"),
+            ("Clipping", "clip"),
+            ("Early stopping", "early_stopping"),
+            ("Batch size", "batch_size"),
+            ("Precision", "precision"),
+        )
+        if (shown := show_component(training.get(name)))
+    ]
+    starts = [event for event in events if event["event"] == "start"]
+    if starts:
+        device, threads = text(starts[-1].get("device")), whole(starts[-1].get("threads"))
+        facts.append(("Device", device + (f", {count(threads, 'thread')}" if threads else "")))
+    if history is not None:
+        facts += _progress(history, total_steps)
+    if len(starts) > 1:
+        facts.append(("Starts", f"{len(starts)}; it was interrupted and went on"))
+    if ended := ending(events):
+        facts.append(("Ended", ended))
+    return facts
+
+
+def ending(events: list[dict[str, Any]]) -> str:
+    """Say how training ended the last time, or nothing if it has not."""
+    for event in reversed(events):
+        if event["event"] == "end":
+            return text(event.get("reason"))
+        if event["event"] == "failed":
+            return text(event.get("message")) or text(event.get("error"))
+        if event["event"] == "interrupted":
+            return "it was interrupted"
+        if event["event"] == "start":
+            return ""
+    return ""
+
+
+def best_step(history: pl.DataFrame) -> tuple[str, float, int] | None:
+    """Return the lowest validation loss (training loss, without one): what it is, its value, and its step."""
+    for column, word in (("validation_loss", "validation loss"), ("train_loss", "training loss")):
+        if column not in history.columns or "step" not in history.columns:
+            continue
+        found = history.select("step", column).filter(pl.col(column).is_finite())
+        if found.height:
+            step, value = found.sort(column, "step").row(0)
+            return word, float(value), int(step)
+    return None
+
+
+def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], config: dict[str, Any]) -> Facts:
+    """Say what must be equal for two runs to give equal bits."""
+    seed = whole(part(config, "training").get("seed"))
+    data, known = part(run, "data"), environment or {}
+    facts = [("Begun", text(run.get("created"))), ("Seed", "" if seed is None else str(seed))]
+    facts += [
+        (word, text(known.get(name)))
+        for word, name in (("Python", "python"), ("System", "platform"), ("Device", "device"))
+    ]
+    facts += [(name.capitalize(), str(whole(known.get(name)) or "")) for name in ("cores", "threads")]
+    facts.append(
+        (
+            "Packages",
+            ", ".join(
+                f"{text(name)} {text(version)}" for name, version in part(known, "packages").items() if text(version)
+            ),
+        )
+    )
+    project = part(known, "project")
+    if commit := text(project.get("commit")):
+        changed = " with changes that are not committed" if project.get("has_changes") is True else ""
+        facts.append(("Commit", f"{commit}{changed}"))
+    if digest := text(data.get("sha256")):
+        facts.append(("Data", f"SHA-256 {digest}"))
+    return [(word, meaning) for word, meaning in facts if meaning]
+
+
+def typed_command(environment: dict[str, Any] | None) -> str:
+    """Return what was typed to start the run, where that was a command of ours."""
+    words = (environment or {}).get("command")
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        return ""
+    program = words[0].replace("\\", "/").rpartition("/")[2]
+    is_ours = program in ("nd", "nd.exe", "neuro_divergent", "__main__.py")
+    return shlex.join(["nd", *words[1:]])[:4000] if is_ours and len(words) > 1 else ""
+
+
+def show_component(value: object) -> str:
+    """Write a setting that may be a component: ``adamw (lr 0.001, weight_decay 0.01)``."""
+    if isinstance(value, dict):
+        settings = _settings(value)
+        return text(value.get("name")) + (f" ({settings})" if settings and text(value.get("name")) else settings)
+    return "" if value is None else _show(value)
+
+
+def show_seconds(seconds: float) -> str:
+    """Write a time in words: ``8.9 seconds``, ``3 minutes``, ``2.5 hours``."""
+    for length, unit in _UNITS:
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}s"
+    return f"{seconds:.3g} seconds"
+
+
+def show_moment(moment: float | None) -> str:
+    """Write seconds since 1970 as a time of UTC."""
+    if moment is None or not 0 <= moment < 2**37:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(moment))
+
+
+def show_percent(share: float | None) -> str:
+    """Write a share as a percentage, with the digits that a small one needs."""
+    if share is None:
+        return UNDEFINED
+    return "below 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.3g} %"
+
+
+def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
+    facts = []
+    last = history.row(history.height - 1, named=True)
+    if (step := whole(last.get("step"))) is not None:
+        epoch = whole(last.get("epoch"))
+        planned = f" of {total_steps:,} planned" if total_steps and total_steps != step else ""
+        during = f", in epoch {epoch:,}" if epoch else ""
+        facts.append(("Steps", f"{step:,}{planned}{during}"))
+    if (seconds := number(last.get("seconds"))) is not None:
+        facts.append(("Time", show_seconds(seconds)))
+    if "samples_per_second" in history.columns:
+        speeds = [value for value in history["samples_per_second"].to_list() if number(value)]
+        if speeds:
+            facts.append(("Speed", f"{statistics.median(speeds):,.0f} windows a second (median)"))
+    if (best := best_step(history)) is not None:
+        facts.append(("Best", f"{best[0]} {show_number(best[1])} at step {best[2]:,}"))
+    return facts
+
+
+def _settings(component: dict[str, Any]) -> str:
+    found = ((text(name), _show(value)) for name, value in component.items() if name != "name")
+    return ", ".join(f"{name} {shown}" for name, shown in found if shown)
+
+
+def _show(value: object) -> str:
+    """Write a plain setting; nothing for what is not set or is empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return f"{value:g}" if isinstance(value, float) else str(value)[:40]
+    if isinstance(value, dict):
+        return show_component(value)
+    if isinstance(value, list):
+        return _listed(_show(item) for item in value)
+    return "" if value == "none" else text(value)
+
+
+def _listed(shown: Iterable[str]) -> str:
+    found = [item for item in shown if item]
+    return f"[{', '.join(found[:12])}{', …' if len(found) > 12 else ''}]" if found else ""
+
+
+def _amount(value: object) -> str:
+    amount = number(value) or 0.0
+    return (
+        f"{100 * amount:g} % of each series" if amount < 1 else f"the last {count(int(amount), 'row')} of each series"
+    )

@@ -1,0 +1,239 @@
+"""A run as one HTML page that needs nothing but itself, made of the files in its directory."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from neuro_divergent import __version__
+from neuro_divergent.core.errors import InputError, NeuroDivergentError
+from neuro_divergent.core.storage.atomic import read_file, read_json
+from neuro_divergent.diagnostics.finding import Diagnosis
+from neuro_divergent.reporting.figures.figure import Figure
+from neuro_divergent.reporting.figures.forecast import forecast_figure
+from neuro_divergent.reporting.report import facts
+from neuro_divergent.reporting.report.plain import names, number, rows, text, whole
+from neuro_divergent.reporting.report.scores import COLUMNS, Scores
+from neuro_divergent.reporting.report.series import MOST, Shown, choose_series, series_errors
+from neuro_divergent.reporting.report.summary import describe_state, key_numbers, paragraphs
+from neuro_divergent.reporting.report.templates import template
+from neuro_divergent.reporting.run_figures import figure_of
+from neuro_divergent.reporting.svg.inline import draw_figure, stylesheet
+from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.runs.directory import CONFIG, RUN
+from neuro_divergent.runs.events import read_events
+from neuro_divergent.runs.status import RunSummary, describe_run
+from neuro_divergent.runs.tables import RunTables
+
+_MOST_TEXT = 1024**2
+_MOST_LAYERS = 40
+
+
+def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = ()) -> str:
+    """Return the page; the same files always give the same page.
+
+    Args:
+        run: Directory of the run, in whatever state it is.
+        is_finished: Whether it counts as finished, for whoever writes its last files and still holds it.
+        notes: What else the reader should know.
+    """
+    return template("run.html").render(_Page(run, is_finished=is_finished).words(notes))
+
+
+class _Page:
+    """Collects what the template needs."""
+
+    def __init__(self, path: Path, *, is_finished: bool) -> None:
+        self.tables = RunTables(path)
+        summary = describe_run(path)
+        self.run: RunSummary = dataclasses.replace(summary, state="finished") if is_finished else summary
+        self.config = self.tables.config or {}
+        self.events = read_events(path)
+        self.scores = Scores.read(self.tables.scores)
+        self.errors = series_errors(self.tables)
+
+    def words(self, notes: Sequence[str]) -> dict[str, Any]:
+        """Return the values by the names that the template has for them."""
+        tables, config, scores = self.tables, self.config, self.scores
+        state = describe_state(self.run)
+        diagnosis = self._diagnosis()
+        parameters = self._parameters()
+        place = shlex.quote(str(self.run.path / CONFIG))
+        return {
+            "title": self.run.name,
+            "version": __version__,
+            "style": Markup(stylesheet()),
+            "model": tables.model,
+            "state": state,
+            "is_running": self.run.state == "running",
+            "seen": facts.show_moment(self._last_event()) if state else "",
+            "verdict": None if scores is None else scores.judge(),
+            "paragraphs": paragraphs(
+                config=config,
+                data=tables.data,
+                history=tables.history,
+                events=[] if state else self.events,  # its state says how it ended
+                scores=scores,
+                diagnosis=diagnosis,
+                errors=self.errors,
+            ),
+            "numbers": key_numbers(scores, tables.history, parameters),
+            "notes": list(dict.fromkeys([*names(tables.scores, "notes"), *notes])),
+            "data_facts": facts.data_facts(tables.data, config),
+            "has_data": tables.data is not None,
+            "covariates": facts.covariate_rows(tables.data),
+            "task_facts": facts.task_facts(config, parameters),
+            "training_facts": facts.training_facts(config, tables.history, self.events, self.run.total_steps),
+            "curves": self._drawings("loss", "rate", "gradient", "speed"),
+            "scores": scores,
+            "columns": list(COLUMNS.values()),
+            "score_figures": self._drawings("scores", "error-by-step"),
+            "interval_rows": [] if scores is None else scores.coverage,
+            "interval_figures": self._drawings("calibration", "pit"),
+            "residual_figures": self._drawings("residuals", "residual-histogram", "residual-autocorrelation"),
+            "series_figures": self._series(),
+            "ranking": self._drawings("ranking") if self.errors is not None and self.errors.height > MOST else [],
+            "num_series": 0 if self.errors is None else self.errors.height,
+            "diagnosis": diagnosis,
+            "layer_figures": self._drawings("gradient-flow", "update-ratio", "weights"),
+            "activations": _activation_rows(tables.network),
+            "architecture": self._drawings("architecture", caption=False),
+            "blocks": _block_rows(tables.network),
+            "command": f"nd train {place}",
+            "typed": facts.typed_command(tables.environment),
+            "config": self._config_text(),
+            "environment": facts.environment_facts(tables.environment, self._asked(), config),
+        }
+
+    def _diagnosis(self) -> Diagnosis | None:
+        """Return what the doctor found at the end of the run or, of one that has not come to it, finds now."""
+        kept = self.tables.diagnosis
+        try:
+            if self.run.state == "finished":
+                return None if kept is None else Diagnosis.from_dict(kept)
+
+            from neuro_divergent.diagnostics.doctor import diagnose
+
+            return diagnose(self.run.path)
+        except NeuroDivergentError:
+            return None
+
+    def _parameters(self) -> int | None:
+        told = [whole(event.get("parameters")) for event in self.events if event["event"] == "start"]
+        given = (whole(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
+        return next((found for found in (*given, *reversed(told)) if found is not None), None)
+
+    def _last_event(self) -> float | None:
+        return number(self.events[-1].get("time")) if self.events else None
+
+    def _drawings(self, *wanted: str, caption: bool = True) -> list[Markup]:
+        """Return those figures that the run has something for."""
+        drawings = []
+        for name in wanted:
+            with suppress(InputError):
+                drawings.append(_draw(figure_of(self.tables, name), caption=caption))
+        return drawings
+
+    def _series(self) -> list[Markup]:
+        return [drawing for shown in choose_series(self.tables) if (drawing := self._forecast(shown)) is not None]
+
+    def _forecast(self, shown: Shown) -> Markup | None:
+        tables = self.tables
+        context, backtest = (_of(frame, tables.id, shown.name) for frame in (tables.context, tables.backtest))
+        if context is not None and backtest is not None and tables.time in context.columns:
+            # What was held out may reach far behind the past that is kept.
+            backtest = _since(backtest, tables.time, context[tables.time].min())
+        try:
+            figure = forecast_figure(
+                context,
+                _of(tables.forecasts, tables.id, shown.name),
+                series=shown.name,
+                id=tables.id,
+                time=tables.time,
+                target=tables.target,
+                backtest=backtest,
+            )
+        except (InputError, TypeError, ValueError, pl.exceptions.PolarsError):  # the latter for damaged tables
+            return None
+        said = []
+        if shown.error is not None:
+            said.append(f"MAE {show_number(shown.error)}")
+        if shown.relative is not None:
+            said.append(f"{show_number(shown.relative)} times that of the seasonal naive forecast")
+        name = "The series" if shown.name is None else text(str(shown.name), 120)
+        note = ", ".join(said)
+        title = f"{name} ({shown.place})" if shown.place else name
+        return _draw(dataclasses.replace(figure, title=title, note=f"{note[:1].upper()}{note[1:]}." if note else ""))
+
+    def _asked(self) -> dict[str, Any]:
+        try:
+            content = read_json(self.run.path / RUN, _MOST_TEXT)
+        except NeuroDivergentError:
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _config_text(self) -> str:
+        try:
+            return read_file(self.run.path / CONFIG, limit=_MOST_TEXT).decode("utf-8", "replace").strip()
+        except NeuroDivergentError:
+            return ""
+
+
+def _draw(figure: Figure, *, caption: bool = True) -> Markup:
+    return Markup(draw_figure(figure, caption=caption))  # which escapes what it writes
+
+
+def _of(frame: pl.DataFrame | None, column: str | None, name: Any) -> pl.DataFrame | None:
+    """Return the rows of a series."""
+    if frame is None or column is None or name is None or column not in frame.columns:
+        return frame
+    return frame.filter(pl.col(column).cast(pl.String) == str(name))
+
+
+def _since(frame: pl.DataFrame, time: str, begin: Any) -> pl.DataFrame:
+    try:
+        return frame.filter(pl.col(time) >= begin)
+    except (pl.exceptions.PolarsError, TypeError):  # times of another kind, in files that were not written together
+        return frame
+
+
+def _activation_rows(network: dict[str, Any] | None) -> list[list[str]]:
+    """Return what the units of the network do, as rows of text: those with units that do nothing first."""
+    found = sorted(rows(network, "activations"), key=lambda row: -(number(row.get("dead_share")) or 0.0))
+    return [
+        [
+            text(row.get("layer"), 80),
+            text(row.get("kind"), 40),
+            show_number(number(row.get("units"))),
+            *(facts.show_percent(number(row.get(name))) for name in ("dead_share", "saturated_share", "utilisation")),
+        ]
+        for row in found[:_MOST_LAYERS]
+    ]
+
+
+def _block_rows(network: dict[str, Any] | None) -> list[list[str]]:
+    """Return the blocks of the network as rows of text, indented by their depth."""
+    return [
+        [
+            "\u2003" * min(whole(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
+            text(row.get("kind"), 40),
+            _shape(row.get("inputs")),
+            _shape(row.get("outputs")),
+            show_number(number(row.get("parameters"))),
+        ]
+        for row in rows(network, "blocks")[:_MOST_LAYERS]
+    ]
+
+
+def _shape(value: object) -> str:
+    """Write a shape; the size of a batch, which may be any, is not a number."""
+    if not isinstance(value, list):
+        return ""
+    return " \u00d7 ".join("batch" if size is None else show_number(number(size)) for size in value[:6])

@@ -1,0 +1,137 @@
+"""The scores of a run in words and as rows of a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
+from neuro_divergent.reporting.report.plain import number, rows, text, whole
+from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.reporting.text_summaries import Verdict, judge, show_share
+
+COLUMNS = {
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "mape": "MAPE %",
+    "smape": "sMAPE %",
+    "wape": "WAPE %",
+    "mase": "MASE",
+    "bias": "bias",
+    "skill": "skill",
+}
+_ENOUGH = 5.0  # percentage points that the coverage of an interval may be off without a word about it
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of the model and of forecasts that need no training.
+
+    Attributes:
+        model: Name of the model, as in ``table``.
+        part: What was scored.
+        note: How far the scores can be trusted.
+        windows: Number of forecasts.
+        season_length: Rows in a season.
+        table: Name and scores of each, NaN where one is not defined.
+        coverage: For each level, the percentage of values inside the interval and its mean width.
+    """
+
+    model: str
+    part: str
+    note: str
+    windows: int
+    season_length: int
+    table: list[dict[str, Any]]
+    coverage: list[dict[str, float]]
+
+    @classmethod
+    def read(cls, content: dict[str, Any] | None) -> Scores | None:
+        """Read ``scores.json``; ``None`` if there are no scores in it."""
+        table = [
+            {"name": text(row.get("name")), **{name: _score(row.get(name), name) for name in COLUMNS}}
+            for row in rows(content, "scores")
+            if text(row.get("name"))
+        ]
+        if content is None or text(content.get("model")) not in [row["name"] for row in table]:
+            return None
+        inside = (
+            {name: number(row.get(name)) for name in ("level", "coverage", "width")}
+            for row in rows(content, "coverage")
+        )
+        return cls(
+            model=text(content.get("model")),
+            part=text(content.get("part")),
+            note=text(content.get("note"), 2000),
+            windows=whole(content.get("windows")) or 0,
+            season_length=whole(content.get("season_length")) or 1,
+            table=table,
+            coverage=[
+                {name: value for name, value in row.items() if value is not None}
+                for row in inside
+                if row["level"] is not None and row["coverage"] is not None
+            ],
+        )
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The scores of the model."""
+        return next(row for row in self.table if row["name"] == self.model)
+
+    def judge(self) -> Verdict | None:
+        """Say whether the model is better than what needs no training; ``None`` if that cannot be told."""
+        errors = {row["name"]: row["mae"] for row in self.table}
+        if REFERENCE not in errors:
+            return None
+        table = pl.DataFrame({"name": list(errors), "mae": list(errors.values())})
+        nothing = pl.DataFrame()
+        return judge(
+            Evaluation(
+                self.model, self.part, self.note, self.season_length, self.windows, table, nothing, nothing, nothing
+            )
+        )
+
+    def shown(self) -> list[dict[str, Any]]:
+        """Return a row for each: its name, its texts, and whether it is the model and the best."""
+        best = {}
+        for column in COLUMNS:
+            values = [_goodness(row[column], column) for row in self.table if not math.isnan(row[column])]
+            best[column] = max(values, default=None)
+        return [
+            {
+                "name": row["name"],
+                "is_model": row["name"] == self.model,
+                "cells": [
+                    {
+                        "text": show_share(row[column]) if column == "skill" else show_number(row[column]),
+                        "is_best": not math.isnan(row[column]) and _goodness(row[column], column) == best[column],
+                    }
+                    for column in COLUMNS
+                ],
+            }
+            for row in self.table
+        ]
+
+    def intervals(self) -> list[str]:
+        """Say how many values lay inside each interval, and what that means."""
+        return [_kept(row["level"], row["coverage"]) for row in self.coverage]
+
+
+def _kept(level: float, coverage: float) -> str:
+    start = f"The {level:g} % interval holds {coverage:.1f} % of the values"
+    if abs(coverage - level) <= min(_ENOUGH, (100 - level) / 2 + 1):
+        return f"{start}, about as many as promised."
+    return f"{start}: it is too {'narrow' if coverage < level else 'wide'}."
+
+
+def _goodness(value: float, column: str) -> float:
+    return value if column == "skill" else -abs(value)
+
+
+def _score(value: object, column: str) -> float:
+    """Return a score, or NaN for what is none: only biases and skills are below zero."""
+    found = number(value)
+    return float("nan") if found is None or (found < 0 and column not in ("bias", "skill")) else found

@@ -1,0 +1,146 @@
+"""What matters about a run, in plain sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.diagnostics.finding import Diagnosis
+from neuro_divergent.reporting.report.facts import best_step, ending, show_seconds
+from neuro_divergent.reporting.report.plain import number, part, text, whole
+from neuro_divergent.reporting.report.scores import Scores
+from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.reporting.text_summaries import count, show_share
+from neuro_divergent.runs.status import RunSummary
+
+_STATES = {
+    "running": "This run is still training",
+    "stalled": "This run gives no sign of life any more, though its process still holds it",
+    "interrupted": "This run was interrupted",
+    "failed": "This run failed",
+    "diverged": "Training of this run diverged",
+    "killed": "This run was killed before it came to its end",
+    "damaged": "The directory of this run is damaged",
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """How a run stands that has not come to its end.
+
+    Attributes:
+        is_bad: Whether somebody must look after it.
+        text: In a sentence or two.
+    """
+
+    is_bad: bool
+    text: str
+
+
+def describe_state(run: RunSummary) -> State | None:
+    """Say that a run is not finished, and how far it is; ``None`` for a finished one."""
+    if run.state == "finished":
+        return None
+    words = _STATES[run.state]
+    if run.step is not None:
+        words += f", at step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
+    if run.state == "damaged" and run.damaged:
+        words += f" ({', '.join(run.damaged)} cannot be read)"
+    message = f" It said: {text(run.message)}" if run.message else ""
+    return State(run.state != "running", f"{words}.{message} What follows is as far as it came.")
+
+
+def paragraphs(
+    *,
+    config: dict[str, Any],
+    data: dict[str, Any] | None,
+    history: pl.DataFrame | None,
+    events: list[dict[str, Any]],
+    scores: Scores | None,
+    diagnosis: Diagnosis | None,
+    errors: pl.DataFrame | None,
+) -> list[str]:
+    """Return the summary: what was done, how good it is and how far that can be trusted, what the doctor says."""
+    found = [
+        [_task(config, data), _training(history, events)],
+        [] if scores is None else [*_scores(scores, errors), scores.note],
+        [_doctor(diagnosis)],
+    ]
+    joined = [" ".join(sentence for sentence in sentences if sentence) for sentences in found]
+    return [paragraph for paragraph in joined if paragraph]
+
+
+def key_numbers(
+    scores: Scores | None, history: pl.DataFrame | None, parameters: int | None
+) -> list[tuple[str, str, str]]:
+    """Return the numbers that matter most: what it is, how large, and what that means."""
+    found = []
+    if scores is not None:
+        own = scores.own
+        found.append(("Mean absolute error", show_number(own["mae"]), f"{scores.part} part"))
+        found.append(("Skill", show_share(own["skill"]), "of the seasonal naive error saved"))
+        found += [
+            (f"{row['level']:g} % interval", f"{row['coverage']:.1f} %", "of the values inside")
+            for row in scores.coverage[:1]
+        ]
+    elif history is not None and (best := best_step(history)) is not None:
+        found.append((best[0].capitalize(), show_number(best[1]), f"lowest, at step {best[2]:,}"))
+    if history is not None and (seconds := number(history.row(-1, named=True).get("seconds"))) is not None:
+        step = whole(history.row(-1, named=True).get("step")) or 0
+        found.append(("Training", show_seconds(seconds), count(step, "step")))
+    if parameters is not None:
+        found.append(("Parameters", show_number(parameters), "numbers that were learned"))
+    return found
+
+
+def _task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
+    task, model = part(config, "task"), text(part(config, "model").get("name"))
+    horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
+    if not model or horizon is None:
+        return "Its settings cannot be read, so what it was to learn is not known."
+    words = f"{model} learned to forecast {count(horizon, 'step')} ahead"
+    if history:
+        words += f" from {count(history, 'step')} of history"
+    size, series = whole((data or {}).get("rows")), whole((data or {}).get("series"))
+    if size is not None and series is not None:
+        words += f", from {count(size, 'row')} of {series:,} series"
+    return f"{words}."
+
+
+def _training(history: pl.DataFrame | None, events: list[dict[str, Any]]) -> str:
+    if history is None:
+        return "Nothing was written down of its training yet."
+    last = history.row(-1, named=True)
+    step, seconds, why = whole(last.get("step")), number(last.get("seconds")), ending(events)
+    words = f"Training took {count(step or 0, 'step')}"
+    if seconds is not None:
+        words += f" in {show_seconds(seconds)}"
+    if (best := best_step(history)) is not None:
+        words += f"; the lowest {best[0]}, {show_number(best[1])}, was at step {best[2]:,}"
+    return f"{words}." + (f" It ended: {why.rstrip('.')}." if why else "")
+
+
+def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
+    found = []
+    own = scores.own
+    if own["bias"] == own["bias"] and own["mae"] > 0:
+        side = "high" if own["bias"] > 0 else "low"
+        share = abs(own["bias"]) / own["mae"]
+        lean = "lean neither way" if share < 0.1 else f"are {show_number(abs(own['bias']))} too {side} on average"
+        found.append(f"Forecasts {lean}.")
+    if errors is not None and errors.height > 1:
+        known = errors["relative"].drop_nulls()
+        if len(known):
+            better = int((known < 1).sum())
+            some = "all" if better == len(known) else f"{better:,} of" if better else "none of"
+            found.append(f"It is better than the seasonal naive forecast in {some} {len(known):,} series.")
+    return [*found, *scores.intervals()]
+
+
+def _doctor(diagnosis: Diagnosis | None) -> str:
+    if diagnosis is None:
+        return ""
+    first = f" First of all: {diagnosis.findings[0].title.rstrip('.')}." if diagnosis.findings else ""
+    return f"The doctor says: {diagnosis.summary}{first}"

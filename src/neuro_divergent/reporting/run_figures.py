@@ -1,0 +1,95 @@
+"""All figures that can be drawn of a run, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.reporting.figures.architecture import architecture_figure
+from neuro_divergent.reporting.figures.calibration import calibration_figure, pit_figure
+from neuro_divergent.reporting.figures.figure import Figure
+from neuro_divergent.reporting.figures.history import gradient_figure, loss_figure, rate_figure, speed_figure
+from neuro_divergent.reporting.figures.layers import gradient_flow_figure, update_ratio_figure, weight_figure
+from neuro_divergent.reporting.figures.ranking import ranking_figure
+from neuro_divergent.reporting.figures.residuals import (
+    error_by_step_figure,
+    residual_autocorrelation_figure,
+    residual_histogram_figure,
+    residuals_over_time_figure,
+)
+from neuro_divergent.reporting.figures.scores import scores_figure
+from neuro_divergent.runs.tables import RunTables
+
+_DAMAGES = (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError, pl.exceptions.PolarsError)
+
+
+def figure_of(tables: RunTables, name: str) -> Figure:
+    """Return one figure of a run.
+
+    Raises:
+        InputError: If there is no figure of this name, or the run does not have what it shows.
+    """
+    if name not in FIGURES:
+        raise InputError(f"figure {name!r} is not known.{did_you_mean(name, FIGURES)} Known: {', '.join(FIGURES)}.")
+    try:
+        return FIGURES[name][1](tables)
+    except InputError:
+        raise
+    except _DAMAGES as error:  # a file that can be read and holds something else
+        raise InputError(f"{name}: what the run has for it is damaged ({type(error).__name__}).") from error
+
+
+def figures_of(tables: RunTables) -> Iterator[tuple[str, str, Figure]]:
+    """Give name, group and figure of all that the run has something for."""
+    for name, (group, _) in FIGURES.items():
+        try:
+            figure = figure_of(tables, name)
+        except InputError:
+            continue
+        yield name, group, figure
+
+
+def available(tables: RunTables) -> list[tuple[str, str, str]]:
+    """Return name, group and title of all figures that the run has something for."""
+    return [(name, group, figure.title) for name, group, figure in figures_of(tables)]
+
+
+def _gradient(tables: RunTables) -> Figure:
+    training = (tables.config or {}).get("training")
+    clip = training.get("clip") if isinstance(training, dict) else None
+    limit = clip.get("limit") if isinstance(clip, dict) and clip.get("name") == "norm" else None
+    is_limit = isinstance(limit, (int, float)) and not isinstance(limit, bool) and 0 < limit < float("inf")
+    return gradient_figure(tables.history, clip=limit if is_limit else None)
+
+
+def _calibration(tables: RunTables) -> Figure:
+    """Show what was measured for the purpose, or else the coverage among the scores."""
+    if tables.calibration is not None and tables.calibration.get("levels"):
+        return calibration_figure(tables.calibration)
+    scores = tables.scores or {}
+    return calibration_figure({"levels": scores.get("coverage"), "part": scores.get("part")})
+
+
+FIGURES: dict[str, tuple[str, Callable[[RunTables], Figure]]] = {
+    "loss": ("training", lambda tables: loss_figure(tables.history)),
+    "rate": ("training", lambda tables: rate_figure(tables.history)),
+    "gradient": ("training", _gradient),
+    "speed": ("training", lambda tables: speed_figure(tables.history)),
+    "scores": ("evaluation", lambda tables: scores_figure(tables.scores or {})),
+    "error-by-step": ("evaluation", lambda tables: error_by_step_figure(tables.backtest, name=tables.model)),
+    "ranking": ("evaluation", lambda tables: ranking_figure(tables.backtest, id=tables.id)),
+    "residuals": ("evaluation", lambda tables: residuals_over_time_figure(tables.backtest, time=tables.time)),
+    "residual-histogram": ("evaluation", lambda tables: residual_histogram_figure(tables.backtest)),
+    "residual-autocorrelation": (
+        "evaluation",
+        lambda tables: residual_autocorrelation_figure(tables.backtest, id=tables.id, time=tables.time),
+    ),
+    "calibration": ("evaluation", _calibration),
+    "pit": ("evaluation", lambda tables: pit_figure(tables.calibration or {})),
+    "gradient-flow": ("diagnostics", lambda tables: gradient_flow_figure(tables.layers)),
+    "update-ratio": ("diagnostics", lambda tables: update_ratio_figure(tables.layers)),
+    "weights": ("diagnostics", lambda tables: weight_figure(tables.network or {})),
+    "architecture": ("model", lambda tables: architecture_figure(tables.network or {})),
+}

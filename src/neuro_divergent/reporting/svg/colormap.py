@@ -1,0 +1,75 @@
+"""A table of numbers as shades of one colour, or of two where numbers are below and above zero."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neuro_divergent.reporting.figures.figure import Array
+from neuro_divergent.reporting.svg.ticks import show_number
+
+Floats = npt.NDArray[np.float64]
+
+SHADES = 8
+"""How many shades a colour has."""
+
+
+class Shades(NamedTuple):
+    """Shades of the cells of a table, and what they mean.
+
+    Attributes:
+        levels: For each cell 1 to 8 from pale to full, negative for numbers below zero, 0 for no number.
+        low: What the shade at the begin of ``scale`` stands for.
+        high: What the one at its end stands for.
+        scale: All shades in the order of what they stand for.
+    """
+
+    levels: npt.NDArray[np.int64]
+    low: str
+    high: str
+    scale: list[int]
+
+
+def shade(values: Array) -> Shades:
+    """Return the shades of numbers. Where some are below zero, equal shades are equally far from zero."""
+    numbers = np.asarray(values, dtype=np.float64)
+    known = np.isfinite(numbers)
+    if not known.any():
+        return Shades(np.zeros(numbers.shape, dtype=np.int64), "", "", [])
+    low, high = float(numbers[known].min()), float(numbers[known].max())
+    if low < 0 < high:
+        size = max(-low, high)
+        levels = np.where(numbers < 0, -1, 1) * _level(np.abs(numbers), 0.0, size)
+        scale = [*range(-SHADES, 0), *range(1, SHADES + 1)]
+        low, high = -size, size
+    elif high <= 0 and low < 0:
+        levels, scale = -_level(-numbers, -high, -low), [*range(-SHADES, 0)]
+    else:
+        levels, scale = _level(numbers, low, high), [*range(1, SHADES + 1)]
+    return Shades(np.where(known, levels, 0).astype(np.int64), show_number(low), show_number(high), scale)
+
+
+def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
+    """Average a table that has more rows or columns than can be told apart, leaving out what is not known.
+
+    Returns:
+        The table, and how many rows and columns were made one.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    down, across = (max(1, -(-size // limit)) for size, limit in zip(numbers.shape, most, strict=True))
+    for axis, size in ((0, down), (1, across)):
+        if size > 1:
+            begins = np.arange(0, numbers.shape[axis], size)
+            known = np.add.reduceat(np.isfinite(numbers).astype(np.float64), begins, axis=axis)
+            total = np.add.reduceat(np.nan_to_num(numbers), begins, axis=axis)
+            numbers = np.where(known > 0, total / np.maximum(known, 1), np.nan)
+    return numbers, down, across
+
+
+def _level(numbers: Floats, low: float, high: float) -> Floats:
+    """Return 1 to 8 for numbers between two ends; the full shade where the ends are the same."""
+    share = (numbers - low) / (high - low) if high > low else np.ones_like(numbers)
+    return np.clip(np.ceil(np.nan_to_num(share) * SHADES), 1, SHADES)

@@ -1,0 +1,110 @@
+"""What a figure looks like once everything has its place, without a word of markup.
+
+Lines and areas are paths in a box of a chosen size with its origin at the top left. What is written is placed by shares
+of that box, so that a page can stretch the box and leave the text as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from neuro_divergent.reporting.svg.scales import Tick
+
+Anchor = Literal["start", "middle", "end"]
+
+
+class Shape(NamedTuple):
+    """A line, an area or dots.
+
+    Attributes:
+        style: Names of its styles.
+        path: Drawing instructions.
+        title: What it says when pointed at, or nothing.
+    """
+
+    style: str
+    path: str
+    title: str = ""
+
+
+class Text(NamedTuple):
+    """Something written into the box.
+
+    Attributes:
+        x: Place from the left as a share of the width.
+        y: Place from the top as a share of the height.
+        text: What is written.
+        anchor: Which of its ends is at the place.
+        right: Pixels to move it to the right.
+        down: Letters' heights to move it down.
+    """
+
+    x: float
+    y: float
+    text: str
+    anchor: Anchor = "middle"
+    right: int = 0
+    down: float = 0.35
+
+
+class Key(NamedTuple):
+    """An entry of the legend.
+
+    Attributes:
+        sample: Whether it shows a line, an area or a dot.
+        style: Names of the styles of the sample.
+        label: What it means.
+        hole: Names of the styles of the hole in a dot, if it has one.
+    """
+
+    sample: Literal["line", "area", "dots"]
+    style: str
+    label: str
+    hole: str = ""
+
+
+class ShadeKey(NamedTuple):
+    """The legend of shades: styles in order, and what the first and the last stand for."""
+
+    label: str
+    styles: list[str]
+    low: str
+    high: str
+
+
+@dataclass
+class Layout:
+    """A figure that only needs to be written down.
+
+    Attributes:
+        shapes: From back to front.
+        texts: In front of them.
+        x_ticks: Labels below, by their share of the width.
+        y_ticks: Labels to the left, by their share of the height from the top.
+        keys: The legend.
+        shade_key: The legend of shades, if there are any.
+        height: Pixels from top to bottom that rows need, or ``None`` where any height will do.
+        grid: Which lines help to compare: level ones at the labels to the left, upright ones at those below, or none.
+        is_cut: Whether something may lie outside the box, because somebody chose its limits.
+    """
+
+    shapes: list[Shape] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    x_ticks: list[Tick] = field(default_factory=list)
+    y_ticks: list[Tick] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    shade_key: ShadeKey | None = None
+    height: int | None = None
+    grid: Literal["level", "upright", "none"] = "level"
+    is_cut: bool = False
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the labels below have two lines."""
+        return any(tick.context for tick in self.x_ticks)
+
+    @property
+    def has_words_above(self) -> bool:
+        """Whether something is written above the box."""
+        return any(text.y == 0 and text.down < 0 for text in self.texts)

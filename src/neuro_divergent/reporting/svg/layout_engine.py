@@ -1,0 +1,232 @@
+"""Lays a figure out: turns its marks into paths, its names and values into text beside them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from neuro_divergent.reporting.figures.figure import Array, Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
+from neuro_divergent.reporting.svg.axes import Axes
+from neuro_divergent.reporting.svg.colormap import shade, shrink
+from neuro_divergent.reporting.svg.labels import shorten, write_values
+from neuro_divergent.reporting.svg.layout import Anchor, Key, Layout, ShadeKey, Shape, Text
+from neuro_divergent.reporting.svg.paths import Box, dots, outline, rectangles, stairs, trace
+from neuro_divergent.reporting.svg.style import Pen, pens_of
+from neuro_divergent.reporting.svg.ticks import show_number
+
+MOST_POINTS = 2_000
+"""How many points of a line are drawn; there are no more dots from left to right on most screens."""
+_CELLS = 80, 50  # of the raster in each of which one of very many points is drawn
+_MOST_TITLES = 200  # bars that tell their length when pointed at
+_MOST_WRITTEN = 12  # upright bars with a note above
+_MOST_HEAT = 60, 120  # rows and columns
+_NOTE = 44  # letters of a note below a bar
+
+
+def lay_out(figure: Figure, *, width: float = 1000.0, height: float = 1000.0) -> Layout:
+    """Find the place of everything in a figure.
+
+    Args:
+        figure: What to draw.
+        width: Of the box that paths are drawn in.
+        height: Of it; what ``Layout.height`` asks for is for the caller to follow or to stretch.
+    """
+    sheet = _Sheet(figure, width, height)
+    for mark, pen in zip(figure.marks, pens_of(figure.marks), strict=True):
+        sheet.draw(mark, pen)
+    if not sheet.layout.shapes:
+        sheet.layout.texts.append(Text(0.5, 0.5, "no values to show"))
+    return sheet.layout
+
+
+class _Sheet:
+    """Draws marks one after the other between two axes."""
+
+    def __init__(self, figure: Figure, width: float, height: float) -> None:
+        self.axes = axes = Axes(figure, width, height)
+        self.width, self.height = width, height
+        self.row = height / max(1, len(axes.rows)) if axes.rows is not None else 0.0
+        self.layout = Layout(
+            x_ticks=axes.x_ticks,
+            y_ticks=axes.y_ticks,
+            height=axes.pixels,
+            grid="none" if axes.heat is not None else "upright" if axes.rows is not None else "level",
+            is_cut=bool(figure.x.limits or figure.y.limits),
+        )
+        self.labels = 0  # of upright rules so far, which are written below each other
+
+    def draw(self, mark: Mark, pen: Pen) -> None:
+        """Draw a mark in front of those before."""
+        if isinstance(mark, Line):
+            self._line(mark, pen)
+        elif isinstance(mark, Band):
+            self._band(mark, pen)
+        elif isinstance(mark, Points):
+            self._points(mark, pen)
+        elif isinstance(mark, Bars):
+            self._upright_bars(mark, pen) if self.axes.rows is None else self._lying_bars(mark, pen)
+        elif isinstance(mark, Spans):
+            self._spans(mark, pen)
+        elif isinstance(mark, Heat):
+            self._heat(mark)
+        else:
+            self._rule(mark)
+
+    def _add(self, style: str, path: str, title: str = "") -> None:
+        if path:
+            self.layout.shapes.append(Shape(style, path, title))
+
+    def _explain(self, sample: Literal["line", "area", "dots"], style: str, label: str, hole: str = "") -> None:
+        key = Key(sample, style, label, hole)
+        if label and key not in self.layout.keys:
+            self.layout.keys.append(key)
+
+    def _line(self, mark: Line, pen: Pen) -> None:
+        kept = _thinned(mark.y)
+        x, y = self.axes.at_x(np.asarray(mark.x)[kept]), self.axes.at_y(np.asarray(mark.y)[kept])
+        self._add(pen.line, trace(*(stairs(x, y) if mark.steps else (x, y))))
+        self._explain("line", pen.line, mark.label)
+
+    def _band(self, mark: Band, pen: Pen) -> None:
+        kept = np.union1d(_thinned(mark.low), _thinned(mark.high))
+        low, high = (self.axes.at_y(np.asarray(end)[kept]) for end in (mark.low, mark.high))
+        self._add(pen.area, outline(self.axes.at_x(np.asarray(mark.x)[kept]), low, high))
+        self._explain("area", pen.area, mark.label)
+
+    def _points(self, mark: Points, pen: Pen) -> None:
+        x, y = self.axes.at_x(mark.x), self.axes.at_y(mark.y)
+        if len(x) > _CELLS[0] * _CELLS[1]:
+            kept = raster_places(x, y, *_CELLS)
+            x, y = x[kept], y[kept]
+        path = dots(x, y)
+        self._add(pen.dots, path)
+        if pen.hole:
+            self._add(pen.hole, path)
+        self._explain("dots", pen.dots, mark.label, pen.hole)
+
+    def _upright_bars(self, mark: Bars, pen: Pen) -> None:
+        room = self.axes.bar_width(mark) * 0.9
+        wide = room / self.axes.slots
+        left = self.axes.at_x(mark.places) - room / 2 + wide * self.axes.slot(mark)
+        floor, top = self.axes.zero_y, self.axes.at_y(mark.lengths)
+        boxes = [
+            (float(begin), min(floor, float(end)), float(begin) + wide, max(floor, float(end)))
+            for begin, end in zip(left, top, strict=True)
+        ]
+        self._bars(mark, pen, boxes)
+        middle = left + wide / 2
+        if mark.low is not None and mark.high is not None:
+            for low, high, at in zip(*map(self.axes.at_y, (mark.low, mark.high)), middle, strict=True):
+                self._whisker([(at, low), (at, high)], (wide / 5, 0.0))
+        ends = np.fmin(top if mark.high is None else np.fmin(top, self.axes.at_y(mark.high)), floor)
+        if len(mark.notes) <= _MOST_WRITTEN:
+            for x, y, note in zip(middle / self.width, ends / self.height, mark.notes, strict=False):
+                self._write(Text(float(x), float(y), note, down=-0.4))
+
+    def _lying_bars(self, mark: Bars, pen: Pen) -> None:
+        assert self.axes.rows is not None, "lying bars have names"
+        tall = self.row * (0.46 if self.axes.has_notes_below else 0.76) / self.axes.slots
+        top = self.axes.at_y(self.axes.rows.numbers(mark)) - self.row * 0.38 + tall * self.axes.slot(mark)
+        floor, end = self.axes.zero_x, self.axes.at_x(mark.lengths)
+        boxes = [
+            (min(floor, float(right)), float(above), max(floor, float(right)), float(above) + tall * 0.92)
+            for right, above in zip(end, top, strict=True)
+        ]
+        self._bars(mark, pen, boxes)
+        middle = top + tall * 0.46
+        if mark.low is not None and mark.high is not None:
+            for low, high, at in zip(*map(self.axes.at_x, (mark.low, mark.high)), middle, strict=True):
+                self._whisker([(low, at), (high, at)], (0.0, tall / 5))
+        if self.axes.has_notes_below:
+            for y, note in zip((top + self.row * 0.68) / self.height, mark.notes, strict=False):
+                self._write(Text(floor / self.width, float(y), shorten(note, _NOTE), "start", 2))
+            return
+        for x, y, note in zip(self.axes.ends(mark), middle / self.height, mark.notes, strict=False):
+            is_crowded = self.layout.is_cut and x > 0.8
+            text = Text(1.0, float(y), note, "end", -4) if is_crowded else Text(float(x), float(y), note, "start", 7)
+            self._write(text)
+
+    def _bars(self, mark: Bars, pen: Pen, boxes: list[Box]) -> None:
+        """Draw boxes, and let them tell their length where they are few enough to be pointed at."""
+        lengths = np.asarray(mark.lengths, dtype=np.float64)
+        known = [at for at, box in enumerate(boxes) if np.isfinite(box).all() and np.isfinite(lengths[at])]
+        if len(known) > _MOST_TITLES:
+            self._add(pen.bar, rectangles(boxes[at] for at in known))
+        else:
+            names = write_values(mark.places)
+            for at in known:
+                note = f" ({mark.notes[at]})" if at < len(mark.notes) and mark.notes[at] else ""
+                self._add(pen.bar, rectangles([boxes[at]]), f"{names[at]}: {show_number(float(lengths[at]))}{note}")
+        self._explain("area", pen.bar, mark.label)
+
+    def _whisker(self, ends: list[tuple[float, float]], cap: tuple[float, float]) -> None:
+        """Draw the uncertainty of a bar, with a short stroke across each end."""
+        strokes = [ends, *([(x - cap[0], y - cap[1]), (x + cap[0], y + cap[1])] for x, y in ends)]
+        if np.isfinite(ends).all():
+            path = "".join(trace(*np.array(stroke).T) for stroke in strokes)
+            self._add("whisker edge", path)  # so that it can be seen on a bar of about its own brightness
+            self._add("whisker", path)
+
+    def _spans(self, mark: Spans, pen: Pen) -> None:
+        assert self.axes.rows is not None, "spans have rows"
+        half = self.row * 0.36
+        ends = zip(self.axes.at_x(mark.begin), self.axes.at_x(mark.end), strict=True)
+        boxes = [
+            (float(left), float(y) - half, float(right), float(y) + half)
+            for (left, right), y in zip(ends, self.axes.at_y(self.axes.rows.numbers(mark)), strict=True)
+        ]
+        self._add(f"span {pen.bar}", rectangles(box for box in boxes if np.isfinite(box).all()))
+        self._explain("area", pen.bar, mark.label)
+
+    def _heat(self, mark: Heat) -> None:
+        values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
+        shades = shade(values)
+        wide, tall = across * self.width / max(1, len(mark.x)), down * self.height / max(1, len(mark.y))
+        for level in shades.scale:
+            self._add(
+                _shade_style(level),
+                rectangles(
+                    (
+                        column * wide,
+                        row * tall,
+                        min(self.width, (column + 1) * wide),
+                        min(self.height, (row + 1) * tall),
+                    )
+                    for row, column in np.argwhere(shades.levels == level).tolist()
+                ),
+            )
+        if shades.scale:
+            styles = [_shade_style(level) for level in shades.scale]
+            self.layout.shade_key = ShadeKey(mark.label, styles, shades.low, shades.high)
+
+    def _rule(self, mark: Rule) -> None:
+        if mark.x is not None:
+            x = float(self.axes.at_x(np.array([mark.x]))[0])
+            self._add("rule", trace(np.array([x, x]), np.array([0.0, self.height])))
+            share = x / self.width
+            side: tuple[Anchor, int] = ("end", -6) if share > 0.6 else ("start", 6)
+            # Between rows there is no room for words, so they stand above the first.
+            self._write(
+                Text(share, 0.0, mark.label, *side, 1.0 + 1.2 * self.labels if self.axes.rows is None else -0.4)
+            )
+            self.labels += bool(mark.label)
+        if mark.y is not None:
+            y = float(self.axes.at_y(np.array([mark.y]))[0])
+            self._add("rule", trace(np.array([0.0, self.width]), np.array([y, y])))
+            share = y / self.height
+            self._write(Text(1.0, share, mark.label, "end", -2, 1.1 if share < 0.1 else -0.4))
+
+    def _write(self, text: Text) -> None:
+        """Write a text if there is one and its place is in the box."""
+        if text.text and 0 <= round(text.x, 6) <= 1 and 0 <= round(text.y, 6) <= 1:
+            self.layout.texts.append(text)
+
+
+def _shade_style(level: int) -> str:
+    return f"heat {'below' if level < 0 else 'above'}-{abs(level)}"
+
+
+def _thinned(y: Array) -> Array:
+    return min_max_places(y, MOST_POINTS // PER_BUCKET)

@@ -1,0 +1,57 @@
+"""Scores in plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
+from neuro_divergent.reporting.svg.ticks import UNDEFINED, show_number
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the scores say.
+
+    Attributes:
+        is_better: Whether the model beats every baseline.
+        text: One or two sentences.
+    """
+
+    is_better: bool
+    text: str
+
+
+def judge(evaluation: Evaluation) -> Verdict:
+    """Say by how much the model is better than the seasonal naive forecast, or which baselines it fails to beat."""
+    errors = dict(zip(evaluation.table["name"], evaluation.table["mae"], strict=True))
+    own = errors.pop(evaluation.model)
+    if math.isnan(own):
+        return Verdict(False, "No value of this part was observed, so there is nothing to score.")
+    score = f"mean absolute error {show_number(own)}"
+    ahead = sorted((error, name) for name, error in errors.items() if error <= own)
+    if ahead:
+        error, name = ahead[0]
+        more = f"{100 * (own / error - 1):.0f} % more than" if error > 0 else "more than"
+        relation = "as much as" if own == error else more
+        return Verdict(
+            False,
+            f"{evaluation.model} is worse than a forecast that needs no training: {score}, {relation} {name} "
+            f"({show_number(error)}). Do not use it as it is.",
+        )
+    saved = show_share(1 - own / errors[REFERENCE])
+    return Verdict(
+        True,
+        f"{evaluation.model} beats every baseline: {score}, {saved} less than {REFERENCE} "
+        f"({show_number(errors[REFERENCE])}).",
+    )
+
+
+def show_share(share: float | None) -> str:
+    """Write a share as a percentage."""
+    return UNDEFINED if share is None or math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things: ``1 window``, ``1,200 windows``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,245 @@
+"""Runs side by side: what became of them, and in which settings they differ.
+
+Nothing here needs torch. Whatever is in a directory, reading it raises no error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core.config import read_toml
+from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.storage.regular_file import read_file, read_json
+from neuro_divergent.runs.directory import CONFIG, RUN
+from neuro_divergent.runs.status import RunSummary
+
+_MOST_BYTES = 1024**2
+_MOST_BYTES_OF_RUN = 16 * 1024**2
+_SCORES = "scores.json"
+_HIGHER_IS_BETTER = ("skill",)
+_NEAR_ZERO_IS_BEST = ("bias",)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing about several runs.
+
+    Attributes:
+        name: What it is.
+        values: That of each run, in their order; ``None`` where it is not known.
+        best: Which of them are the best; none where better has no meaning or the runs cannot be compared.
+    """
+
+    name: str
+    values: list[Any]
+    best: list[int]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Several runs side by side.
+
+    Attributes:
+        facts: State, steps, times, results and scores.
+        differences: Settings in which they differ, as ``config_differences`` gives them.
+        notes: Why numbers cannot be compared, where they cannot.
+    """
+
+    facts: list[Fact]
+    differences: list[dict[str, Any]]
+    notes: list[str]
+
+
+def read_config(run: Path) -> dict[str, Any]:
+    """Return the settings of a run as nested plain values: those of ``config.toml``, or else those in ``run.json``.
+
+    Numbers are finite; one that is not is the text ``"inf"``, ``"-inf"`` or ``"nan"``, and so are dates texts, so that
+    all of it can be written as JSON. A directory that does not tell has no settings.
+    """
+    try:
+        values: Any = read_toml(read_file(run / CONFIG, limit=_MOST_BYTES).decode("utf-8"))
+    except (NeuroDivergentError, ValueError):
+        try:
+            values = read_json(run / RUN, _MOST_BYTES_OF_RUN)
+        except (NeuroDivergentError, ValueError):
+            return {}
+        values = values.get("config") if isinstance(values, dict) else None
+    return _plain(values) if isinstance(values, dict) else {}
+
+
+def flatten_config(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings by their dotted names: ``{"training.optimizer.lr": 0.001}``.
+
+    A part that is only a name, as in ``model = "nhits"``, is its ``name``.
+    """
+    return dict(_walk({key: {"name": value} if _is_short(key, value) else value for key, value in values.items()}, ""))
+
+
+def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the settings in which runs differ.
+
+    Args:
+        configs: The settings of each run, as ``read_config`` gives them.
+
+    Returns:
+        For each such setting its dotted name, ``setting``, and its ``values``, in the order of the runs. ``None`` is
+        the value of a run that does not say.
+    """
+    flat = [flatten_config(config) for config in configs.values()]
+    names = dict.fromkeys(name for config in flat for name in config)
+    found = {name: [config.get(name) for config in flat] for name in names}
+    return [
+        {"setting": name, "values": values}
+        for name, values in found.items()
+        if not all(_is_same(values[0], value) for value in values[1:])
+    ]
+
+
+def read_scores(run: Path) -> dict[str, Any]:
+    """Return the scores of a finished model by their names, the part of the data they are of, ``part``, and more.
+
+    ``parameters`` is the size of the network, ``seconds`` the time of training, and ``coverage-80`` the share of values
+    in the interval of 80 percent. A directory that does not tell has no scores.
+    """
+    try:
+        content = read_json(run / _SCORES, _MOST_BYTES)
+    except (NeuroDivergentError, ValueError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    rows = [row for row in _dicts(content.get("scores")) if row.get("name") == content.get("model")]
+    found = {key: value for row in rows[:1] for key, value in row.items() if _is_number(value)}
+    for row in _dicts(content.get("coverage")):
+        if _is_number(row.get("level")) and _is_number(row.get("coverage")):
+            found[f"coverage-{row['level']:g}"] = row["coverage"]
+    for key in ("parameters", "seconds"):
+        if _is_number(content.get(key)):
+            found[key] = content[key]
+    return {"part": content["part"], **found} if isinstance(content.get("part"), str) else found
+
+
+def compare_runs(runs: Sequence[RunSummary]) -> RunComparison:
+    """Put runs side by side.
+
+    Scores are only called best where all are of the same part of the same data and as many steps ahead.
+    """
+    configs = [read_config(run.path) for run in runs]
+    scores = [read_scores(run.path) for run in runs]
+    data = [_fingerprint(run.path) for run in runs]
+    parts = [score.get("part") for score in scores]
+    modes = [flatten_config(config).get("checkpoints.mode", "min") for config in configs]
+    notes = []
+    if len({item for item in data if item is not None}) > 1:
+        notes.append("They were trained on different data, so their numbers do not compare.")
+    if len({run.horizon for run in runs if run.horizon is not None}) > 1:
+        notes.append("They forecast different numbers of steps, so their numbers do not compare.")
+    is_same_task = not notes
+    if len({part for part in parts if part is not None}) > 1:
+        notes.append("Their scores are of different parts of the data, so they do not compare.")
+    is_same_part = is_same_task and len({part for part in parts if part is not None}) == 1
+    is_same_metric = is_same_task and len({(run.metric, mode) for run, mode in zip(runs, modes, strict=True)}) == 1
+
+    is_over = all(run.state == "finished" for run in runs)
+    facts = [
+        Fact("state", [run.state for run in runs], []),
+        Fact("model", [run.model for run in runs], []),
+        Fact("horizon", [run.horizon for run in runs], []),
+        Fact("step", [run.step for run in runs], []),
+        Fact("total_steps", [run.total_steps for run in runs], []),
+        _fact("seconds", [_seconds(run, score) for run, score in zip(runs, scores, strict=True)], _lower, is_over),
+        Fact("parameters", [score.get("parameters") for score in scores], []),
+        Fact("metric", [run.metric for run in runs], []),
+        _fact("best", [run.best for run in runs], _higher if "max" in modes else _lower, is_same_metric),
+        Fact("part", parts, []),
+    ]
+    names = dict.fromkeys(name for score in scores for name in score if name not in ("part", "parameters", "seconds"))
+    facts += [_fact(name, [score.get(name) for score in scores], _goodness(name), is_same_part) for name in names]
+    configured = {str(place): config for place, config in enumerate(configs)}
+    return RunComparison(facts, config_differences(configured), notes)
+
+
+def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comparable: bool) -> Fact:
+    """Return a number of each run, with the best of them if there are several to choose from."""
+    rated = {place: goodness(value) for place, value in enumerate(values) if _is_number(value)}
+    best = [place for place, value in rated.items() if value == max(rated.values())]
+    is_told = comparable and len(rated) > 1 and len(best) < len(rated)
+    return Fact(name, values, best if is_told else [])
+
+
+def _goodness(name: str) -> Callable[[float], float]:
+    if name in _HIGHER_IS_BETTER:
+        return _higher
+    if name in _NEAR_ZERO_IS_BEST:
+        return lambda value: -abs(value)
+    if name.startswith("coverage-"):
+        level = float(name.removeprefix("coverage-"))
+        return lambda value: -abs(value - level)
+    return _lower
+
+
+def _higher(value: float) -> float:
+    return value
+
+
+def _lower(value: float) -> float:
+    return -value
+
+
+def _seconds(run: RunSummary, scores: Mapping[str, Any]) -> float | None:
+    """Return how long a run has trained: what it said at its end, or what its last row says."""
+    if "seconds" in scores and run.state == "finished":
+        return float(scores["seconds"])
+    from neuro_divergent.runs.history_reader import read_history
+
+    seconds = read_history(run.path)["seconds"].drop_nulls()
+    return None if seconds.is_empty() else float(seconds[-1])
+
+
+def _fingerprint(run: Path) -> str | None:
+    try:
+        content = read_json(run / RUN, _MOST_BYTES_OF_RUN)
+    except (NeuroDivergentError, ValueError):
+        return None
+    data = content.get("data") if isinstance(content, dict) else None
+    found = data.get("sha256") if isinstance(data, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _dicts(values: object) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _walk(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            found += _walk(value, f"{prefix}{key}.")
+        else:
+            found.append((f"{prefix}{key}", value))
+    return found
+
+
+def _is_short(key: str, value: object) -> bool:
+    return key == "model" and isinstance(value, str)
+
+
+def _is_same(one: object, other: object) -> bool:
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,0 +1,166 @@
+"""What was written about a run while it trained: read again, also while it still grows.
+
+Nothing here needs torch. Lines that are damaged, and a last one that is still being written, are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.storage.regular_file import opened
+from neuro_divergent.runs.directory import EVENTS
+
+ROW = b'{"event":"row",'
+_LONGEST_LINE = 4 * 1024**2
+VOIDING = ("start", "rolled_back")
+_LONGEST_READ = 64 * 1024**2
+
+
+@dataclass
+class EventFile:
+    """Reads ``events.jsonl`` of a run from where it stopped before.
+
+    Attributes:
+        path: The file.
+        offset: Bytes read so far; always the end of a line.
+    """
+
+    path: Path
+    offset: int = 0
+    _inode: int = field(default=0, repr=False)
+
+    def read_block(self, *, limit: int = _LONGEST_READ) -> bytes:
+        """Return complete lines that were added since the last time; a file that was begun anew is read from its start.
+
+        Args:
+            limit: Bytes to read at most; the rest comes the next time.
+        """
+        try:
+            with opened(self.path) as handle:
+                found = os.fstat(handle)
+                if found.st_size < self.offset or (self._inode and found.st_ino != self._inode):
+                    self.offset = 0
+                self._inode = found.st_ino
+                os.lseek(handle, self.offset, os.SEEK_SET)
+                content = os.read(handle, min(limit, found.st_size - self.offset))
+        except NeuroDivergentError:
+            return b""
+        end = content.rfind(b"\n") + 1
+        if not end and len(content) >= min(limit, _LONGEST_LINE):
+            end = len(content)  # not a line of ours
+        self.offset += end
+        return content[:end]
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield complete lines that were added since the last time, some megabytes at once, until there are no more."""
+        before = -1
+        while before < self.offset:
+            before = self.offset
+            if block := self.read_block():
+                yield block
+
+    def read_lines(self, *, limit: int = _LONGEST_READ) -> list[bytes]:
+        """Return what ``read_block`` does, line by line."""
+        return self.read_block(limit=limit).split(b"\n")[:-1]
+
+    def read(self, *, limit: int = _LONGEST_READ) -> list[dict[str, Any]]:
+        """Return events that were added since the last time."""
+        return list(parse_events(self.read_lines(limit=limit)))
+
+
+def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the events of lines; what is not one is left out. All their numbers are finite."""
+    for line in lines:
+        try:
+            text = line.decode("utf-8")
+            event = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+            if "\\ud" in text or "\\uD" in text:
+                json.dumps(event, ensure_ascii=False).encode("utf-8")  # half a character cannot be encoded
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str) and is_step(event.get("step")):
+            yield event
+
+
+def read_events(run: Path, *kinds: str) -> list[dict[str, Any]]:
+    """Return all events of a run but the rows, or those of some kinds, in their order.
+
+    Args:
+        run: Its directory.
+        kinds: Such as ``"start"``, ``"layers"``, ``"checkpoint"``; also ``"row"``.
+    """
+    found: list[dict[str, Any]] = []
+    for block in EventFile(run / EVENTS).blocks():
+        lines = block.split(b"\n")
+        if "row" not in kinds:
+            lines = [line for line in lines if not line.startswith(ROW)]
+        found += [event for event in parse_events(lines) if not kinds or event["event"] in kinds]
+    return found
+
+
+def layers_of(events: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Return norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``, from ``start`` and ``layers``.
+
+    ``update`` divided by ``weight`` is by how much a step changes a layer.
+    """
+    names: list[str] = []
+    found: list[tuple[int, dict[str, Any]]] = []
+    for event in events:
+        if event["event"] in VOIDING:
+            found = [(step, item) for step, item in found if step <= event["step"]]
+        if event["event"] == "start" and isinstance(event.get("layers"), list):
+            names = [str(name) for name in event["layers"]]
+        if event["event"] == "layers" and all(
+            isinstance(event.get(key), list) and len(event[key]) == len(names) for key in _NORMS
+        ):
+            found.append(
+                (event["step"], {"layer": names, **{key: [number_of(value) for value in event[key]] for key in _NORMS}})
+            )
+    schema = {"step": pl.Int64, "layer": pl.String, **dict.fromkeys(_NORMS, pl.Float64)}
+    rows = [
+        (step, *values)
+        for step, item in found
+        for values in zip(item["layer"], *(item[key] for key in _NORMS), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+_NORMS = ("gradient", "weight", "update")
+
+
+def last_row(event: dict[str, Any]) -> int:
+    """Return the step of the last row that counts when training starts or goes back; files of old do not say."""
+    told = event.get("last_row", event["step"])
+    return told if is_step(told) else -1
+
+
+def number_of(value: object) -> float | None:
+    """Return a value as a number, or ``None`` if it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if isinstance(value, float) or abs(value) < 2**63 else None
+
+
+def is_step(value: object) -> bool:
+    """Whether a value can count steps."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)

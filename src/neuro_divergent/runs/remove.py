@@ -1,0 +1,117 @@
+"""Taking runs away from the disk, or those of their checkpoints that nobody needs.
+
+Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from neuro_divergent.core.errors import InputError, NeuroDivergentError
+from neuro_divergent.core.storage.atomic import clear_leftovers, read_json, remove_directory
+from neuro_divergent.core.storage.lock import RunLock, holder
+from neuro_divergent.runs.diff import flatten_config, read_config
+from neuro_divergent.runs.directory import CHECKPOINTS, LOCK, MODEL, PRETRAINED, RUN, STATUS
+from neuro_divergent.runs.status import describe_run, is_run
+
+_SET_ASIDE = "set-aside"
+_MOST_BYTES = 16 * 1024**2
+
+
+def check_removable(path: Path) -> None:
+    """Refuse what must not be deleted as a run.
+
+    A directory is one if its ``run.json`` or ``status.json`` says so: that it holds a ``config.toml``, as many projects
+    do, is not enough.
+
+    Raises:
+        InputError: If it is a link, not certainly a run, holds other runs or the current directory, or trains now.
+    """
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link; name the directory it leads to.")
+    if not _says_so(path):
+        what = "does not tell whether it is a run; if it is one, remove it by hand" if is_run(path) else "is not a run"
+        raise InputError(f"{path}: {what}. It is left alone.")
+    here = Path.cwd()
+    place = path.resolve()
+    if place == here or place in here.parents:
+        raise InputError(f"{path}: is or holds the current directory. Go elsewhere first.")
+    for item in sorted(path.iterdir()):
+        if item.name not in (CHECKPOINTS, MODEL, PRETRAINED) and item.is_dir() and is_run(item):
+            raise InputError(f"{path}: holds another run, {item.name}. Delete or move that first.")
+    if (who := holder(path / LOCK)) is not None:
+        stop = "" if who.pid is None else f", or stop it with: kill {who.pid}"
+        raise InputError(f"{path}: in use by {who}; wait for it{stop}.")
+
+
+def delete_run(path: Path) -> int:
+    """Delete a run: its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
+
+    Checkpoints that are at another place are left there.
+
+    Returns:
+        Bytes that were freed.
+
+    Raises:
+        InputError: If it must not be deleted, as ``check_removable`` says.
+        StorageError: If the disk refuses.
+    """
+    check_removable(path)
+    size = size_of(path)
+    with RunLock(path / LOCK):
+        remove_directory(path.absolute())
+    return size
+
+
+def delete_checkpoints(path: Path) -> int:
+    """Delete the checkpoints of a run but the best and the last, also damaged ones that were set aside.
+
+    Returns:
+        Bytes that were freed.
+
+    Raises:
+        InputError: If the run trains now, or its checkpoints are at another place.
+        StorageError: If the disk refuses.
+    """
+    check_removable(path)
+    place = path / CHECKPOINTS
+    told = flatten_config(read_config(path)).get("checkpoints.directory", "none")
+    if told not in ("", "none") and Path(str(told)).resolve() != place.resolve():
+        raise InputError(f"{path}: its checkpoints are in {told}, which is left alone.")
+    if place.is_symlink():
+        raise InputError(f"{place}: is a link; checkpoints at another place are left alone.")
+    with RunLock(path / LOCK):
+        before = size_of(place)
+        run = describe_run(path)
+        complete = [item.name for item in run.checkpoints if item.is_complete]
+        kept = {item.name for item in run.checkpoints if item.is_best} | set(complete[-1:])
+        with suppress(FileNotFoundError):
+            for item in run.checkpoints:
+                if item.name not in kept and (place / item.name).is_dir():
+                    remove_directory((place / item.name).absolute())
+            if not (place / _SET_ASIDE).is_symlink():
+                remove_directory((place / _SET_ASIDE).absolute())
+            clear_leftovers(place)
+        return before - size_of(place)
+
+
+def size_of(path: Path) -> int:
+    """Return how many bytes the files in a directory have; what links lead to does not count."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(folder) / name).lstat().st_size
+    return total
+
+
+def _says_so(path: Path) -> bool:
+    """Whether one of the files that only a run has says that this is one."""
+    for name, keys in ((RUN, {"format", "config"}), (STATUS, {"state", "pid", "host"})):
+        with suppress(NeuroDivergentError):
+            content = read_json(path / name, _MOST_BYTES)
+            if isinstance(content, dict) and keys <= set(content):
+                return True
+    return False

@@ -1,0 +1,373 @@
+"""What a run directory tells about its run, from outside: who trains there, how far it is, what there is to go on from.
+
+Nothing here takes part in training or waits for it, and nothing needs torch. Whatever is in the directory, half
+written, damaged or not ours, reading it raises no error.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import socket
+import stat
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from neuro_divergent.core.errors import NeuroDivergentError
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import read_file, read_json, write_file
+from neuro_divergent.core.storage.lock import Holder, holder
+from neuro_divergent.core.storage.manifest import MANIFEST
+from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
+
+_BEST = "best.json"
+_SET_ASIDE = "set-aside"
+_SCORES = "scores.json"
+
+STALE = 300.0
+"""Seconds without a heartbeat after which training counts as stalled, where nothing else is said."""
+
+Ending = Literal["finished", "interrupted", "failed", "diverged"]
+State = Literal["running", "stalled", "finished", "interrupted", "failed", "diverged", "killed", "damaged"]
+
+_ENDINGS = get_args(Ending)
+_STEP = re.compile(r"step-(\d{9,18})")
+_MOST_BYTES = 1024**2
+_MOST_LETTERS = 1000
+_PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class CheckpointSummary:
+    """A checkpoint, as seen without reading it.
+
+    Attributes:
+        name: Its directory.
+        step: Steps done when it was written.
+        bytes: Its size.
+        time: When it was written, in seconds since 1970.
+        is_best: Whether it is the best by the metric of the run.
+        is_complete: Whether it has a manifest. What the files hold is not compared with that.
+    """
+
+    name: str
+    step: int
+    bytes: int
+    time: float
+    is_best: bool
+    is_complete: bool
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is known of a run; what is not is ``None``.
+
+    Attributes:
+        path: Its directory.
+        state: ``running`` while a process holds the lock, ``stalled`` if that process gives no sign of life;
+            ``finished``, ``interrupted``, ``failed`` or ``diverged`` as it ended itself; ``killed`` if it did not get
+            to say; ``damaged`` if its directory does not tell.
+        message: What the run said last.
+        step: Optimizer steps done.
+        total_steps: Steps planned.
+        phase: What it does: ``training``, ``validation``, ``saving`` or ``finishing``.
+        attempt: Which start of the run this is.
+        quiet: Seconds since the last sign of life, of a run that somebody holds.
+        holder: Who holds it.
+        time: When it last changed, in seconds since 1970.
+        model: Name of the architecture.
+        data: Where the table is.
+        horizon: Steps to forecast.
+        metric: Name of the result that decides about the best checkpoint.
+        best: The best of it so far.
+        score: Scores of the finished model: ``part`` of the data, ``mae``, ``mase``, ``skill``.
+        checkpoints: What there is to go on from, in the order of steps; nothing if that is at an address such as
+            ``s3://bucket``.
+        set_aside: Damaged checkpoints.
+        damaged: Files that cannot be read.
+    """
+
+    path: Path
+    state: State
+    message: str
+    step: int | None
+    total_steps: int | None
+    phase: str | None
+    attempt: int | None
+    quiet: float | None
+    holder: Holder | None
+    time: float
+    model: str | None
+    data: str | None
+    horizon: int | None
+    metric: str | None
+    best: float | None
+    score: dict[str, Any] | None
+    checkpoints: tuple[CheckpointSummary, ...]
+    set_aside: tuple[CheckpointSummary, ...]
+    damaged: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its directory."""
+        return self.path.resolve().name
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nobody need look after it."""
+        return self.state in ("running", "finished")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {**asdict(self), "path": str(self.path), "name": self.name}
+
+
+def write_status(
+    run: Path,
+    state: Literal["running"] | Ending,
+    *,
+    step: int | None = None,
+    total_steps: int | None = None,
+    message: str = "",
+) -> None:
+    """Write down in which state a run is now.
+
+    Where no step is given, it is where the last heartbeat saw it.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    content = {
+        "state": state,
+        "step": step,
+        "total_steps": total_steps,
+        "message": message,
+        "time": time.time(),
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+    }
+    write_file(run / STATUS, strict_json.dumps(content, indent=2) + b"\n")
+
+
+def is_run(path: Path) -> bool:
+    """Whether a directory looks like that of a run."""
+    marks = (CONFIG, STATUS, RUN, CHECKPOINTS, f"{MODEL}/{MANIFEST}")
+    return any(_time_of(path / mark) is not None for mark in marks)
+
+
+def list_runs(root: Path, *, stale: float = STALE) -> list[RunSummary]:
+    """Describe the runs in a directory, the ones that changed last first."""
+    runs = [describe_run(Path(item.path), stale=stale) for item in _inside(root) if is_run(Path(item.path))]
+    return sorted(runs, key=lambda run: run.time, reverse=True)
+
+
+def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
+    """Describe a run.
+
+    Args:
+        path: Its directory.
+        stale: Seconds without a heartbeat after which a run counts as stalled; ten times as many while it does not
+            beat yet (data is read) or no more (results are written).
+    """
+    files = _Files(path)
+    who = holder(path / LOCK)
+    status, beat, config, scores = files.json(STATUS), files.json(HEARTBEAT), files.toml(CONFIG), files.json(_SCORES)
+    place = _place_of_checkpoints(path, config)
+    best = files.json(str(place / _BEST))
+    checkpoints = tuple(_checkpoints(place, best.get("checkpoint")))
+    has_model = _time_of(path / MODEL / MANIFEST)
+    quiet, phase = (None, None) if who is None else _sign_of_life(path, who, beat)
+    state = _state(status, has_model, STATUS in files.damaged)
+    if quiet is not None:
+        state = "stalled" if quiet > patience(stale, phase) else "running"
+    elif state == "finished" and has_model is None:
+        state = "damaged"
+        files.damaged.append(MODEL)
+    reports = [report for report in (beat, status) if _whole(report.get("step")) is not None]
+    latest = max(reports, key=lambda report: _number(report.get("time")) or 0.0, default={})
+    seen = (_number(status.get("time")), _number(beat.get("time")), has_model, _time_of(path))
+    return RunSummary(
+        path=path,
+        state=state,
+        message=_text(status.get("message")) or "",
+        step=_whole(latest.get("step", max((item.step for item in checkpoints), default=None))),
+        total_steps=_whole(latest.get("total_steps")),
+        phase=phase,
+        attempt=_whole(beat.get("attempt")),
+        quiet=quiet,
+        holder=who,
+        time=max((moment for moment in seen if moment is not None), default=0.0),
+        model=_text(_part(config, "model").get("name")),
+        data=_text(_part(config, "data").get("path")),
+        horizon=_whole(_part(config, "task").get("horizon")),
+        metric=_text(best.get("metric")),
+        best=_number(best.get("value")),
+        score=_score(scores),
+        checkpoints=checkpoints,
+        set_aside=tuple(_checkpoints(place / _SET_ASIDE, None)),
+        damaged=tuple(files.damaged),
+    )
+
+
+def read_heartbeat(run: Path) -> dict[str, Any]:
+    """Return the last heartbeat of a run, or nothing where there is none that can be read."""
+    return _Files(run).json(HEARTBEAT)
+
+
+def patience(stale: float, phase: str | None) -> float:
+    """Return how many seconds without a heartbeat are too many in a phase; before the first one, there is none."""
+    return stale * (_PATIENCE if phase in (None, "finishing") else 1)
+
+
+class _Files:
+    """Reads the files of a run, and remembers which of them were damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged: list[str] = []
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return the content of a file, or nothing."""
+        if not os.path.lexists(self.path / name):
+            return {}
+        try:
+            content = read_json(self.path / name, _MOST_BYTES)
+        except NeuroDivergentError:
+            content = None
+        return self._checked(content, name)
+
+    def toml(self, name: str) -> dict[str, Any]:
+        """Return the content of a file, or nothing."""
+        if not os.path.lexists(self.path / name):
+            return {}
+        try:
+            content = tomllib.loads(read_file(self.path / name, limit=_MOST_BYTES).decode("utf-8"))
+        except (NeuroDivergentError, ValueError, RecursionError):
+            content = None
+        return self._checked(content, name)
+
+    def _checked(self, content: Any, name: str) -> dict[str, Any]:
+        # What was replaced or removed between a look and the next is not damaged, but is not to be relied on either.
+        if isinstance(content, dict):
+            return content
+        self.damaged.append(Path(name).name)
+        return {}
+
+
+def _state(status: dict[str, Any], model_time: float | None, is_damaged: bool) -> State:
+    """Return how a run ended that nobody holds."""
+    said, when = status.get("state"), _number(status.get("time"))
+    if model_time is not None and (when is None or said == "finished" or when < model_time):
+        return "finished"  # a model that was written before a later start says nothing about that
+    if said in _ENDINGS:
+        return cast(State, said)
+    return "damaged" if is_damaged or (status and said != "running") else "killed"
+
+
+def _sign_of_life(path: Path, who: Holder, beat: dict[str, Any]) -> tuple[float, str | None]:
+    """Return the seconds since the last one, and the phase it told of."""
+    now = time.time()
+    told = _number(beat.get("time"))
+    if told is not None and (who.pid is None or (beat.get("pid"), beat.get("host")) == (who.pid, who.host)):
+        # The clock of another machine may be wrong, and so may that of a file server: the better one counts.
+        moments = [told, _time_of(path / HEARTBEAT) or told]
+        return min(max(now - moment, 0.0) for moment in moments), _text(beat.get("phase"))
+    return (0.0 if who.since is None else max(now - who.since, 0.0)), None
+
+
+def _place_of_checkpoints(path: Path, config: dict[str, Any]) -> Path:
+    """Return where the checkpoints of a run are; those at an address are not looked for."""
+    place = _part(config, CHECKPOINTS).get("directory")
+    return (
+        Path(place).absolute()
+        if isinstance(place, str) and place not in ("", "none")
+        else (path / CHECKPOINTS).absolute()
+    )
+
+
+def _checkpoints(directory: Path, best: object) -> Iterator[CheckpointSummary]:
+    for item in sorted(_inside(directory), key=lambda item: item.name):
+        match = _STEP.match(item.name)
+        if match is None:
+            continue
+        files = list(_inside(Path(item.path), directories=False))
+        yield CheckpointSummary(
+            name=item.name,
+            step=int(match[1]),
+            bytes=sum(_size(file) for file in files),
+            time=_time_of(Path(item.path)) or 0.0,
+            is_best=item.name == best,
+            is_complete=any(file.name == MANIFEST for file in files),
+        )
+
+
+def _inside(path: Path, *, directories: bool = True) -> list[os.DirEntry[str]]:
+    """Return the directories or files in a directory that are not hidden; none if it cannot be read."""
+    try:
+        with os.scandir(path) as found:
+            return [
+                item
+                for item in found
+                if not item.name.startswith(".") and item.is_dir(follow_symlinks=False) is directories
+            ]
+    except (OSError, ValueError):  # the latter for what cannot be the name of a file
+        return []
+
+
+def _size(item: os.DirEntry[str]) -> int:
+    try:
+        return item.stat(follow_symlinks=False).st_size
+    except OSError:
+        return 0
+
+
+def _time_of(path: Path) -> float | None:
+    """Return when a file or directory changed, or ``None`` if there is none."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return None if stat.S_ISLNK(found.st_mode) else found.st_mtime
+
+
+def _score(scores: dict[str, Any]) -> dict[str, Any] | None:
+    rows = scores.get("scores")
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("name") == scores.get("model"):
+            return {
+                "part": _text(scores.get("part")),
+                **{key: _number(row.get(key)) for key in ("mae", "mase", "skill")},
+            }
+    return None
+
+
+def _part(config: dict[str, Any], name: str) -> dict[str, Any]:
+    found = config.get(name)
+    return found if isinstance(found, dict) else {"name": found}
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _text(value: object) -> str | None:
+    """Return text on one line, without what would tell a terminal to do something."""
+    if not isinstance(value, str):
+        return None
+    line = " ".join(value[:_MOST_LETTERS].split())
+    return line if line.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in line)

@@ -1,0 +1,72 @@
+"""Finding the state to go on from."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from neuro_divergent.core.errors import InputError, NewerFormatError, StorageError, StorageWarning, UntrustedFileError
+from neuro_divergent.core.storage.manifest import MANIFEST
+from neuro_divergent.core.storage.store import Store, is_url, open_store
+from neuro_divergent.training.checkpointing.checkpoint import in_order, read_checkpoint, step_of, unpack_state
+
+
+def load_latest(place: str | Path) -> dict[str, Any]:
+    """Read a checkpoint, or the latest of a directory of checkpoints that is not damaged.
+
+    Args:
+        place: One checkpoint (``.../step-000001200``), or where several of them are; a path or an address.
+
+    Raises:
+        InputError: If there is none.
+        UntrustedFileError: If it is damaged, or all are.
+    """
+    is_one = step_of(str(place).rstrip("/").rpartition("/")[2]) is not None
+    if is_one or (not is_url(place) and (Path(place) / MANIFEST).is_file()):
+        return read_checkpoint(place)
+    found = find_latest(open_store(place))
+    if found is None:
+        raise InputError(f"{place}: no checkpoint to go on from.")
+    return found
+
+
+def find_latest(store: Store) -> dict[str, Any] | None:
+    """Return the state of the latest checkpoint that is not damaged, or ``None`` if there is no checkpoint at all.
+
+    Damaged ones are set aside, with a warning, so that they are neither taken for good nor lost.
+
+    Raises:
+        UntrustedFileError: If there are checkpoints and all of them are damaged.
+        StorageError: If there is none left because the disk does not give one back.
+    """
+    refusal: StorageError | None = None
+    names = in_order(store.names())
+    for name in reversed(names):
+        place = f"{store.place}/{name}"
+        try:
+            return unpack_state(store.read(name), place)
+        except NewerFormatError:
+            raise  # nothing is wrong with it
+        except StorageError as error:
+            refusal = error
+            warnings.warn(f"{str(error).rstrip('.')}; the one before is taken.", StorageWarning, stacklevel=2)
+        except UntrustedFileError as error:
+            reason = str(error).removeprefix(f"{place}: ").removeprefix(f"{place}/").rstrip(".")
+            warnings.warn(
+                f"{place}: damaged ({reason}); {_put_away(store, name)}; the one before is taken.",
+                StorageWarning,
+                stacklevel=2,
+            )
+    if refusal is not None:
+        raise refusal
+    if names:
+        raise UntrustedFileError(f"{store.place}: all {len(names)} checkpoints are damaged.")
+    return None
+
+
+def _put_away(store: Store, name: str) -> str:
+    try:
+        return f"set aside as {store.set_aside(name)}"
+    except StorageError as error:
+        return f"it could not be set aside ({error})"

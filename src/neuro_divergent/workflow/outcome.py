@@ -1,0 +1,112 @@
+"""All that came out of a training run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.io.source import read_table
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
+from neuro_divergent.evaluation.levels import answerable_levels
+from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.training.callbacks.base import Callback
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A trained forecaster with its scores and forecasts.
+
+    Attributes:
+        config: The run, with every setting written out.
+        panel: The data of training.
+        forecaster: The trained forecaster.
+        evaluation: Scores on what was held out, or ``None`` when nothing was.
+        forecasts: What comes after the end of each series, or ``None`` when that needs covariates not yet given.
+        notes: What the reader should know about what is missing, and why.
+        seconds: Time of training.
+    """
+
+    config: RunConfig
+    panel: Panel
+    forecaster: Forecaster
+    evaluation: Evaluation | None
+    forecasts: pl.DataFrame | None
+    notes: list[str]
+    seconds: float
+
+
+def train(
+    config: RunConfig,
+    panel: Panel,
+    *,
+    levels: Sequence[float],
+    callbacks: Sequence[Callback] = (),
+    teacher: Forecaster | None = None,
+    resume: Mapping[str, Any] | None = None,
+    allow_changes: bool = False,
+) -> Outcome:
+    """Train on a panel, score what was held out and forecast what comes next.
+
+    Args:
+        config: The run.
+        panel: Its data, already read and checked.
+        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
+        callbacks: What else to do at the events of training.
+        teacher: Trained model to learn from.
+        resume: State of training to go on from.
+        allow_changes: Whether settings may differ from those of that state.
+    """
+    config = config.resolved()
+    forecaster = Forecaster.for_run(config)
+    began = time.perf_counter()
+    forecaster.fit(panel, callbacks=callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
+    return conclude(config, forecaster, levels=levels, seconds=time.perf_counter() - began)
+
+
+def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[float], seconds: float) -> Outcome:
+    """Score what was held out and forecast what comes next.
+
+    Args:
+        config: The run.
+        forecaster: The trained forecaster, with the data of training and their split.
+        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
+        seconds: Time of training.
+    """
+    config = config.replace(task=forecaster.fitted.task)
+    assert forecaster.panel is not None
+    assert forecaster.split is not None
+    given, reasons = answerable_levels(forecaster, forecaster.split.train, levels)
+    notes = []
+    for reason in dict.fromkeys(reasons.values()):
+        refused = " or ".join(f"{level:g} %" for level, why in reasons.items() if why == reason)
+        notes.append(f"No {refused} interval: {reason}")
+    evaluation = None
+    if len(forecaster.split.test) or len(forecaster.split.validation):
+        evaluation = evaluate(forecaster, levels=given)
+    else:
+        notes.append("Nothing was held out, so there are no scores: train with a validation or a test part.")
+    forecasts = None
+    try:
+        # A forecaster that was trained on a pandas or Arrow table gives such a table back.
+        table = forecaster.predict(levels=given, quantiles=_other_quantiles(forecaster, given))
+        forecasts = read_table(table).frame
+    except InputError as error:
+        if not forecaster.panel.schema.future:
+            raise
+        notes.append(f"No forecast yet: {error}")
+    return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)
+
+
+def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:
+    """Return the quantiles that were trained for and are neither the median nor an end of an interval."""
+    shown = [0.5, *(share for level in levels for share in ends_of(level))]
+    trained = forecaster.fitted.task.loss.quantile_levels
+    return [share for share in trained if not any(abs(share - other) < 1e-9 for other in shown)]

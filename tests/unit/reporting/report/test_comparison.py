@@ -1,0 +1,58 @@
+"""A comparison in words and as a page."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from neuro_divergent.evaluation.comparison.comparison import Comparison, compare
+from neuro_divergent.reporting.report.comparison import judge_comparison, render_comparison, show_chance
+
+
+def compared(errors: dict[str, float], cutoffs: int = 30) -> Comparison:
+    """Compare models whose errors have a given size."""
+    random = np.random.default_rng(0)
+    count = cutoffs * 2
+    frame = pl.DataFrame(
+        {
+            "unique_id": "a",
+            "ds": np.arange(count),
+            "cutoff": np.repeat(np.arange(cutoffs) * 2 - 1, 2),
+            "step": np.tile([1, 2], cutoffs),
+            "actual": np.zeros(count),
+            **{name: size * random.standard_normal(count) for name, size in errors.items()},
+        }
+    )
+    return compare(frame, "mae")
+
+
+def test_a_clear_winner_is_called_one() -> None:
+    verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 4.0}))
+    assert verdict.is_better
+    assert verdict.text.startswith("nhits is best")
+    assert "more than luck" in verdict.text
+
+
+def test_a_difference_that_luck_explains_is_called_that() -> None:
+    verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 1.02}, cutoffs=6))
+    assert not verdict.is_better
+    assert "not more than luck" in verdict.text or "No model" in verdict.text
+
+
+def test_a_baseline_that_wins_is_no_success() -> None:
+    verdict = judge_comparison(compared({"nhits": 3.0, "last value": 1.0, "seasonal naive": 2.0}))
+    assert not verdict.is_better
+    assert verdict.text == "No model is better than last value, which needs no training."
+
+
+def test_names_of_models_are_escaped() -> None:
+    name = "<script>alert(1)</script>"
+    page = render_comparison(compared({name: 1.0, "seasonal naive": 4.0}), title=name)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 3
+
+
+@pytest.mark.parametrize(("chance", "text"), [(None, ""), (0.2, "0.2"), (1e-9, "< 0.0001"), (0.00049, "0.00049")])
+def test_a_chance_is_shown_as_exactly_as_it_is_known(chance: float | None, text: str) -> None:
+    assert show_chance(chance) == text
