@@ -40,7 +40,7 @@ MOST_STEPS = 400
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 MADE = 20  # batches made before the clock starts, taken again and again
 
-Measured = tuple[float, float, int]  # seconds of a step, a sum over the weights at the end, threads
+Residuals = tuple[float, float, int]  # seconds of a step, a sum over the weights at the end, threads
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def _compare(
 ) -> Iterator[dict[str, Any]]:
     """Measure one network and batch size with one thread, and with as many as ours chooses if those are more."""
 
-    def measure(side: str, threads: int | str, made: bool, steps: int) -> Measured:
+    def measure(side: str, threads: int | str, made: bool, steps: int) -> Residuals:
         return pools[side].submit(step_seconds, side, model, batch_size, threads, made, steps, arguments.clock).result()
 
     chosen = measure("ours", "auto", False, 2 * WARM_UP)[2]
@@ -87,7 +87,7 @@ def _compare(
             yield cell | {"steps": steps, "threads": threads, "model": model, "batch_size": batch_size, "made": made}
 
 
-def _cell(measure: Callable[[str], Measured], rounds: int) -> dict[str, Any]:
+def _cell(measure: Callable[[str], Residuals], rounds: int) -> dict[str, Any]:
     """Measure all sides in turns; each round gives a ratio of steps that were close in time."""
     found: dict[str, list[float]] = {side: [] for side in SIDES}
     for number in range(rounds):
@@ -112,7 +112,7 @@ def _cell(measure: Callable[[str], Measured], rounds: int) -> dict[str, Any]:
 
 def step_seconds(
     side: str, model: str, batch_size: int, threads: int | str, made: bool, steps: int, clock: str
-) -> Measured:
+) -> Residuals:
     """Train one side and return the mean time of a step after the warm-up."""
     import torch
 
@@ -220,14 +220,14 @@ def _clock(now: Callable[[], float]) -> Any:
 def _windows() -> tuple[Any, Any]:
     """Return the windows of both parts and how they are cut, as ``Forecaster`` does by default."""
     import neuro_divergent as nd
-    from neuro_divergent.data.batcher import Gather
+    from neuro_divergent.data.batcher import WindowBatcher
     from neuro_divergent.data.panel_builder import build_panel
     from neuro_divergent.data.splits import split_by_time
     from versus.series import HORIZON, INPUT_SIZE, SMALL, daily_series
 
     panel = build_panel(daily_series(*SMALL))
     split = split_by_time(panel, input_size=INPUT_SIZE, horizon=HORIZON)
-    return split, Gather(panel, INPUT_SIZE, HORIZON, nd.StandardScaler())
+    return split, WindowBatcher(panel, INPUT_SIZE, HORIZON, nd.StandardScaler())
 
 
 def _loaders(batch_size: int) -> tuple[Any, Any]:

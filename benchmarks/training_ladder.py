@@ -28,7 +28,7 @@ FASTER, SMALLER, QUICKER = 71.0, 8.0, 5.0  # what is to be reached
 SKIPPED = 3  # epochs before the clock starts: the first one also compiles
 CALLS = 200  # predictions in a block
 
-Measured = dict[str, Any]
+Residuals = dict[str, Any]
 
 
 def main() -> None:
@@ -48,12 +48,12 @@ def main() -> None:
     _write(arguments, {"training": training, "prediction": prediction, "checks": notes, "goals": dict(verdicts)})
 
 
-def climb(arguments: argparse.Namespace, directory: Path) -> dict[str, Measured]:
+def climb(arguments: argparse.Namespace, directory: Path) -> dict[str, Residuals]:
     """Return time and memory of each rung."""
     from ladder.rungs import BY_HAND, RUNGS
 
     names = [*RUNGS, *BY_HAND]
-    found: dict[str, list[Measured]] = {name: [] for name in names}
+    found: dict[str, list[Residuals]] = {name: [] for name in names}
     memory = {name: _probe(name, "memory", arguments, directory) for name in names}
     for number in range(arguments.rounds):
         print(f"round {number + 1} of {arguments.rounds}", flush=True)
@@ -62,7 +62,7 @@ def climb(arguments: argparse.Namespace, directory: Path) -> dict[str, Measured]
     return {name: _summarise(found[name], memory[name], {**RUNGS, **BY_HAND}[name].title) for name in names}
 
 
-def _probe(name: str, what: str, arguments: argparse.Namespace, directory: Path) -> Measured:
+def _probe(name: str, what: str, arguments: argparse.Namespace, directory: Path) -> Residuals:
     """Measure a rung in a process of its own."""
     from ladder.rungs import BY_HAND, RUNGS
 
@@ -76,7 +76,7 @@ def _weights(name: str, directory: Path) -> Path:
     return directory / f"{name.replace(' ', '-')}.npz"
 
 
-def _summarise(rounds: list[Measured], memory: Measured, title: str) -> Measured:
+def _summarise(rounds: list[Residuals], memory: Residuals, title: str) -> Residuals:
     """Put rounds together: the median epoch of each round, and of those the median and the range."""
     epochs = [median(found["epochs"][SKIPPED:]) for found in rounds]
     return {
@@ -93,7 +93,7 @@ def _summarise(rounds: list[Measured], memory: Measured, title: str) -> Measured
     }
 
 
-def check(training: dict[str, Measured], directory: Path) -> list[str]:
+def check(training: dict[str, Residuals], directory: Path) -> list[str]:
     """Make sure that every rung learns, and the same thing; return how exactly.
 
     Raises:
@@ -141,7 +141,7 @@ def _layers(file: Path) -> list[tuple[Any, Any]]:
     return [(found[f"weights{place}"], found[f"biases{place}"]) for place in range(len(found.files) // 2)]
 
 
-def predict(arguments: argparse.Namespace, directory: Path) -> dict[str, Measured]:
+def predict(arguments: argparse.Namespace, directory: Path) -> dict[str, Residuals]:
     """Return latency, memory and error of each way to predict with the network that the naive rung trained."""
     import numpy as np
     import torch
@@ -184,7 +184,7 @@ def _block(function: Any, rows: Any) -> float:
     return (time.perf_counter() - began) / CALLS
 
 
-def judge(training: dict[str, Measured], prediction: dict[str, Measured]) -> list[tuple[str, bool]]:
+def judge(training: dict[str, Residuals], prediction: dict[str, Residuals]) -> list[tuple[str, bool]]:
     """Return each goal with what was measured, and whether it was reached."""
     faster = training["naive"]["seconds"] / training["compiled"]["seconds"]
     by_hand = training["naive, NumPy by hand"]["seconds"] / training["compiled"]["seconds"]
@@ -212,7 +212,7 @@ def judge(training: dict[str, Measured], prediction: dict[str, Measured]) -> lis
     ]
 
 
-def _show_training(found: dict[str, Measured], notes: list[str]) -> None:
+def _show_training(found: dict[str, Residuals], notes: list[str]) -> None:
     first = found["naive"]
     print(f"\n{'training':22}{'ms an epoch':>12}{'(rounds)':>18}{'faster':>9}{'tensors':>10}{'less':>7}", end="")
     print(f"{'resident':>10}{'first epoch':>13}{'threads':>9}{'loss':>8}  adds")
@@ -228,7 +228,7 @@ def _show_training(found: dict[str, Measured], notes: list[str]) -> None:
     print("own machinery and its compiler included", *notes, sep="\n  ")
 
 
-def _show_prediction(found: dict[str, Measured]) -> None:
+def _show_prediction(found: dict[str, Residuals]) -> None:
     first = found["naive"]
     print(f"\n{'one prediction':22}{'best':>9}{'median':>10}{'quicker':>9}{'model':>12}{'smaller':>9}", end="")
     print(f"{'scratch':>11}{'worst error':>13}{'loss':>9}")

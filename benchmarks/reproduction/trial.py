@@ -13,7 +13,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.data.batcher import Gather, fit_series_scaler
+from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.scaling.base import WindowScaler
@@ -85,7 +85,7 @@ def run(name: Name, directory: Path) -> Result:
     )
 
 
-def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Gather]:
+def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, WindowBatcher]:
     """Return the windows of all parts, and how they are cut: z-scored by the training part, all channels at once."""
     data, length = DATA_SETS[name.data], recipe.input_size
     schema = nd.Schema(future=tuple(CALENDAR) if recipe.calendar else ())
@@ -97,10 +97,10 @@ def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Gather
     scaler = nd.StandardSeriesScaler()
     numbers = fit_series_scaler(scaler, panel, split.train.ends)
     window_scaler = WindowScaler.from_dict(recipe.scaler)
-    return split, Gather(panel, length, name.horizon, window_scaler, scaler, numbers, joint=True)
+    return split, WindowBatcher(panel, length, name.horizon, window_scaler, scaler, numbers, joint=True)
 
 
-def _test(predictor: Predictor, gather: Gather, windows: Windows) -> dict[str, float]:
+def _test(predictor: Predictor, gather: WindowBatcher, windows: Windows) -> dict[str, float]:
     """Return the errors of a model and of repeating the last value, over all windows."""
     assert gather.fitted is not None
     spread = gather.fitted[:, 1]

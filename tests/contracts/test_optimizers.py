@@ -223,9 +223,9 @@ def test_schedules_drive_every_group(name: str) -> None:
     optimizer = config.build(network())
     full = [group["lr"] for group in optimizer.param_groups]
     assert full[0] == config.rate
-    pace = Plateau(gamma=0.25, patience=0).start(optimizer, Plan(9, 9))
+    scheduler = Plateau(gamma=0.25, patience=0).start(optimizer, Plan(9, 9))
     for loss in (1.0, 2.0):
-        pace.validated(loss)
+        scheduler.validated(loss)
     assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([rate * 0.25 for rate in full])
     assert len(full) <= 5
 

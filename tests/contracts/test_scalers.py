@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.batcher import Gather, fit_series_scaler
+from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
@@ -40,7 +40,7 @@ def positive_values(count: int = 3, length: int = 40) -> np.ndarray:
 class TestWindowScaler:
     def test_is_inverted_exactly(self, name: str) -> None:
         data = panel(positive_values())
-        gather = Gather(data, L, H, WindowScaler.from_dict(name))
+        gather = WindowBatcher(data, L, H, WindowScaler.from_dict(name))
         batch = gather.windows(np.array([0, 1, 2]), data.offsets[:-1] + 5)
         expected = torch.from_numpy(np.stack([data.series(index)[5 + L : 5 + L + H] for index in range(3)]))
         assert torch.allclose(gather.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-5)
@@ -50,7 +50,7 @@ class TestWindowScaler:
         changed = values.copy()
         changed[:, 5 + L :] *= 100
         first, second = (
-            Gather(panel(array), L, H, WindowScaler.from_dict(name)).windows(np.array([1]), np.array([40 + 5]))
+            WindowBatcher(panel(array), L, H, WindowScaler.from_dict(name)).windows(np.array([1]), np.array([40 + 5]))
             for array in (values, changed)
         )
         assert torch.equal(first.past_y, second.past_y)
@@ -62,7 +62,9 @@ class TestWindowScaler:
         changed = values.copy()
         changed[~mask] = 1e6
         first, second = (
-            Gather(panel(array, mask), L, H, WindowScaler.from_dict(name)).windows(np.array([0, 1]), np.array([5, 45]))
+            WindowBatcher(panel(array, mask), L, H, WindowScaler.from_dict(name)).windows(
+                np.array([0, 1]), np.array([5, 45])
+            )
             for array in (values, changed)
         )
         for one, other in zip(first, second, strict=True):
@@ -79,7 +81,7 @@ class TestWindowScaler:
 
     @pytest.mark.parametrize("level", [0.0, 1.0, -5.0, 1e6, 1e-6])
     def test_a_constant_window_stays_finite(self, name: str, level: float) -> None:
-        gather = Gather(panel(np.full((1, 40), level)), L, H, WindowScaler.from_dict(name))
+        gather = WindowBatcher(panel(np.full((1, 40), level)), L, H, WindowScaler.from_dict(name))
         batch = gather.windows(np.array([0]), np.array([3]))
         assert torch.isfinite(batch.past_y).all()
         assert (batch.scale > 0).all()
@@ -97,7 +99,7 @@ class TestSeriesScaler:
         data = panel(positive_values())
         scaler = SeriesScaler.from_dict(name)
         fitted = fit_series_scaler(scaler, data, data.offsets[1:])
-        gather = Gather(data, L, H, WindowScaler.from_dict("standard"), scaler, fitted)
+        gather = WindowBatcher(data, L, H, WindowScaler.from_dict("standard"), scaler, fitted)
         batch = gather.windows(np.array([2, 0]), np.array([83, 4]))
         expected = torch.from_numpy(np.stack([data.series(2)[3 + L : 3 + L + H], data.series(0)[4 + L : 4 + L + H]]))
         assert torch.allclose(gather.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-3)
@@ -117,7 +119,7 @@ class TestSeriesScaler:
     def test_a_constant_series_stays_finite(self, name: str) -> None:
         data = panel(np.full((1, 40), 5.0))
         scaler = SeriesScaler.from_dict(name)
-        gather = Gather(
+        gather = WindowBatcher(
             data, L, H, WindowScaler.from_dict("identity"), scaler, fit_series_scaler(scaler, data, data.offsets[1:])
         )
         assert torch.isfinite(gather.windows(np.array([0]), np.array([0])).past_y).all()

@@ -45,21 +45,21 @@ def rates(target: torch.optim.Optimizer) -> list[float]:
 @pytest.mark.parametrize("name", ALL)
 def test_rates_of_the_defaults_stay_between_zero_and_the_full_rate(name: str) -> None:
     target = optimizer()
-    pace = example(name).start(target, PLAN)
+    scheduler = example(name).start(target, PLAN)
     for _ in range(PLAN.total_steps):
         assert 0 <= target.param_groups[0]["lr"] <= 0.1 + 1e-12
-        pace.step()
+        scheduler.step()
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_groups_keep_their_proportion(name: str) -> None:
     target = optimizer()
-    pace = example(name).start(target, PLAN)
+    scheduler = example(name).start(target, PLAN)
     for step in range(PLAN.total_steps):
         assert target.param_groups[1]["lr"] == pytest.approx(2 * target.param_groups[0]["lr"], rel=1e-12, abs=0)
-        pace.step()
+        scheduler.step()
         if step % 3 == 0:
-            pace.validated(1.0)
+            scheduler.validated(1.0)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -68,22 +68,22 @@ def test_takes_up_its_state_again_as_if_never_stopped(name: str, stopped: int) -
     schedule = example(name)
     losses = [1 / (1 + step) if step < 12 else 0.1 for step in range(PLAN.total_steps)]
 
-    def run(target: torch.optim.Optimizer, pace: object, steps: range) -> list[list[float]]:
+    def run(target: torch.optim.Optimizer, scheduler: object, steps: range) -> list[list[float]]:
         found = []
         for step in steps:
-            pace.step()  # type: ignore[attr-defined]
+            scheduler.step()  # type: ignore[attr-defined]
             if step % 2 == 0:
-                pace.validated(losses[step])  # type: ignore[attr-defined]
+                scheduler.validated(losses[step])  # type: ignore[attr-defined]
             found.append(rates(target))
         return found
 
     whole = optimizer()
     uninterrupted = run(whole, schedule.start(whole, PLAN), range(PLAN.total_steps))
     first = optimizer()
-    pace = schedule.start(first, PLAN)
-    run(first, pace, range(stopped))
+    scheduler = schedule.start(first, PLAN)
+    run(first, scheduler, range(stopped))
     # The state goes through a file, and the optimizer takes up its own first.
-    state = json.loads(json.dumps(pace.state_dict()))
+    state = json.loads(json.dumps(scheduler.state_dict()))
     second = optimizer()
     resumed = schedule.start(second, PLAN)
     second.load_state_dict(first.state_dict())
@@ -136,9 +136,9 @@ def test_a_function_that_was_not_passed_is_missed_at_the_start() -> None:
 
 def test_a_group_that_is_added_later_follows_from_its_own_rate() -> None:
     target = optimizer()
-    pace = Schedule.from_dict("linear").start(target, PLAN)
+    scheduler = Schedule.from_dict("linear").start(target, PLAN)
     for _ in range(30):
-        pace.step()
+        scheduler.step()
     target.add_param_group({"params": [torch.zeros(1)], "lr": 0.4})
-    pace.step()
+    scheduler.step()
     assert rates(target) == pytest.approx([0.1 * 29 / 60, 0.2 * 29 / 60, 0.4 * 29 / 60])

@@ -165,7 +165,7 @@ def possible(loss: DistributionLoss, units: tuple[float, float], *shape: int, se
     if loss.name == "bernoulli":
         return (noise > 0).double()
     value = units[0] + units[1] * noise
-    if not loss.in_natural_units:
+    if not loss.requires_original_scale:
         return value
     return value.abs().round() if loss.whole else value.abs()
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import forecast_from
 from neuro_divergent.losses.distribution.normal import Normal
 
@@ -98,7 +98,7 @@ def test_intervals_of_deepar_cover_and_those_given_the_mean_before_do_not(deepar
     batch = gather.windows(*windows.locate(np.arange(len(windows))))
     with torch.inference_mode():
         raw = forecast_from(deepar.fitted.predictor.network, batch)
-        given_mean = deepar.task.loss.forecast(raw, ends_of(80), batch).quantiles
+        given_mean = deepar.task.loss.forecast(raw, interval_quantiles(80), batch).quantiles
     assert given_mean is not None
     low, high = gather.restore(given_mean, batch).squeeze(2).unbind(-1)
     narrow = ((low.numpy() <= found.actual) & (found.actual <= high.numpy())).mean(0)

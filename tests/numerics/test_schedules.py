@@ -39,11 +39,11 @@ def groups(target: Optimizer) -> list[float]:
 
 def ours(schedule: Schedule, plan: Plan = PLAN) -> list[list[float]]:
     target = optimizer()
-    pace = schedule.start(target, plan)
+    scheduler = schedule.start(target, plan)
     found = []
     for _ in range(plan.total_steps):
         found.append(groups(target))
-        pace.step()
+        scheduler.step()
     return found
 
 
@@ -217,20 +217,20 @@ def test_plateau_is_torchs_for_losses_above_zero(
 ) -> None:
     mine, yours = optimizer(), optimizer()
     schedule = Plateau(gamma=0.5, patience=patience, cooldown=cooldown, threshold=threshold, min_lr=min_lr)
-    pace = schedule.start(mine, PLAN)
+    scheduler = schedule.start(mine, PLAN)
     reference = lr_scheduler.ReduceLROnPlateau(
         yours, factor=0.5, patience=patience, cooldown=cooldown, threshold=threshold, min_lr=min_lr, eps=0
     )
     for loss in losses:
-        pace.step()
-        pace.validated(loss)
+        scheduler.step()
+        scheduler.validated(loss)
         reference.step(loss)
         assert groups(mine) == pytest.approx(groups(yours), rel=1e-12)
 
 
 def test_plateau_takes_only_a_lower_loss_for_better_when_losses_are_negative() -> None:
     target = optimizer()
-    pace = Plateau(gamma=0.5, patience=0, threshold=0.01).start(target, PLAN)
+    scheduler = Plateau(gamma=0.5, patience=0, threshold=0.01).start(target, PLAN)
     for loss, rate in [(-10.0, 0.1), (-10.05, 0.05), (-10.2, 0.05), (-10.19, 0.025)]:
-        pace.validated(loss)
+        scheduler.validated(loss)
         assert target.param_groups[0]["lr"] == pytest.approx(rate)

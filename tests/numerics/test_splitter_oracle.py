@@ -22,7 +22,7 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.splitters import Fold
 from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
-from neuro_divergent.evaluation.splitters.segments import Stretches
+from neuro_divergent.evaluation.splitters.segments import Segments
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 
 Key = tuple[int, int]  # series, row of the series
@@ -102,9 +102,9 @@ def rows_of(panel: Panel, series: np.ndarray, begins: np.ndarray, ends: np.ndarr
 
 
 def roles_of(panel: Panel, fold: Fold) -> Roles:
-    train = Stretches(fold.train_series, fold.train_begins, fold.train_ends)
-    test = Stretches(fold.test_series, fold.test_begins, fold.test_ends)
-    return Roles(*(rows_of(panel, *stretches) for stretches in (train, test, fold.gap, fold.embargo)))
+    train = Segments(fold.train_series, fold.train_begins, fold.train_ends)
+    test = Segments(fold.test_series, fold.test_begins, fold.test_ends)
+    return Roles(*(rows_of(panel, *segments) for segments in (train, test, fold.gap, fold.embargo)))
 
 
 @st.composite

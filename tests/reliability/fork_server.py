@@ -28,7 +28,7 @@ import torch
 
 from neuro_divergent.core.errors import Interrupted
 from tests.reliability.moment import Moment
-from tests.reliability.trained import VARIANTS, Job, train
+from tests.reliability.trained import VARIANTS, PreparedData, train
 
 ROOT = Path(__file__).parents[2]
 _MEMORY = Path("/dev/shm")
@@ -37,7 +37,7 @@ _MEMORY = Path("/dev/shm")
 class Process:
     """A process that the server has forked; ``wait`` before the next one is asked for."""
 
-    def __init__(self, server: ForkServer, job: Job) -> None:
+    def __init__(self, server: ForkServer, job: PreparedData) -> None:
         self._server = server
         self.moment = Moment(job.moment)
         self.moment.clear()
@@ -78,7 +78,7 @@ class ForkServer:
     """
 
     def __init__(self, place: Path) -> None:
-        self.whole = {name: Job(str(place / name), name) for name in VARIANTS}
+        self.whole = {name: PreparedData(str(place / name), name) for name in VARIANTS}
         self._place = place
 
     def __enter__(self) -> Self:
@@ -141,13 +141,13 @@ def running_server() -> Iterator[tuple[ForkServer, Path]]:
 def _warm_up(place: Path) -> None:
     """Train each variant to its end, and take it up again there, so that nothing is left to import."""
     for name in VARIANTS:
-        job = Job(str(place / name), name)
+        job = PreparedData(str(place / name), name)
         Path(job.place).mkdir(parents=True)
         train(job)
         train(job)
 
 
-def _child(job: Job) -> NoReturn:
+def _child(job: PreparedData) -> NoReturn:
     """Train in this process and end it the way the command line does."""
     code = 1
     try:
@@ -182,7 +182,7 @@ def _serve() -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if not child:
-            _child(Job(**json.loads(line)))
+            _child(PreparedData(**json.loads(line)))
         _say(str(child))
 
 

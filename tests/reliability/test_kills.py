@@ -18,7 +18,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.runs.directory import RunDirectory
 from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
-from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later
+from tests.reliability.trained import STEPS, VARIANTS, PreparedData, assert_same, check_store, moment_later
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 KILLS = 1000 if SOAK else 40
@@ -39,7 +39,7 @@ class Run:
     def __init__(self, server: ForkServer, place: Path, variant: str) -> None:
         place.mkdir()
         self.server = server
-        self.job = Job(str(place), variant)
+        self.job = PreparedData(str(place), variant)
         self.kills: Counter[str] = Counter()
         self.last_step = 0
         self.checkpoints_read = 0

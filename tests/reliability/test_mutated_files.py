@@ -21,7 +21,7 @@ import torch
 from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
 from neuro_divergent.core.storage.manifest import unseal
 from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.training.checkpointing.checkpoint import pack_state, read_checkpoint, unpack_state
 from tests.reliability.mutation import Files, alter, forge, seal
 
@@ -173,7 +173,7 @@ def assert_usable(loaded: Any) -> None:
     for parameter in fitted.predictor.network.parameters():
         assert parameter.isfinite().all()
     try:
-        table = Outlook.of(fitted).table((), ())
+        table = PredictionContext.of(fitted).table((), ())
     except NeuroDivergentError:
         return
     assert len(table) == fitted.context.num_series * fitted.task.horizon

@@ -16,7 +16,7 @@ import pytest
 
 from tests.reliability.command_run import CommandRun
 from tests.reliability.fork_server import ForkServer, Process, running_server
-from tests.reliability.trained import STEPS, VARIANTS, Job, assert_same, check_store, moment_later
+from tests.reliability.trained import STEPS, VARIANTS, PreparedData, assert_same, check_store, moment_later
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 SIGNALS = 200 if SOAK else 15
@@ -39,7 +39,7 @@ def serving() -> Iterator[Serving]:
         yield found
 
 
-def interrupt(server: ForkServer, job: Job, draw: Random) -> str | None:
+def interrupt(server: ForkServer, job: PreparedData, draw: Random) -> str | None:
     """Send a signal, check how training ends, and return in which phase it was heard, if it was."""
     number = draw.choice(list(CODES))
     aim = draw.choice(AIMS)
@@ -71,7 +71,7 @@ def test_a_signal_in_any_phase_saves_the_step_that_training_is_at(serving: Servi
     runs = 0
     while sum(heard.values()) < SIGNALS or any(heard[phase] < LEAST_IN_EACH_PHASE for phase in PHASES):
         name = list(VARIANTS)[runs % len(VARIANTS)]
-        job = Job(str(place / "interrupted"), name)
+        job = PreparedData(str(place / "interrupted"), name)
         Path(job.place).mkdir()
         attempts = 0
         while not job.result.exists():
@@ -96,7 +96,7 @@ def test_a_second_signal_ends_training_in_the_middle_of_a_step(serving: Serving,
     for attempt in range(SECOND_SIGNALS):
         name = list(VARIANTS)[attempt % len(VARIANTS)]
         number = list(CODES)[attempt % 2]
-        job = Job(str(place / "ended"), name, slow_pass=draw.randint(2, 20))  # one of them stops early
+        job = PreparedData(str(place / "ended"), name, slow_pass=draw.randint(2, 20))  # one of them stops early
         Path(job.place).mkdir()
         process = Process(server, job)
         process.await_slow_pass()

@@ -22,7 +22,7 @@ _CHANGES = {"write", "mkdir", "rename", "unlink", "rmdir", "link", "truncate", "
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
-def goes_on(error: int, call: Call) -> bool:
+def resuming(error: int, call: Call) -> bool:
     """Whether a disk that refused once refuses this call as well."""
     makes = call.name == "open" and bool(call.flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
     if error in (errno.ENOSPC, errno.EDQUOT):
@@ -36,7 +36,7 @@ def refusing(number: int, error: int, *, lasting: bool) -> Callable[[int, Call],
     """Be a disk that refuses one call or, from there on, all that it then would."""
 
     def refuse(current: int, call: Call) -> Action | None:
-        fails = current == number or (lasting and current > number and goes_on(error, call))
+        fails = current == number or (lasting and current > number and resuming(error, call))
         return Fail(error) if fails else None
 
     return refuse

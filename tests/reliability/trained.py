@@ -71,7 +71,7 @@ TIMES = ("seconds", "samples_per_second", "waiting_share")
 
 
 @dataclass(frozen=True)
-class Job:
+class PreparedData:
     """A training to begin or to go on with.
 
     Attributes:
@@ -120,7 +120,7 @@ class Job:
         return dict(sorted(found.items()))
 
 
-def train(job: Job) -> None:
+def train(job: PreparedData) -> None:
     """Begin a training, or go on with it; write at the end what it left."""
     moment = Moment(job.moment)
     moment.tell(Bomb(job).phase_begins)
@@ -189,7 +189,7 @@ def moment_later(draw: random.Random) -> float:
 class Bomb:
     """Sends its own process the signal that a job asks for, from a thread, whatever the others are doing then."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: PreparedData) -> None:
         self._job = job
         self._left = job.count
 
@@ -300,7 +300,7 @@ def digests(state: dict[str, Any]) -> dict[str, str]:
     return {name: _digest(part) for name, part in parts.items()}
 
 
-def check_store(job: Job) -> list[int]:
+def check_store(job: PreparedData) -> list[int]:
     """Read all that a user can see of the checkpoints of a job, and return their steps."""
     store = LocalStore(job.checkpoints)
     steps = []
@@ -314,7 +314,7 @@ def check_store(job: Job) -> list[int]:
     return steps
 
 
-def assert_same(job: Job, whole: Job) -> None:
+def assert_same(job: PreparedData, whole: PreparedData) -> None:
     """Compare what two trainings left, and the items that each of their steps saw."""
     assert json.loads(job.result.read_text()) == json.loads(whole.result.read_text()), job.variant
     assert job.sample_order() == whole.sample_order(), job.variant

@@ -23,7 +23,7 @@ _CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
-class Gather:
+class WindowBatcher:
     """Makes batches of windows from a panel, scaled as the network wants them.
 
     NumPy copies a window as one block of memory, which is five times faster than indexing with torch, and reads from a

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Integers, Windows
 
@@ -82,7 +82,7 @@ class WindowLoader:
     """
 
     def __init__(
-        self, windows: Windows, gather: Gather, order: Order, *, by_time: bool = False, prefetch: int = 0
+        self, windows: Windows, gather: WindowBatcher, order: Order, *, by_time: bool = False, prefetch: int = 0
     ) -> None:
         self.windows = windows
         self.gather = gather

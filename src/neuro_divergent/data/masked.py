@@ -10,7 +10,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.windows import Integers, Windows
 
@@ -39,7 +39,7 @@ class MaskedLoader(WindowLoader):
     def __init__(
         self,
         windows: Windows,
-        gather: Gather,
+        gather: WindowBatcher,
         order: Order,
         *,
         patch_length: int,

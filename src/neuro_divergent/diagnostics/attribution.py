@@ -13,18 +13,18 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import InputError, MissingDependencyError
 from neuro_divergent.core.spec import Batch, Feature
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.diagnostics.sample import spread, take
 from neuro_divergent.diagnostics.undisturbed import undisturbed
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.uncertainty.paths import forecast_from
 
 if TYPE_CHECKING:
-    from neuro_divergent.forecasting.fitted import Fitted
+    from neuro_divergent.forecasting.fitted import FittedModel
     from neuro_divergent.forecasting.forecaster import Forecaster
 
 Baseline = Literal["mean", "zero"]
@@ -130,7 +130,7 @@ def integrated_gradients(
         raise InputError(f"steps: {steps!r} must be a whole number of at least 2.")
     if baseline not in ("mean", "zero"):
         raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
-    outlook = Outlook.of(forecaster.fitted, df, future=future)
+    outlook = PredictionContext.of(forecaster.fitted, df, future=future)
     gather, fitted = outlook.gather, outlook.fitted
     panel, network = gather.panel, fitted.predictor.network
     places = _places(panel, series)
@@ -170,7 +170,7 @@ class _Inputs:
         baseline: Where to begin.
     """
 
-    def __init__(self, batch: Batch, fitted: Fitted, gather: Gather, baseline: Baseline) -> None:
+    def __init__(self, batch: Batch, fitted: FittedModel, gather: WindowBatcher, baseline: Baseline) -> None:
         mask = batch.past_mask.expand_as(batch.past_y).contiguous()
         self._batch = batch._replace(past_mask=mask)
         self._fitted, self._gather, self._baseline = fitted, gather, baseline
@@ -270,7 +270,7 @@ def _windows(forecaster: Forecaster, data: Any) -> Windows:
     return Windows(panel, task.history, task.horizon, panel.offsets[:-1], ends, joint=bool(task.joint))
 
 
-def _error(fitted: Fitted, gather: Gather, batch: Batch) -> float:
+def _error(fitted: FittedModel, gather: WindowBatcher, batch: Batch) -> float:
     """Return the mean absolute error of some windows, in the units of the data."""
     total, count = 0.0, 0.0
     for begin in range(0, len(batch.past_y), _TOGETHER):
@@ -288,7 +288,7 @@ def _error(fitted: Fitted, gather: Gather, batch: Batch) -> float:
 _Swap = Callable[[Batch, Tensor], Batch]
 
 
-def _variables(gather: Gather, fitted: Fitted) -> Iterator[tuple[str, str, _Swap]]:
+def _variables(gather: WindowBatcher, fitted: FittedModel) -> Iterator[tuple[str, str, _Swap]]:
     """Give each variable with its part and what swaps it."""
     target, length = gather.panel.schema.target, gather.input_size
     yield target, "history", _history_swap(gather, slice(None))
@@ -302,7 +302,7 @@ def _variables(gather: Gather, fitted: Fitted) -> Iterator[tuple[str, str, _Swap
             yield feature.name, role, _covariate_swap(f"{role}_x", place)
 
 
-def _history_swap(gather: Gather, steps: slice) -> _Swap:
+def _history_swap(gather: WindowBatcher, steps: slice) -> _Swap:
     def swap(batch: Batch, order: Tensor) -> Batch:
         values, mask = batch.past_y.clone(), batch.past_mask.expand_as(batch.past_y).clone()
         loc, scale = batch.loc, batch.scale

@@ -13,7 +13,7 @@ from neuro_divergent.data.future import read_future
 if TYPE_CHECKING:
     from neuro_divergent.data.scaling.base import Array
     from neuro_divergent.data.windows import Integers
-    from neuro_divergent.forecasting.fitted import Fitted
+    from neuro_divergent.forecasting.fitted import FittedModel
     from neuro_divergent.forecasting.forecaster import Forecaster
 
 
@@ -42,7 +42,7 @@ def spread(count: int, most: int) -> Integers:
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
 
 
-def _ahead(fitted: Fitted) -> Array | None:
+def _ahead(fitted: FittedModel) -> Array | None:
     context, horizon = fitted.context, fitted.task.horizon
     try:
         return read_future(None, context, horizon)

@@ -98,7 +98,7 @@ def pit_histogram(actual: Floats, quantiles: Mapping[float, Floats], observed: M
 
 def _answerable_shares(forecaster: Forecaster, windows: Windows) -> tuple[float, ...]:
     """Return quantiles that can be given: 19 evenly spread ones, or else those that were trained."""
-    from neuro_divergent.forecasting.predictor import ends_of  # loads torch
+    from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 
     loss = forecaster.fitted.task.loss
     own: Sequence[float] = loss.quantile_levels
@@ -106,7 +106,7 @@ def _answerable_shares(forecaster: Forecaster, windows: Windows) -> tuple[float,
         return tuple(share for share in own if 0 < share < 1)
     wanted = [100 - 100 * 2 * place / _BINS for place in range(1, _BINS // 2)]
     possible, _ = answerable_levels(forecaster, windows, wanted)
-    ends = {round(share, 9) for level in possible for share in ends_of(level)}
+    ends = {round(share, 9) for level in possible for share in interval_quantiles(level)}
     return tuple(sorted({*ends, 0.5} if ends else ends))
 
 

@@ -22,7 +22,7 @@ def answerable_levels(
     Returns:
         The levels that can be given, and for each of the others the reason why not.
     """
-    from neuro_divergent.forecasting.predictor import ends_of  # loads torch
+    from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 
     fitted = forecaster.fitted
     gather = fitted.gather(windows.panel)
@@ -30,7 +30,7 @@ def answerable_levels(
     reasons: dict[float, str] = {}
     for level in levels:
         try:
-            fitted.predictor.values(gather, batch, ends_of(level))
+            fitted.predictor.values(gather, batch, interval_quantiles(level))
         except InputError as error:
             reasons[level] = str(error)
     return tuple(level for level in levels if level not in reasons), reasons

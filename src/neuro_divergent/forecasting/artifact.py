@@ -18,14 +18,14 @@ from neuro_divergent.core.errors import MissingDependencyError, NewerFormatError
 from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.forecasting.fitted import Fitted, build_network
+from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.inspection import (
     ROLES,
     building_within,
@@ -53,7 +53,7 @@ _FLOAT = "$float"  # marks a JSON object that stands for a number that is not fi
 _IDS = ("String", *(f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)))
 
 
-def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training: TrainingConfig) -> None:
+def save_fitted(fitted: FittedModel, path: Path, architecture: Architecture, training: TrainingConfig) -> None:
     """Write a model directory, complete or not at all.
 
     Raises:
@@ -64,20 +64,20 @@ def save_fitted(fitted: Fitted, path: Path, architecture: Architecture, training
     write_directory(path, [(_TENSORS, dump_tensors(_tensors(fitted))), (_DESCRIPTION, description)])
 
 
-def load_fitted(path: Path) -> tuple[Architecture, TrainingConfig, Fitted]:
+def load_fitted(path: Path) -> tuple[Architecture, TrainingConfig, FittedModel]:
     """Read a model directory and check it.
 
     Raises:
         UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
         StorageError: If it cannot be read.
     """
-    refuse_foreign(path, "a model")
+    refuse_pickle(path, "a model")
     if not (path / _DESCRIPTION).is_file():
         raise UntrustedFileError(f"{path}: is not a model: a model is a directory with a {_DESCRIPTION}.")
     return unpack_model(read_directory(path), str(path))
 
 
-def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, TrainingConfig, Fitted]:
+def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, TrainingConfig, FittedModel]:
     """Return the model that files hold.
 
     Args:
@@ -117,7 +117,7 @@ def _parse(content: bytes, place: str) -> Any:
         return description
 
 
-def _tensors(fitted: Fitted) -> dict[str, Tensor]:
+def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
     """Return all arrays of a model by name."""
     tensors = {f"{_NETWORK}{name}": tensor for name, tensor in fitted.predictor.network.state_dict().items()}
     if fitted.predictor.intervals is not None:
@@ -133,7 +133,7 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
     return tensors
 
 
-def _describe(fitted: Fitted, architecture: Architecture, training: TrainingConfig) -> dict[str, Any]:
+def _describe(fitted: FittedModel, architecture: Architecture, training: TrainingConfig) -> dict[str, Any]:
     """Return all of a model that is not an array."""
     context = fitted.context
     return {
@@ -158,7 +158,9 @@ def _describe(fitted: Fitted, architecture: Architecture, training: TrainingConf
     }
 
 
-def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[Architecture, TrainingConfig, Fitted]:
+def _rebuild(
+    description: dict[str, Any], tensors: dict[str, Tensor]
+) -> tuple[Architecture, TrainingConfig, FittedModel]:
     architecture = Architecture.from_dict(description["architecture"])
     training = TrainingConfig.from_dict(description["training"])
     task = Task.from_dict(description["task"])
@@ -191,7 +193,7 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[A
         raise ValueError("backend or environment")
     device = resolve_device(training.device)
     network = _network(architecture, task, spec, tensors).to(device).eval()
-    fitted = Fitted(
+    fitted = FittedModel(
         task=task,
         spec=spec,
         context=context,

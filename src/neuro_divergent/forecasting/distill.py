@@ -8,10 +8,10 @@ import torch
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import WindowLoader
 from neuro_divergent.data.windows import Integers
-from neuro_divergent.forecasting.fitted import Fitted
+from neuro_divergent.forecasting.fitted import FittedModel
 
 
 class TaughtLoader(WindowLoader):
@@ -27,7 +27,7 @@ class TaughtLoader(WindowLoader):
             or was trained on other columns.
     """
 
-    def __init__(self, loader: WindowLoader, teacher: Fitted) -> None:
+    def __init__(self, loader: WindowLoader, teacher: FittedModel) -> None:
         student = loader.gather
         _check(student, teacher)
         super().__init__(loader.windows, student, loader.order, prefetch=loader.prefetch)
@@ -48,7 +48,7 @@ class TaughtLoader(WindowLoader):
         return self.gather.rescale(point, batch).clone()  # no longer a tensor of inference mode
 
 
-def _check(student: Gather, teacher: Fitted) -> None:
+def _check(student: WindowBatcher, teacher: FittedModel) -> None:
     task = teacher.task
     if task.horizon != student.horizon:
         raise ConfigError(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.io.source import to_native
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.models.reversible import ReversibleNetwork
 
 
@@ -33,7 +33,7 @@ class Explanation:
     attention: Any
 
 
-def explain(outlook: Outlook, name: str) -> Explanation:
+def explain(outlook: PredictionContext, name: str) -> Explanation:
     """Forecast once and lay out what the network says it looked at.
 
     Args:

@@ -12,7 +12,7 @@ from torch import nn
 
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
@@ -26,7 +26,7 @@ from neuro_divergent.models.reversible import ReversibleNetwork
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedModel:
     """A trained network with its task and the end of each series.
 
     Attributes:
@@ -53,14 +53,14 @@ class Fitted:
     history: pl.DataFrame
     environment: dict[str, Any]
 
-    def gather(self, panel: Panel) -> Gather:
+    def gather(self, panel: Panel) -> WindowBatcher:
         """Return what makes batches from a panel for this network.
 
         Raises:
             DataError: If a series was not in training although the series scaler knows only those.
         """
         numbers = self.numbers if panel.ids is self.context.ids else self._numbers_of(panel)
-        return build_gather(self.task, panel, numbers, self.covariates, self.device)
+        return build_batcher(self.task, panel, numbers, self.covariates, self.device)
 
     def _numbers_of(self, panel: Panel) -> Array | None:
         if self.numbers is None:
@@ -75,17 +75,17 @@ class Fitted:
         rows: Array = self.numbers[[places[name] for name in panel.ids.to_list()]]
         return rows
 
-    def with_context(self, panel: Panel) -> Fitted:
+    def with_context(self, panel: Panel) -> FittedModel:
         """Return the same model at the end of other series."""
         context = panel.tail(self.task.history)
         return dataclasses.replace(self, context=context, numbers=self._numbers_of(context))
 
 
-def build_gather(
+def build_batcher(
     task: Task, panel: Panel, numbers: Array | None, covariates: CovariateScaling, device: torch.device
-) -> Gather:
+) -> WindowBatcher:
     """Return what makes batches from a panel for a task, with what its scalers were fitted to."""
-    return Gather(
+    return WindowBatcher(
         panel,
         task.history,
         task.horizon,

@@ -15,7 +15,7 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.loader import Order, WindowLoader
@@ -27,10 +27,10 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
 from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
-from neuro_divergent.forecasting.fitted import Fitted, build_network
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.fitted import FittedModel, build_network
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
-from neuro_divergent.forecasting.prepared_data import Job
+from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.forecasting.task import Task
@@ -44,7 +44,7 @@ from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.state import goes_further
+from neuro_divergent.training.state import extends
 from neuro_divergent.training.tuning.batch_size import find_batch_size
 from neuro_divergent.training.tuning.rate_finder import RateCurve, find_learning_rate
 
@@ -81,8 +81,8 @@ class Forecaster:
         self.panel: Panel | None = None
         self.split: Split | None = None
         self.run: Path | None = None
-        self._fitted: Fitted | None = None
-        self._outlook: Outlook | None = None
+        self._fitted: FittedModel | None = None
+        self._outlook: PredictionContext | None = None
 
     def fit(
         self,
@@ -218,7 +218,7 @@ class Forecaster:
         if source is None:
             raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
         before = directory.asked()["training"]
-        if directory.is_finished and not goes_further(before, config.training.to_dict()):
+        if directory.is_finished and not extends(before, config.training.to_dict()):
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
         job = forecaster._prepare(source, dict(config.data.schema_fields))
@@ -293,11 +293,11 @@ class Forecaster:
         """
         if df is None and future is None and horizon is None:
             if self._outlook is None:
-                self._outlook = Outlook.of(self.fitted)
+                self._outlook = PredictionContext.of(self.fitted)
             return self._outlook.table(tuple(levels), tuple(quantiles))
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        outlook = Outlook.of(self.fitted, df, future=future, horizon=horizon)
+        outlook = PredictionContext.of(self.fitted, df, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
     def simulate(
@@ -328,7 +328,7 @@ class Forecaster:
         Returns:
             A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
         """
-        outlook = Outlook.of(self.fitted, df, future=future)
+        outlook = PredictionContext.of(self.fitted, df, future=future)
         return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
 
     def explain(self, df: Any = None, *, future: Any = None) -> Explanation:
@@ -340,7 +340,7 @@ class Forecaster:
             df: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
         """
-        return explain(Outlook.of(self.fitted, df, future=future), self.architecture.name)
+        return explain(PredictionContext.of(self.fitted, df, future=future), self.architecture.name)
 
     def diagnose(self) -> Diagnosis:
         """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.
@@ -389,7 +389,7 @@ class Forecaster:
         return self._task if self._fitted is None else self._fitted.task
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> FittedModel:
         """What training left behind."""
         if self._fitted is None:
             raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
@@ -415,7 +415,7 @@ class Forecaster:
         """Numbers that training adjusts."""
         return sum(parameter.numel() for parameter in self.fitted.predictor.network.parameters())
 
-    def _prepare(self, data: Any, schema: dict[str, Any]) -> Job:
+    def _prepare(self, data: Any, schema: dict[str, Any]) -> PreparedData:
         """Read and check the data, and decide what the task left open."""
         panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
         joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
@@ -424,9 +424,11 @@ class Forecaster:
             panel.require_aligned()
             _refuse_covariates(panel)
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        return Job.of(task, panel, task.split(panel), "polars" if isinstance(data, Panel) else backend_of(data))
+        return PreparedData.of(
+            task, panel, task.split(panel), "polars" if isinstance(data, Panel) else backend_of(data)
+        )
 
-    def _as_run(self, data: Any, job: Job, checkpoints: Checkpointing | None) -> RunConfig:
+    def _as_run(self, data: Any, job: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
         """Return everything that this training is made from."""
         schema = {name: getattr(job.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
@@ -443,7 +445,7 @@ class Forecaster:
         self,
         directory: RunDirectory,
         config: RunConfig,
-        job: Job,
+        job: PreparedData,
         callbacks: Sequence[Callback],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
@@ -460,7 +462,7 @@ class Forecaster:
 
     def _work(
         self,
-        job: Job,
+        job: PreparedData,
         callbacks: Sequence[Callback],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
@@ -482,7 +484,7 @@ class Forecaster:
         )
         self._fitted = _after(trainer, job, gather)
 
-    def _trainer(self, job: Job, gather: Gather, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
         with seeded(self.training.seed):
             network = build_network(self.architecture, job.task, job.spec)
@@ -504,7 +506,7 @@ class Forecaster:
             name_row=job.name_row,
         )
 
-    def _loaders(self, split: Split, gather: Gather) -> tuple[WindowLoader, WindowLoader | None]:
+    def _loaders(self, split: Split, gather: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
         """Return batches of the training and of the validation part."""
         config = self.training
         order = Order(
@@ -521,10 +523,10 @@ class Forecaster:
         )
 
 
-def _after(trainer: Trainer, job: Job, gather: Gather) -> Fitted:
+def _after(trainer: Trainer, job: PreparedData, gather: WindowBatcher) -> FittedModel:
     """Return what training leaves behind, with its errors on the validation part."""
     measured = measure(trainer.module, job.task.loss, gather, job.split.validation)
-    return Fitted(
+    return FittedModel(
         task=job.task,
         spec=job.spec,
         context=job.panel.tail(job.task.history).without_weights(),
@@ -541,7 +543,7 @@ def _after(trainer: Trainer, job: Job, gather: Gather) -> Fitted:
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
     """Refuse augmentation that makes targets which the distribution of the loss cannot have, such as half a count."""
     wrong = [item.name for item in training.augment if item.changes_targets]
-    if task.loss.in_natural_units and wrong:
+    if task.loss.requires_original_scale and wrong:
         raise ConfigError(
             f"augment: {wrong[0]} changes targets, and {task.loss.name} needs them as they are. Leave it out, or "
             "choose a loss for values of any kind, such as normal or student_t."

@@ -12,21 +12,21 @@ import torch
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.scaling.base import Array
-from neuro_divergent.forecasting.fitted import Fitted
-from neuro_divergent.forecasting.predictor import by_series, ends_of
+from neuro_divergent.forecasting.fitted import FittedModel
+from neuro_divergent.forecasting.predictor import by_series, interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 
 _ROWS = 4096  # series that go through the network at once
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class PredictionContext:
     """Everything about a forecast that does not depend on the levels asked for.
 
     It is made once and used for each call of ``predict`` on the same data: what remains is the network itself.
@@ -41,8 +41,8 @@ class Outlook:
         backend: Kind of table to return.
     """
 
-    fitted: Fitted
-    gather: Gather
+    fitted: FittedModel
+    gather: WindowBatcher
     batches: tuple[Batch, ...]
     steps: int
     future: Array | None
@@ -50,7 +50,9 @@ class Outlook:
     backend: Backend
 
     @classmethod
-    def of(cls, fitted: Fitted, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Outlook:
+    def of(
+        cls, fitted: FittedModel, df: Any = None, *, future: Any = None, horizon: int | None = None
+    ) -> PredictionContext:
         """Prepare a forecast, from new data if there is any."""
         backend = fitted.backend
         if df is not None:
@@ -75,7 +77,7 @@ class Outlook:
             check_levels(levels)
         if quantiles:
             check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
         if self.steps > self.fitted.task.horizon:
             if wanted:
                 raise InputError(
@@ -118,7 +120,7 @@ class Outlook:
                 return np.concatenate(parts, axis=1)[:, : self.steps]
             near = near._after(point, None if self.future is None else self.future[:, done - horizon : done + horizon])
 
-    def _after(self, point: Array, future: Array | None) -> Outlook:
+    def _after(self, point: Array, future: Array | None) -> PredictionContext:
         """Return the same outlook one horizon later, as if the forecast had happened."""
         horizon = self.fitted.task.horizon
         ahead = None
@@ -130,7 +132,7 @@ class Outlook:
         return dataclasses.replace(self, gather=gather, batches=_split(gather, ahead, horizon))
 
 
-def _split(gather: Gather, future: Array | None, horizon: int) -> tuple[Batch, ...]:
+def _split(gather: WindowBatcher, future: Array | None, horizon: int) -> tuple[Batch, ...]:
     """Return the end of every series as batches of bounded size."""
     near = None if future is None else _lengthen(future[:, :horizon], horizon)
     with torch.inference_mode():

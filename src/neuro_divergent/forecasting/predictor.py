@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
@@ -109,7 +109,7 @@ class Predictor:
                 prepare()
 
     @torch.inference_mode()
-    def values(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
+    def values(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data.
 
         Quantiles of a network that forecasts each step from the one before are those of paths, and its point is then
@@ -129,10 +129,10 @@ class Predictor:
         return point, bounds.round() if native and self.loss.whole else bounds
 
     def windows(
-        self, gather: Gather, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
+        self, gather: WindowBatcher, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
     ) -> WindowForecasts:
         """Forecast every window, without training anything again."""
-        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
         parts: list[list[Array]] = []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
@@ -149,7 +149,7 @@ class Predictor:
         """Whether paths come from the network itself, each step drawn given the steps before."""
         return draws_paths(self.network, self.loss)
 
-    def _from_paths(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+    def _from_paths(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor]:
         """Return point and quantiles of paths."""
         size, _, channels = batch.past_y.shape
         shares = evenly_spread(quantiles, gather.horizon, channels).to(batch.past_y.device)
@@ -181,7 +181,7 @@ class Predictor:
             )
         return tuple(level for level in known if level is not None)
 
-    def _measured(self, point: Tensor, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> Tensor:
+    def _measured(self, point: Tensor, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> Tensor:
         """Return quantiles around a point forecast from errors on the validation part, on the network's scale."""
         self._known_errors()
         offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], dim=-1)[None, :, None, :]
@@ -189,7 +189,7 @@ class Predictor:
             offsets = offsets * batch.scale.unsqueeze(-1)
         return point.unsqueeze(-1) + offsets.to(point.device)
 
-    def around(self, point: Tensor, gather: Gather, batch: Batch, share: Tensor) -> Tensor:
+    def around(self, point: Tensor, gather: WindowBatcher, batch: Batch, share: Tensor) -> Tensor:
         """Return what lies around a point forecast, by errors on the validation part, on the network's scale.
 
         Args:
@@ -228,7 +228,7 @@ class Predictor:
         return {}
 
 
-def ends_of(level: float) -> tuple[float, float]:
+def interval_quantiles(level: float) -> tuple[float, float]:
     """Return the two quantiles between which a central interval of ``level`` percent lies."""
     tail = (1 - level / 100) / 2
     return tail, 1 - tail

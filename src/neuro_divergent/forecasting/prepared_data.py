@@ -9,19 +9,19 @@ from typing import Any
 import torch
 
 from neuro_divergent.core.spec import TaskSpec
-from neuro_divergent.data.batcher import Gather, fit_series_scaler
+from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.splits import Split
-from neuro_divergent.forecasting.fitted import build_gather
+from neuro_divergent.forecasting.fitted import build_batcher
 from neuro_divergent.forecasting.row_weights import row_weights
 from neuro_divergent.forecasting.task import Task
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class PreparedData:
     """A task on a panel.
 
     Attributes:
@@ -45,7 +45,7 @@ class Job:
     backend: Backend
 
     @classmethod
-    def of(cls, task: Task, panel: Panel, split: Split, backend: Backend) -> Job:
+    def of(cls, task: Task, panel: Panel, split: Split, backend: Backend) -> PreparedData:
         """Fit scalers to the training part and measure weights."""
         scaler = task.series_scaler
         spec = TaskSpec(
@@ -74,7 +74,7 @@ class Job:
             return f"row {row} of the batch"
         return f"series {self.panel.ids[int(batch.series[row])]!r}"
 
-    def gather(self, device: torch.device) -> Gather:
+    def gather(self, device: torch.device) -> WindowBatcher:
         """Return what makes batches for training."""
-        plain = build_gather(self.task, self.panel, self.numbers, self.covariates, device)
+        plain = build_batcher(self.task, self.panel, self.numbers, self.covariates, device)
         return dataclasses.replace(plain, weight=self.weight)

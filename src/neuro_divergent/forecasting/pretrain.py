@@ -18,13 +18,13 @@ from neuro_divergent.core.errors import ConfigError, NewerFormatError, Untrusted
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors, require_finite
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.masked import MaskedLoader
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.forecasting.fitted import build_gather, build_network
-from neuro_divergent.forecasting.prepared_data import Job
+from neuro_divergent.forecasting.fitted import build_batcher, build_network
+from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.losses.point import MSE
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reconstruction import Reconstructing, Reconstruction
@@ -94,7 +94,7 @@ class Pretrained:
             StorageError: If it cannot be read.
         """
         place = Path(path)
-        refuse_foreign(place, "what was pre-trained")
+        refuse_pickle(place, "what was pre-trained")
         if not (place / _DESCRIPTION).is_file():
             raise UntrustedFileError(f"{path}: was not pre-trained: there is no {_DESCRIPTION}.")
         files = read_directory(place)
@@ -115,7 +115,7 @@ class Pretrained:
 
 def pretrain(
     architecture: Architecture,
-    job: Job,
+    job: PreparedData,
     training: TrainingConfig,
     *,
     mask_share: float,
@@ -129,7 +129,7 @@ def pretrain(
     with seeded(training.seed):
         network, patch_length = _reconstruction(architecture, job)
     gather = dataclasses.replace(
-        build_gather(job.task, job.panel, job.numbers, job.covariates, resolve_device(training.device)), horizon=0
+        build_batcher(job.task, job.panel, job.numbers, job.covariates, resolve_device(training.device)), horizon=0
     )
     size, split = job.task.history, job.split
     # The whole history is target in training; in validation its end is new and the rest may reach back.
@@ -166,7 +166,7 @@ def _check(training: TrainingConfig, mask_share: float) -> None:
         raise ConfigError(f"{', '.join(_FOR_FORECASTS)} are for training to forecast; leave them out to pre-train.")
 
 
-def _reconstruction(architecture: Architecture, job: Job) -> Reconstruction:
+def _reconstruction(architecture: Architecture, job: PreparedData) -> Reconstruction:
     """Build the network to pre-train, and make sure that the one that forecasts can use what it learns."""
     if not isinstance(architecture, Reconstructing):
         raise ConfigError(

@@ -46,12 +46,12 @@ class Loss(Component):
 
     registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses", "neuro_divergent.losses.distribution")
     in_units: ClassVar[bool] = False
-    takes_scaled: ClassVar[bool] = True
+    accepts_scaled: ClassVar[bool] = True
     probabilistic: ClassVar[bool] = False
     any_level: ClassVar[bool] = False
     whole: ClassVar[bool] = False
-    in_natural_units: ClassVar[bool] = False
-    are_values: ClassVar[bool] = True
+    requires_original_scale: ClassVar[bool] = False
+    point_valued: ClassVar[bool] = True
 
     @property
     def outputs(self) -> int:

@@ -41,7 +41,7 @@ class ImplicitQuantileLoss(Loss):
 
     probabilistic: ClassVar[bool] = True
     any_level: ClassVar[bool] = True
-    are_values: ClassVar[bool] = False
+    point_valued: ClassVar[bool] = False
 
     degree: int = knob(8, low=4, high=16, ge=1, le=64)
     draws: int = knob(8, low=2, high=16, log=True, ge=1)

@@ -80,7 +80,7 @@ class QuantileLoss(Loss):
         return len(self.quantiles) > 1
 
     @property
-    def are_values(self) -> bool:  # type: ignore[override] # here it depends on the settings
+    def point_valued(self) -> bool:  # type: ignore[override] # here it depends on the settings
         """Whether outputs are quantiles, not distances between them."""
         return not self.monotone
 

@@ -118,9 +118,9 @@ class Guard:
         done = self.rollbacks + 1
         trainer.load_state_dict(self._good)
         self.rollbacks = done
-        trainer.pace.scale = self.config.rate**done
+        trainer.lr_scheduler.scale = self.config.rate**done
         step = trainer.state.step
-        text = f"{message} Back to step {step} with {trainer.pace.scale:.3g} of the learning rate."
+        text = f"{message} Back to step {step} with {trainer.lr_scheduler.scale:.3g} of the learning rate."
         warnings.warn(text, DivergenceWarning, stacklevel=2)
 
     def overflowed(self, step: int) -> None:

@@ -21,7 +21,7 @@ from neuro_divergent.core.seeding import random_state, seeded, set_random_state
 from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.training.callbacks.base import Callback
-from neuro_divergent.training.callbacks.callback_list import Audience
+from neuro_divergent.training.callbacks.callback_list import CallbackList
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
 from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
@@ -36,11 +36,11 @@ from neuro_divergent.training.metrics import metric_for
 from neuro_divergent.training.objective import LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.recompute import choose_every, recomputing
-from neuro_divergent.training.running_metrics import Meter, Tally
-from neuro_divergent.training.schedules.base import Pace, Plan
-from neuro_divergent.training.state import TrainingState, goes_further, require_same
+from neuro_divergent.training.running_metrics import RunningMetrics, WeightedMean
+from neuro_divergent.training.schedules.base import LRScheduler, Plan
+from neuro_divergent.training.state import TrainingState, extends, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
-from neuro_divergent.training.train_step import Computation
+from neuro_divergent.training.train_step import TrainStep
 
 Measure = Callable[[Tensor, Any], Tensor]
 
@@ -69,7 +69,7 @@ class Trainer:
     """
 
     optimizer: torch.optim.Optimizer
-    pace: Pace
+    lr_scheduler: LRScheduler
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class Trainer:
         self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
-        self._computation = Computation(module, self.objective, self.config, self.precision, self.strategy)
+        self._train_step = TrainStep(module, self.objective, self.config, self.precision, self.strategy)
         self._guard = Guard(self.config.divergence, name_row)
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
-        self._meter = Meter()
+        self._meter = RunningMetrics()
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
-        self._audience = Audience()
+        self._callback_list = CallbackList()
 
     def fit(
         self,
@@ -144,7 +144,7 @@ class Trainer:
             drop_last=config.drop_last,
         )
         loader = as_loader(train, order, self.device)
-        checker = (
+        validation_loader = (
             None if validation is None else as_loader(validation, Order(batch_size=1024, shuffle=False), self.device)
         )
         if not len(loader):
@@ -156,7 +156,7 @@ class Trainer:
         self._interruption = None
         self.module.to(self.device)
         if config.threads == "auto":
-            self.threads = self._computation.threads(next(iter(loader.epoch(0))))
+            self.threads = self._train_step.threads(next(iter(loader.epoch(0))))
         else:
             self.threads = config.threads
         with ExitStack() as stack:
@@ -167,7 +167,7 @@ class Trainer:
             stack.enter_context(recomputing(self.module, self._recompute_every()))
             stack.enter_context(self.precision.casting(self.module))
             try:
-                self._run(loader, checker, resume)
+                self._run(loader, validation_loader, resume)
             except BaseException as error:
                 self._emit("failed", error)
                 raise
@@ -202,10 +202,10 @@ class Trainer:
             "state": asdict(self.state),
             "module": self.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "pace": self.pace.state_dict(),
+            "pace": self.lr_scheduler.state_dict(),
             "precision": self.precision.state_dict(),
             "guard": self._guard.state_dict(),
-            "callbacks": self._audience.state_dict(),
+            "callbacks": self._callback_list.state_dict(),
             "history": self.history.state_dict(),
             "meter": self._meter.state_dict(),
             "random": random_state(self.device),
@@ -217,7 +217,7 @@ class Trainer:
         state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
         # Checkpoints of format 1 do not tell whether the step is settled; settling again what is settled does nothing.
         self.state = TrainingState(**{"unsettled": True, **state["state"]})
-        if goes_further(state.get("config"), self.config.to_dict()):
+        if extends(state.get("config"), self.config.to_dict()):
             self.state.stop_reason = None
         try:
             self.module.load_state_dict(state["module"])
@@ -227,9 +227,9 @@ class Trainer:
         if bad := bad_weights(self.module):
             raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
         self.optimizer.load_state_dict(state["optimizer"])
-        self.pace.load_state_dict(state["pace"])
+        self.lr_scheduler.load_state_dict(state["pace"])
         self.precision.load_state_dict(state["precision"])
-        self._audience.load_state_dict(state["callbacks"])
+        self._callback_list.load_state_dict(state["callbacks"])
         self.history.load_state_dict(state["history"])
         self._meter.load_state_dict(state["meter"])
         set_random_state(state["random"], self.device)
@@ -237,23 +237,23 @@ class Trainer:
         if "guard" in state:
             self._guard.load_state_dict(state["guard"])
 
-    def _run(self, loader: Loader, checker: Loader | None, resume: Mapping[str, Any] | None) -> None:
+    def _run(self, loader: Loader, validation_loader: Loader | None, resume: Mapping[str, Any] | None) -> None:
         """Do all of training."""
         config = self.config
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
-        from_config = config.build_callbacks(with_validation=checker is not None)
-        self._audience = Audience([*unfreezers, *from_config, *self.callbacks])
+        from_config = config.build_callbacks(with_validation=validation_loader is not None)
+        self._callback_list = CallbackList([*unfreezers, *from_config, *self.callbacks])
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module
         self.optimizer = config.optimizer.build(self.module, ever_trained)
-        self.pace = config.schedule.start(self.optimizer, self.plan)
+        self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        self._computation.prepare(parameters)
+        self._train_step.prepare(parameters)
         validate_every = config.validation_interval(steps_per_epoch)
-        self._meter = Meter()
+        self._meter = RunningMetrics()
         contention = Contention(self.threads)
         if config.gradient_method != "autodiff":
             warn_about(config.gradient_method, self.module)
@@ -268,17 +268,17 @@ class Trainer:
         while True:
             try:
                 if is_taken_up and self.state.unsettled:
-                    self._settle(module, loader, checker, validate_every)
+                    self._settle(module, loader, validation_loader, validate_every)
                 is_taken_up = False
                 if self.is_over:
-                    self._finish(module, checker)
+                    self._finish(module, validation_loader)
                     return
                 if self.state.batch == 0:
                     self._emit("epoch_start")
                 step = self.state.step
                 for batches in self._groups(loader):
                     self._step(in_training, batches, parameters)
-                    if self._settle(module, loader, checker, validate_every):
+                    if self._settle(module, loader, validation_loader, validate_every):
                         contention.check()
                     if self.is_over:
                         break
@@ -317,10 +317,10 @@ class Trainer:
     def _step(self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter]) -> None:
         """Change the weights once."""
         self._guard.before_step(self.module)
-        loss = self._computation.differentiate(module, batches, self.progress)
-        norm = self._computation.transform(self.optimizer, self.state.step)
+        loss = self._train_step.differentiate(module, batches, self.progress)
+        norm = self._train_step.transform(self.optimizer, self.state.step)
         self._emit("gradients_ready")
-        may_have_changed = self._audience.hears("gradients_ready")
+        may_have_changed = self._callback_list.hears("gradients_ready")
         final = gradient_norm(parameters) if may_have_changed else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
@@ -336,7 +336,7 @@ class Trainer:
         for parameter in parameters:  # what zero_grad does, without its bookkeeping
             parameter.grad = None
         rate = self.optimizer.param_groups[0]["lr"]
-        self.pace.step()
+        self.lr_scheduler.step()
         self.state.step += 1
         self.state.batch += len(batches)
         self.state.unsettled = True
@@ -362,18 +362,18 @@ class Trainer:
         self._emit("rolled_back")
         raise _RolledBackError
 
-    def _settle(self, module: nn.Module, loader: Loader, checker: Loader | None, validate_every: int) -> bool:
+    def _settle(self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int) -> bool:
         """Do all that belongs to the last step besides changing the weights, and return whether a row was written."""
         state = self.state
         rows = len(self.history.rows)
         is_logged = rows > 0 and self.history.rows[-1]["step"] == state.step
-        validate = checker is not None and state.step % validate_every == 0 and not is_logged
+        validate = validation_loader is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
         try:
             if (validate or log) and not self.is_over:
                 self._require_finite_weights(f"at step {state.step}")
-            if validate and checker is not None:
-                self.pace.validated(self._validate(module, checker))
+            if validate and validation_loader is not None:
+                self.lr_scheduler.validated(self._validate(module, validation_loader))
             if validate or (log and not self.is_over):  # the row of the last step comes with its validation
                 self._log(validated=validate)
                 log = False
@@ -407,31 +407,31 @@ class Trainer:
         self._emit("interrupted")
         raise Interrupted(self._interruption, f"training was interrupted at step {self.state.step}")
 
-    def _finish(self, module: nn.Module, checker: Loader | None) -> None:
+    def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
         """Validate the last weights, if that was not just done, and choose those that stay."""
         self._require_finite_weights("after the last step")
         self._emit("finishing")
         if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:
             try:
-                if checker is not None:
-                    self._validate(module, checker)
+                if validation_loader is not None:
+                    self._validate(module, validation_loader)
             except _ValidationCancelledError:
                 self._interrupt()
-            self._log(validated=checker is not None)
+            self._log(validated=validation_loader is not None)
         self._switch(module, training=False)
         self._emit("fit_end")
 
     def answer(self, batch: Any) -> Tensor:
         """Return what the module answers to a batch, in the mode it is in."""
-        return self._computation.forward(self.module, batch)[0]
+        return self._train_step.forward(self.module, batch)[0]
 
-    def _validate(self, module: nn.Module, checker: Loader) -> float:
+    def _validate(self, module: nn.Module, validation_loader: Loader) -> float:
         """Measure the network as it would be if training ended now, and return the validation loss."""
         before = random_state(self.device)
         self._emit("validation_start")
         self._switch(module, training=False)
         try:
-            metrics = self._measure(module, checker)
+            metrics = self._measure(module, validation_loader)
         except _ValidationCancelledError:
             self._emit("validation_cancelled")
             self._switch(module, training=True)
@@ -441,18 +441,18 @@ class Trainer:
         if not math.isfinite(loss):
             self._emit("validation_cancelled")
             self._switch(module, training=True)
-            self._give_up(self._guard.explain_validation(self.state.step, checker.epoch(0), loss))
+            self._give_up(self._guard.explain_validation(self.state.step, validation_loader.epoch(0), loss))
         self.state.metrics = metrics
         self._emit("validation_end")
         self._switch(module, training=True)
         return loss
 
     @torch.inference_mode()
-    def _measure(self, module: nn.Module, checker: Loader) -> dict[str, float]:
+    def _measure(self, module: nn.Module, validation_loader: Loader) -> dict[str, float]:
         """Return the loss, each target counted by its weight, and the metrics."""
-        tally = Tally()
-        for batch in checker.epoch(0):
-            output, example = self._computation.forward(module, batch)
+        tally = WeightedMean()
+        for batch in validation_loader.epoch(0):
+            output, example = self._train_step.forward(module, batch)
             tally.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
             for name, metric in self._named_metrics.items():
                 tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
@@ -494,4 +494,4 @@ class Trainer:
         return choose_every(self.module) if every == "auto" else every
 
     def _emit(self, event: str, *arguments: Any) -> None:
-        self._audience.tell(self, event, *arguments)
+        self._callback_list.tell(self, event, *arguments)

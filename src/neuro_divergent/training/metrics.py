@@ -57,7 +57,7 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")
         if key == _ACCURACY:
-            scaled = loss.takes_scaled if isinstance(loss, Loss) else True
+            scaled = loss.accepts_scaled if isinstance(loss, Loss) else True
             measure = _right if isinstance(loss, Loss) else _right_of_any
             return Metric(_ACCURACY, _reader(loss), measure, _mean, in_units=scaled, higher_is_better=True)
         if key not in known_metrics():
@@ -112,7 +112,7 @@ def _reader(loss: object) -> Measure:
 
 def _measures_a_point(loss: Loss) -> bool:
     """Whether a loss costs forecasts of the target itself, not logits or several levels."""
-    return loss.takes_scaled and loss.outputs == 1
+    return loss.accepts_scaled and loss.outputs == 1
 
 
 def _mean(mean: Tensor) -> Tensor:

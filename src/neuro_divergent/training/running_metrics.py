@@ -31,7 +31,7 @@ class Reading(NamedTuple):
     norm: float | None
 
 
-class Meter:
+class RunningMetrics:
     """Adds up losses and samples between two rows of the history, without reading a number back from the device."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Meter:
         self._since = time.perf_counter() - state["seconds"]
 
 
-class Tally:
+class WeightedMean:
     """Weighted means of several results over many batches."""
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         )
 
 
-def goes_further(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+def extends(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Whether settings say something new about the end, so that training which had come to its end goes on."""
     return before is None or any(before.get(name) != now.get(name) for name in _LENGTH)
 

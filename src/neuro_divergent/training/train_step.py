@@ -21,7 +21,7 @@ from neuro_divergent.training.strategy import Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
 
-class Computation:
+class TrainStep:
     """The arithmetic of training.
 
     Args:

@@ -15,7 +15,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
 from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.training.callbacks.base import Callback
 
@@ -107,6 +107,6 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
 
 def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:
     """Return the quantiles that were trained for and are neither the median nor an end of an interval."""
-    shown = [0.5, *(share for level in levels for share in ends_of(level))]
+    shown = [0.5, *(share for level in levels for share in interval_quantiles(level))]
     trained = forecaster.fitted.task.loss.quantile_levels
     return [share for share in trained if not any(abs(share - other) < 1e-9 for other in shown)]

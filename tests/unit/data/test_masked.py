@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.masked import MaskedLoader
@@ -41,7 +41,7 @@ def loader(panel: Panel, size: int, **settings: Any) -> MaskedLoader:
     joint = settings.pop("joint", False)
     begins = settings.pop("begins", panel.offsets[:-1])
     windows = Windows(panel, 0, size, begins, panel.offsets[1:], 1, joint)
-    gather = Gather(panel, size, 0, IdentityScaler(), joint=joint)
+    gather = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
     order = Order(batch_size=settings.pop("batch_size", 8), shuffle=True, seed=settings.pop("seed", 1))
     return MaskedLoader(windows, gather, order, **{"patch_length": 4, "mask_share": 0.4, **settings})
 
@@ -100,7 +100,7 @@ def test_does_not_ask_for_what_was_not_observed() -> None:
 def test_does_not_ask_for_what_lies_before_the_range() -> None:
     begins = PANEL.offsets[:-1] + 30
     windows = Windows(PANEL, 8, 4, begins, PANEL.offsets[1:], 4)
-    gather = Gather(PANEL, 12, 0, IdentityScaler())
+    gather = WindowBatcher(PANEL, 12, 0, IdentityScaler())
     source = MaskedLoader(windows, gather, Order(batch_size=99, shuffle=False), patch_length=4, mask_share=0.5)
     (batch,) = source.epoch(0)
     assert batch.future_y is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.loader import Order, WindowLoader, ahead
 from neuro_divergent.data.panel import Panel
@@ -160,7 +160,9 @@ def test_a_batch_holds_the_rows_of_its_windows(rows: list[int], size: int, horiz
     if max(rows) < size + horizon:
         return
     windows = split_by_time(panel, input_size=size, horizon=horizon, validation=0).train
-    loader = WindowLoader(windows, Gather(panel, size, horizon, IdentityScaler()), Order(batch_size=7, shuffle=shuffle))
+    loader = WindowLoader(
+        windows, WindowBatcher(panel, size, horizon, IdentityScaler()), Order(batch_size=7, shuffle=shuffle)
+    )
     starts = []
     for batch in loader.epoch(0):
         together = np.concatenate([batch.past_y.numpy(), batch.future_y.numpy()], axis=1)[..., 0]
@@ -173,7 +175,7 @@ def test_joint_windows_hold_all_series_side_by_side() -> None:
     panel = panel_of([30, 30, 30])
     windows = split_by_time(panel, input_size=4, horizon=2, joint=True, validation=0).train
     assert len(windows) == 25
-    gather = Gather(panel, 4, 2, IdentityScaler(), joint=True)
+    gather = WindowBatcher(panel, 4, 2, IdentityScaler(), joint=True)
     batch = gather.windows(*windows.locate(np.array([3, 7])))
     assert batch.past_y.shape == (2, 4, 3)
     assert batch.past_y[1, :, 2].tolist() == [67, 68, 69, 70]

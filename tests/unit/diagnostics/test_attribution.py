@@ -77,9 +77,9 @@ def test_attributions_sum_to_the_difference_between_the_forecasts(case: str, bas
 
 def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, baseline: str) -> Any:
     """Return the mean forecast from the baseline, made by hand from the batch that the forecast is made from."""
-    from neuro_divergent.forecasting.prediction_context import Outlook
+    from neuro_divergent.forecasting.prediction_context import PredictionContext
 
-    outlook = Outlook.of(forecaster.fitted, future=future)
+    outlook = PredictionContext.of(forecaster.fitted, future=future)
     gather, (batch,) = outlook.gather, outlook.batches
     panel = gather.panel
 

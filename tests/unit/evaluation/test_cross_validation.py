@@ -18,7 +18,7 @@ from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
-from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, fresh, training_part, work
+from neuro_divergent.evaluation.cross_validation.fold_task import FoldTask, fresh, training_part, work
 from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
@@ -106,7 +106,7 @@ def test_changing_every_test_value_moves_no_weight_and_no_number_of_a_scaler(ser
 def test_a_forecast_does_not_see_what_it_forecasts() -> None:
     panel = build_panel(FRAME)
     fold = list(THREE.split(panel))[1]
-    assignment = Assignment("a", forecaster(), (fold,), levels=(80.0,))
+    assignment = FoldTask("a", forecaster(), (fold,), levels=(80.0,))
     before = work(assignment, panel)[0].values
     changed = build_panel(FRAME)
     for begin, end in zip(fold.test_begins, panel.offsets[1:][fold.test_series], strict=True):

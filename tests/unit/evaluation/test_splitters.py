@@ -40,13 +40,13 @@ def panel_of(*lengths: int, starts: list[int] | None = None, ids: list[Any] | No
 
 
 def train_of(fold: Fold) -> list[tuple[int, int, int]]:
-    stretches = zip(fold.train_series, fold.train_begins, fold.train_ends, strict=True)
-    return [(int(series), int(begin), int(end)) for series, begin, end in stretches]
+    segments = zip(fold.train_series, fold.train_begins, fold.train_ends, strict=True)
+    return [(int(series), int(begin), int(end)) for series, begin, end in segments]
 
 
 def test_of(fold: Fold) -> list[tuple[int, int, int]]:
-    stretches = zip(fold.test_series, fold.test_begins, fold.test_ends, strict=True)
-    return [(int(series), int(begin), int(end)) for series, begin, end in stretches]
+    segments = zip(fold.test_series, fold.test_begins, fold.test_ends, strict=True)
+    return [(int(series), int(begin), int(end)) for series, begin, end in segments]
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.splits import split_by_time
 from neuro_divergent.forecasting.distill import TaughtLoader
@@ -108,7 +108,7 @@ def test_an_untrained_teacher_is_refused() -> None:
 def test_values_go_to_the_scale_of_a_batch_and_back() -> None:
     student = forecaster("nlinear", steps=1, scaler="robust", series_scaler="log").fit(waves())
     assert student.panel is not None
-    gather: Gather = student.fitted.gather(student.panel)
+    gather: WindowBatcher = student.fitted.gather(student.panel)
     batch = gather.windows(np.array([0, 2]), np.array([3, 330]))
     assert batch.future_y is not None
     there = gather.restore(batch.future_y, batch)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.load import read_in_parts
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
@@ -40,12 +40,12 @@ def training(**changes: Any) -> nd.TrainingConfig:
 
 def test_a_batch_holds_the_weights_of_its_targets() -> None:
     panel = build_panel(table(), Schema(weight="importance"))
-    gather = Gather(panel, 6, 3, nd.StandardScaler(), weight=panel.weight)
+    gather = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight)
     batch = gather.windows(np.array([0, 1]), np.array([4, 70]))
     expected = table()["importance"].to_numpy()
     assert batch.weight is not None
     assert batch.weight[:, :, 0].tolist() == [expected[10:13].tolist(), expected[76:79].tolist()]
-    joint = Gather(panel, 6, 3, nd.StandardScaler(), weight=panel.weight, joint=True)
+    joint = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight, joint=True)
     both = joint.windows(np.array([0]), np.array([4])).weight
     assert both is not None
     assert both[0].T.tolist() == [expected[10:13].tolist(), expected[70:73].tolist()]

@@ -73,8 +73,8 @@ def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
 
 
 def test_distances_are_no_values_that_a_network_could_bring_back() -> None:
-    assert QuantileLoss().are_values
-    assert not QuantileLoss(monotone=True).are_values
+    assert QuantileLoss().point_valued
+    assert not QuantileLoss(monotone=True).point_valued
     with pytest.raises(nd.ConfigError, match="no values"):
         nd.Forecaster(nd.NLinear(), horizon=2, loss=QuantileLoss(monotone=True), scaler="revin")
 

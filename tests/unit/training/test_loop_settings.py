@@ -158,7 +158,7 @@ def test_the_best_averaged_weights_come_back(settings: dict[str, Any]) -> None:
     module = network()
     trainer = nd.Trainer(module, nd.MSE(), config(**{"max_steps": 100, "validate_every": 5, **settings}))
     trainer.fit(line(), line())
-    stopper = next(item for item in trainer._audience.callbacks if isinstance(item, EarlyStopper))
+    stopper = next(item for item in trainer._callback_list.callbacks if isinstance(item, EarlyStopper))
     inputs, target = line()
     assert float((module(inputs) - target).square().mean().detach()) == pytest.approx(stopper.best, rel=1e-5)
 

@@ -31,7 +31,7 @@ from neuro_divergent.core.storage.manifest import (
     write_manifest,
 )
 from neuro_divergent.core.storage.regular_file import opened, read_file, read_json
-from neuro_divergent.core.storage.swap import exchange
+from neuro_divergent.core.storage.swap import swap_paths
 
 __all__ = [
     "MANIFEST",
@@ -238,7 +238,7 @@ def _swap(work: Path, path: Path) -> None:
     """Put a finished directory in its place; what was there is then hidden, and deleted by and by."""
     if not os.path.lexists(path):
         work.rename(path)
-    elif not exchange(work, path):
+    elif not swap_paths(work, path):
         old = work.with_name(f".{path.name}.replaced-{work.name[-8:]}")
         path.rename(old)
         try:

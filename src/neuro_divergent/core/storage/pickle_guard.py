@@ -9,7 +9,7 @@ from neuro_divergent.core.errors import UntrustedFileError
 _ENDINGS = {".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin"}
 
 
-def refuse_foreign(place: str | Path, kind: str) -> None:
+def refuse_pickle(place: str | Path, kind: str) -> None:
     """Refuse a path or URL that is a pickle by its name or by how it begins.
 
     Args:

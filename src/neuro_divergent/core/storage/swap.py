@@ -12,7 +12,7 @@ from typing import Any
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of <fcntl.h>
 
 
-def exchange(one: Path, other: Path) -> bool:
+def swap_paths(one: Path, other: Path) -> bool:
     """Let two paths of a file system change places at once; return whether that was possible.
 
     Linux can on most file systems. Where it cannot be done, nothing has happened.

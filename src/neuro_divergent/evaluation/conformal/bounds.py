@@ -19,7 +19,7 @@ POINT: tuple[Pair, ...] = ((0.5, 0.5),)
 _USUAL = (50.0, 80.0, 90.0, 95.0, 99.0)  # levels for which a distribution is asked
 
 
-class Ends(NamedTuple):
+class Bounds(NamedTuple):
     """Lower and upper ends, ``(pairs, windows, horizon)`` each."""
 
     lower: Floats
@@ -55,10 +55,10 @@ def shares_of(pairs: Sequence[Pair]) -> tuple[float, ...]:
     return () if pairs == POINT else tuple(sorted({share for pair in pairs for share in pair}))
 
 
-def ends_from(point: npt.NDArray[Any], quantiles: Mapping[float, npt.NDArray[Any]], pairs: Sequence[Pair]) -> Ends:
+def ends_from(point: npt.NDArray[Any], quantiles: Mapping[float, npt.NDArray[Any]], pairs: Sequence[Pair]) -> Bounds:
     """Lay the ends of every pair out in one array."""
     if pairs == POINT:
         both = point.astype(np.float64)[None]
-        return Ends(both, both)
+        return Bounds(both, both)
     lower, upper = (np.stack([quantiles[pair[side]] for pair in pairs]).astype(np.float64) for side in (0, 1))
-    return Ends(lower, upper)
+    return Bounds(lower, upper)

@@ -17,7 +17,7 @@ from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
-    Ends,
+    Bounds,
     Floats,
     Pair,
     ends_from,
@@ -29,7 +29,7 @@ from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of
 from neuro_divergent.evaluation.conformal.model import Model, Named, Remains
 from neuro_divergent.evaluation.conformal.online import scale_of, walk
 from neuro_divergent.evaluation.conformal.pool import widths
-from neuro_divergent.evaluation.conformal.request import Asked
+from neuro_divergent.evaluation.conformal.request import RequestedLevels
 from neuro_divergent.evaluation.conformal.scores import Names, Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
@@ -42,7 +42,7 @@ class _Made(NamedTuple):
     """Forecasts with what their intervals are built from."""
 
     forecasts: WindowForecasts
-    ends: Ends
+    ends: Bounds
     spread: Floats
     scores: Scores
 
@@ -159,7 +159,7 @@ class Conformal:
         Returns:
             The table of ``Forecaster.predict``. An interval contains all narrower ones that were asked for.
         """
-        asked = Asked(levels, quantiles)
+        asked = RequestedLevels(levels, quantiles)
         shares = shares_of(self._pairs)
         table = read_table(self.forecaster.predict(df, future=future, quantiles=shares))
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
@@ -202,7 +202,7 @@ class Conformal:
         Raises:
             InputError: With ``adaptive``, if a window begins before something that was already learned from.
         """
-        asked = Asked(levels, quantiles)
+        asked = RequestedLevels(levels, quantiles)
         made = self._make(windows)
         if self.settings.method == "adaptive" and asked.all:
             chosen = self._widths_on_the_way(asked.all, made.scores)
@@ -364,7 +364,9 @@ class Conformal:
     def _sides(self, scores: Scores, level: float) -> Floats:
         return scores.for_level(level, symmetric=self.settings.symmetric)
 
-    def _bounds(self, asked: Asked, ends: Ends, spread: Floats, chosen: Floats) -> dict[float, tuple[Floats, Floats]]:
+    def _bounds(
+        self, asked: RequestedLevels, ends: Bounds, spread: Floats, chosen: Floats
+    ) -> dict[float, tuple[Floats, Floats]]:
         """Return both ends of the interval of every level."""
         result: dict[float, tuple[Floats, Floats]] = {}
         inner: tuple[Floats, Floats] | None = None

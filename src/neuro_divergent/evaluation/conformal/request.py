@@ -11,7 +11,7 @@ from neuro_divergent.evaluation.conformal.bounds import Floats
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 
 
-class Asked:
+class RequestedLevels:
     """What intervals were asked for.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.evaluation.conformal.bounds import Ends, Floats, Pair, nearest_pair
+from neuro_divergent.evaluation.conformal.bounds import Bounds, Floats, Pair, nearest_pair
 
 Times = npt.NDArray[np.int64]
 Names = npt.NDArray[np.object_]
@@ -36,7 +36,9 @@ class Scores:
     above: Floats
 
     @classmethod
-    def of(cls, pairs: tuple[Pair, ...], ids: Names, times: Times, ends: Ends, actual: Floats, spread: Floats) -> Self:
+    def of(
+        cls, pairs: tuple[Pair, ...], ids: Names, times: Times, ends: Bounds, actual: Floats, spread: Floats
+    ) -> Self:
         """Measure forecasts; ``actual`` is NaN where it was not observed."""
         unit = spread[:, None]
         return cls(pairs, ids, times, (ends.lower - actual) / unit, (actual - ends.upper) / unit)

@@ -20,7 +20,7 @@ from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.baselines import NAMES
-from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult, work
+from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask, work
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
     FORECAST,
     PLACE,
@@ -31,7 +31,7 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import (
     native,
     prefixed,
 )
-from neuro_divergent.evaluation.cross_validation.pool import work_apart
+from neuro_divergent.evaluation.cross_validation.pool import run_parallel
 from neuro_divergent.evaluation.cross_validation.store import FoldStore
 from neuro_divergent.evaluation.scoring.score import score
 from neuro_divergent.evaluation.splitters.fold import Fold
@@ -130,7 +130,7 @@ def cross_validate(
     chosen = TimeSeriesSplit(n_splits=5, test_size=horizon) if splitter is None else as_splitter(splitter)
     folds = list(chosen.split(panel))
     assignments = [
-        Assignment(model, template, group, tuple(levels), tuple(quantiles))
+        FoldTask(model, template, group, tuple(levels), tuple(quantiles))
         for group in _groups(folds, refit, panel)
         for model, template in templates.items()
     ]
@@ -246,8 +246,8 @@ def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
 
 
 def _results(
-    assignments: list[Assignment], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
-) -> Iterator[tuple[Assignment, list[FoldResult]]]:
+    assignments: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
+) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
     """Give the results of assignments: first what is in the store, then the rest as it is done."""
     with ExitStack() as stack:
         kept = None if store is None else FoldStore.of(store, panel)
@@ -267,13 +267,13 @@ def _results(
 
 
 def _worked(
-    assignments: list[Assignment], panel: Panel, jobs: int, threads: int | None
-) -> Iterator[tuple[Assignment, list[FoldResult]]]:
+    assignments: list[FoldTask], panel: Panel, jobs: int, threads: int | None
+) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
     if jobs == 1 or len(assignments) < 2:
         yield from ((assignment, work(assignment, panel, threads)) for assignment in assignments)
         return
     each = max((available_cores() if threads is None else threads) // jobs, 1)
-    yield from work_apart(assignments, panel, jobs=jobs, threads=each)
+    yield from run_parallel(assignments, panel, jobs=jobs, threads=each)
 
 
 def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Assignment:
+class FoldTask:
     """Folds that one training serves: it learns from the training part of the first and forecasts the test part of all.
 
     Attributes:
@@ -55,7 +55,7 @@ class FoldResult:
     seconds: float
 
 
-def work(assignment: Assignment, panel: Panel, threads: int | None = None) -> list[FoldResult]:
+def work(assignment: FoldTask, panel: Panel, threads: int | None = None) -> list[FoldResult]:
     """Train once and forecast every fold of an assignment in one pass.
 
     Args:

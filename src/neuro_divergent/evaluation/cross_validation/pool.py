@@ -24,14 +24,14 @@ from neuro_divergent.core.errors import InputError, NeuroDivergentError
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult
+    from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
-def work_apart(
-    assignments: Sequence[Assignment], panel: Panel, *, jobs: int, threads: int
-) -> Iterator[tuple[Assignment, list[FoldResult]]]:
+def run_parallel(
+    assignments: Sequence[FoldTask], panel: Panel, *, jobs: int, threads: int
+) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
     """Work on assignments in several processes and give results as they come.
 
     The panel lies in a temporary directory, from which every process maps it into its memory, so that it is there once.
@@ -87,7 +87,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(assignment: Assignment, place: str, threads: int) -> tuple[list[FoldResult], list[tuple[type[Warning], str]]]:
+def _work(assignment: FoldTask, place: str, threads: int) -> tuple[list[FoldResult], list[tuple[type[Warning], str]]]:
     """Do the work, and bring its warnings along, which nobody would hear in this process."""
     from neuro_divergent.evaluation.cross_validation.fold_task import work
 
@@ -104,7 +104,7 @@ def _opened(place: str) -> Panel:
     return Panel.open(place)
 
 
-def _require_movable(assignment: Assignment) -> None:
+def _require_movable(assignment: FoldTask) -> None:
     try:
         ForkingPickler.dumps(assignment)
     except Exception as error:  # noqa: BLE001 (every type of object refuses in its own way)

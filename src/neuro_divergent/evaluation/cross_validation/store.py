@@ -28,7 +28,7 @@ from neuro_divergent.core.storage.atomic import clear_leftovers, read_directory,
 from neuro_divergent.core.storage.disk import storage_error
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.evaluation.cross_validation.fold_task import Assignment, FoldResult
+from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask
 from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, PLACE
 from neuro_divergent.evaluation.splitters.fold import Fold
 
@@ -76,7 +76,7 @@ class FoldStore:
             clear_leftovers(self.path)
             yield
 
-    def find(self, assignment: Assignment) -> list[FoldResult] | None:
+    def find(self, assignment: FoldTask) -> list[FoldResult] | None:
         """Return the results of an assignment if all of its folds are there.
 
         A damaged one counts as absent, with a ``StorageWarning``.
@@ -90,7 +90,7 @@ class FoldStore:
             warnings.warn(f"{error} The fold is computed again.", StorageWarning, stacklevel=2)
             return None
 
-    def keep(self, assignment: Assignment, results: list[FoldResult]) -> None:
+    def keep(self, assignment: FoldTask, results: list[FoldResult]) -> None:
         """Write the results of an assignment, each complete or not at all.
 
         Raises:
@@ -110,11 +110,11 @@ class FoldStore:
             files = [(_FORECASTS, buffer.getvalue()), (_DESCRIPTION, strict_json.dumps(description, indent=1))]
             write_directory(self._place(assignment, fold), files, whatever_is_there=True)
 
-    def _place(self, assignment: Assignment, fold: Fold) -> Path:
+    def _place(self, assignment: FoldTask, fold: Fold) -> Path:
         key = hashlib.sha256(strict_json.dumps(self._made_from(assignment, fold))).hexdigest()
         return self.path / f"fold-{key[:32]}"
 
-    def _made_from(self, assignment: Assignment, fold: Fold) -> dict[str, Any]:
+    def _made_from(self, assignment: FoldTask, fold: Fold) -> dict[str, Any]:
         """Return all that the forecasts of a fold depend on."""
         learned = assignment.folds[0]
         return {

@@ -11,7 +11,7 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import show
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Integers, Windows
-from neuro_divergent.evaluation.splitters.segments import NOTHING, Stretches
+from neuro_divergent.evaluation.splitters.segments import NOTHING, Segments
 
 _PARTS = ("train", "test")
 _ARRAYS = tuple(f"{part}_{array}" for part in _PARTS for array in ("series", "begins", "ends"))
@@ -41,8 +41,8 @@ class Fold:
     test_series: Integers
     test_begins: Integers
     test_ends: Integers
-    gap: Stretches = NOTHING
-    embargo: Stretches = NOTHING
+    gap: Segments = NOTHING
+    embargo: Segments = NOTHING
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:

@@ -22,7 +22,7 @@ _MOST = 3  # looks of a fold that are shown
 
 
 @dataclass(frozen=True)
-class Look:
+class SeriesLayout:
     """How some series of a fold are used.
 
     Attributes:
@@ -35,7 +35,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class FoldLooks:
+class FoldLayout:
     """The looks of one fold.
 
     Attributes:
@@ -46,7 +46,7 @@ class FoldLooks:
     """
 
     number: int
-    looks: tuple[Look, ...]
+    looks: tuple[SeriesLayout, ...]
     others: int
     unused: int
 
@@ -63,20 +63,20 @@ class FoldLooks:
         return ", ".join(filter(None, (others, unused)))
 
 
-def look_at(stretches: pl.DataFrame, panel: Panel, columns: int) -> Iterator[FoldLooks]:
+def look_at(segments: pl.DataFrame, panel: Panel, columns: int) -> Iterator[FoldLayout]:
     """Give the looks of each fold.
 
     Where a column holds rows of several roles it shows the last of ``ROLES`` among them, so that a test range is seen
     however short it is.
 
     Args:
-        stretches: What ``stretches_of`` returns.
+        segments: What ``segments_of`` returns.
         panel: The series.
         columns: Into how many columns time is divided, from the first row of the panel to the last.
     """
     first = first_steps(panel)
     total = int((first + panel.lengths).max())
-    for fold in stretches.partition_by("fold", maintain_order=True):
+    for fold in segments.partition_by("fold", maintain_order=True):
         series = fold["series"].to_numpy()
         used, places = np.unique(series, return_inverse=True)
         ahead = (first - panel.offsets[:-1])[series]
@@ -90,9 +90,9 @@ def look_at(stretches: pl.DataFrame, panel: Panel, columns: int) -> Iterator[Fol
             shape = min(_AT_ONCE, len(used) - start), columns
             found.update(_paint(shape, places[here] - start, begins[here], ends[here], roles[here]))
         common = found.most_common(_MOST)
-        yield FoldLooks(
+        yield FoldLayout(
             number=fold["fold"][0],
-            looks=tuple(Look(count, _runs(row)) for row, count in common),
+            looks=tuple(SeriesLayout(count, _runs(row)) for row, count in common),
             others=len(used) - sum(count for _, count in common),
             unused=panel.num_series - len(used),
         )

@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.drawing import meanings_of
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.fold_layout import FoldLooks, look_at, show_ends
-from neuro_divergent.evaluation.splitters.segment_table import stretches_of
+from neuro_divergent.evaluation.splitters.fold_layout import FoldLayout, look_at, show_ends
+from neuro_divergent.evaluation.splitters.segment_table import segments_of
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 76, 124, 46, 74
 _COLUMNS = _WIDTH - _LEFT - _RIGHT
@@ -41,16 +41,16 @@ def picture_of_folds(folds: Iterable[Fold], panel: Panel, *, title: str = "Folds
         panel: The series.
         title: What stands above it.
     """
-    stretches = stretches_of(folds)
+    segments = segments_of(folds)
     parts, y = [], float(_TOP)
-    for fold in look_at(stretches, panel, _COLUMNS):
+    for fold in look_at(segments, panel, _COLUMNS):
         parts += _bars(fold, y)
         y += _LINE * (len(fold.looks) + bool(fold.remark)) + _SPACE
     first, last = show_ends(panel)
     parts.append(_text(_LEFT, y + 10, first))
     parts.append(_text(_LEFT + _COLUMNS, y + 10, last, "end"))
     place = _LEFT
-    for role, meaning in meanings_of(stretches).items():
+    for role, meaning in meanings_of(segments).items():
         parts.append(f'<rect class="{role}" x="{place}" y="{y + 34}" width="22" height="{_BAR}"/>')
         parts.append(_text(place + 30, y + 45, meaning))
         place += 60 + 8 * len(meaning)
@@ -63,7 +63,7 @@ def picture_of_folds(folds: Iterable[Fold], panel: Panel, *, title: str = "Folds
     return Picture("\n".join([head, f"<style>{_STYLE}</style>", named, *parts, "</svg>", ""]))
 
 
-def _bars(fold: FoldLooks, y: float) -> list[str]:
+def _bars(fold: FoldLayout, y: float) -> list[str]:
     parts = [_text(_LEFT - 10, y + 11, f"fold {fold.number}", "end")]
     for look in fold.looks:
         x = _LEFT

@@ -13,7 +13,7 @@ from neuro_divergent.evaluation.splitters.fold import Fold
 ROLES = ("train", "gap", "embargo", "test")
 
 
-def stretches_of(folds: Iterable[Fold]) -> pl.DataFrame:
+def segments_of(folds: Iterable[Fold]) -> pl.DataFrame:
     """Return a row for each stretch: ``fold``, ``series``, ``role`` (place in ``ROLES``), ``begin`` and ``end``."""
     pieces = []
     for fold in folds:
@@ -29,7 +29,7 @@ def stretches_of(folds: Iterable[Fold]) -> pl.DataFrame:
 
 def spans_of(folds: Iterable[Fold], panel: Panel) -> pl.DataFrame:
     """Return the stretches with names and times, as ``Splitter.spans`` describes them."""
-    frame = stretches_of(folds)
+    frame = segments_of(folds)
     series = frame["series"].to_numpy()
     starts, first = panel.starts.gather(frame["series"]), frame["begin"].to_numpy() - panel.offsets[series]
     rows = (frame["end"] - frame["begin"]).to_numpy()

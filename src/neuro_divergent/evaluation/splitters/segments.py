@@ -14,7 +14,7 @@ Range = tuple[Integers, Integers]
 """First row and row after the last one, an entry for each series of the panel; empty where the first is not lower."""
 
 
-class Stretches(NamedTuple):
+class Segments(NamedTuple):
     """Some runs of rows.
 
     Attributes:
@@ -28,10 +28,10 @@ class Stretches(NamedTuple):
     ends: Integers
 
 
-NOTHING = Stretches(*(np.zeros(0, np.int64) for _ in range(3)))
+NOTHING = Segments(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
-def collect(ranges: Sequence[Range]) -> Stretches:
+def collect(ranges: Sequence[Range]) -> Segments:
     """Return what is not empty of some ranges, in the order of the rows."""
     if not ranges:
         return NOTHING
@@ -39,7 +39,7 @@ def collect(ranges: Sequence[Range]) -> Stretches:
     series = np.tile(np.arange(len(ranges[0][0])), len(ranges))
     kept = np.flatnonzero(begins < ends)
     kept = kept[np.argsort(begins[kept], kind="stable")]
-    return Stretches(series[kept], begins[kept], ends[kept])
+    return Segments(series[kept], begins[kept], ends[kept])
 
 
 def cut_out(whole: Range, holes: Iterable[Range]) -> list[Range]:
@@ -68,10 +68,10 @@ def count_rows(ranges: Sequence[Range]) -> Integers:
     return total
 
 
-def runs_of(mask: npt.NDArray[np.bool_], offsets: Integers) -> Stretches:
+def runs_of(mask: npt.NDArray[np.bool_], offsets: Integers) -> Segments:
     """Return the unbroken runs of marked rows; the border between two series ends a run."""
     edges = np.zeros(len(mask) + 1, np.bool_)
     edges[offsets] = True
     begins = np.flatnonzero(mask & (edges[:-1] | ~np.concatenate([[False], mask[:-1]])))
     ends = np.flatnonzero(mask & (edges[1:] | ~np.concatenate([mask[1:], [False]]))) + 1
-    return Stretches(np.searchsorted(offsets, begins, side="right") - 1, begins, ends)
+    return Segments(np.searchsorted(offsets, begins, side="right") - 1, begins, ends)

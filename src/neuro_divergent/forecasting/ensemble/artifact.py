@@ -14,12 +14,12 @@ from neuro_divergent import __version__
 from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.forecasting.ensemble.combination import Combination
-from neuro_divergent.forecasting.ensemble.fitted import Committee
+from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.inspection import check_errors
 from neuro_divergent.forecasting.task import Task
@@ -43,7 +43,7 @@ class EnsembleParts:
     """
 
     members: tuple[Forecaster, ...]
-    committee: Committee
+    committee: FittedEnsemble
     weights: str | tuple[float, ...] | None
     is_one_training: bool
 
@@ -65,7 +65,7 @@ def load_ensemble(path: Path) -> EnsembleParts:
         UntrustedFileError: If it is no ensemble, was altered, or was written by a newer version.
         StorageError: If it cannot be read.
     """
-    refuse_foreign(path, "an ensemble")
+    refuse_pickle(path, "an ensemble")
     if not (path / _DESCRIPTION).is_file():
         cure = " Forecaster.load reads a model." if (path / "model.json").is_file() else ""
         raise UntrustedFileError(f"{path}: is not an ensemble: that is a directory with a {_DESCRIPTION}.{cure}")
@@ -141,13 +141,13 @@ def _rebuild(
         description["combine"],
         None if fitted is None else check_weights(fitted, len(members)),
     )
-    committee = Committee.of([member.fitted for member in members], combination, backend)
+    committee = FittedEnsemble.of([member.fitted for member in members], combination, backend)
     errors = None if tensors is None else tensors.pop("intervals.errors")
     check_errors(errors, members[0].task.horizon)
     if tensors:
         raise ValueError(f"tensor {sorted(tensors)[0]!r}")
     if errors is not None:
-        committee = Committee(committee.members, combination, Intervals(errors), backend)
+        committee = FittedEnsemble(committee.members, combination, Intervals(errors), backend)
     if isinstance(asked, list):
         asked = tuple(check_weights(asked, len(members)).tolist())
     elif asked not in (None, "validation"):

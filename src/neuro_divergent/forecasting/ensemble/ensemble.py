@@ -25,8 +25,8 @@ from neuro_divergent.forecasting.ensemble.artifact import (
     save_ensemble,
 )
 from neuro_divergent.forecasting.ensemble.combination import Combination, Method, check_method
-from neuro_divergent.forecasting.ensemble.fitted import Committee
-from neuro_divergent.forecasting.ensemble.prediction import Outlooks
+from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
+from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
@@ -81,8 +81,8 @@ class Ensemble:
         self._count = len(self.members)
         self.panel: Panel | None = None
         self.split: Split | None = None
-        self._committee: Committee | None = None
-        self._outlooks: Outlooks | None = None
+        self._committee: FittedEnsemble | None = None
+        self._outlooks: EnsemblePrediction | None = None
         combination = self._combination()
         if combination.shares_work and self._asked == "validation":
             raise ConfigError(
@@ -240,9 +240,11 @@ class Ensemble:
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
         if df is None and future is None and horizon is None:
             if self._outlooks is None:
-                self._outlooks = Outlooks.of(self.fitted)
+                self._outlooks = EnsemblePrediction.of(self.fitted)
             return self._outlooks.table(tuple(levels), tuple(quantiles))
-        return Outlooks.of(self.fitted, df, future=future, horizon=horizon).table(tuple(levels), tuple(quantiles))
+        return EnsemblePrediction.of(self.fitted, df, future=future, horizon=horizon).table(
+            tuple(levels), tuple(quantiles)
+        )
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
@@ -283,7 +285,7 @@ class Ensemble:
         return self._plan(None, Schema(), None).to_dict()
 
     @property
-    def fitted(self) -> Committee:
+    def fitted(self) -> FittedEnsemble:
         """What training left behind."""
         if self._committee is None:
             if self._asked == "validation":
@@ -398,7 +400,7 @@ class Ensemble:
 
     def _others(self, last: Forecaster, snapshots: Snapshots, panel: Panel) -> list[Forecaster]:
         """Return the members from the ends of the cycles before the last."""
-        validation = Committee.of([last.fitted], Combination((last.task.loss,)), "polars").split(panel).validation
+        validation = FittedEnsemble.of([last.fitted], Combination((last.task.loss,)), "polars").split(panel).validation
         members = []
         for weights in snapshots.weights():
             member = MemberPlan.of(last).forecaster()
@@ -421,8 +423,8 @@ class Ensemble:
         self._outlooks = None
         self.panel, self.split = panel, split
 
-    def _together(self, backend: Backend) -> Committee:
-        return Committee.of([member.fitted for member in self.members], self._combination(), backend)
+    def _together(self, backend: Backend) -> FittedEnsemble:
+        return FittedEnsemble.of([member.fitted for member in self.members], self._combination(), backend)
 
     def _combination(self) -> Combination:
         try:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch, TaskSpec
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
@@ -22,8 +22,8 @@ from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Integers, Windows, across
 from neuro_divergent.forecasting.ensemble.combination import Answer, Combination, Shares, accuracy_weights
-from neuro_divergent.forecasting.fitted import Fitted
-from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, ends_of
+from neuro_divergent.forecasting.fitted import FittedModel
+from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, interval_quantiles
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals, check_levels, check_quantiles
 from neuro_divergent.losses.quantile import QuantileLoss
@@ -33,7 +33,7 @@ _MOST = 2000  # windows that intervals are measured on, or one per series
 
 
 @dataclass(frozen=True, eq=False)
-class CommitteeGather:
+class EnsembleBatcher:
     """Makes batches of the same windows for each member, from as much history as it reads.
 
     Attributes:
@@ -42,7 +42,7 @@ class CommitteeGather:
         joint: Whether a window spans all series.
     """
 
-    members: tuple[Gather, ...]
+    members: tuple[WindowBatcher, ...]
     input_size: int
     joint: bool
 
@@ -57,10 +57,10 @@ class CommitteeGather:
 
 
 @dataclass(frozen=True, eq=False)
-class Committee:
+class FittedEnsemble:
     """Trained members, how they are combined, and what was measured of the whole.
 
-    It answers what ``Fitted`` and its predictor answer, so that it can be evaluated, and teach, like one model.
+    It answers what ``FittedModel`` and its predictor answer, so that it can be evaluated, and teach, like one model.
 
     Attributes:
         members: The trained members, at the end of the same series.
@@ -69,13 +69,13 @@ class Committee:
         backend: Kind of table that came in.
     """
 
-    members: tuple[Fitted, ...]
+    members: tuple[FittedModel, ...]
     combination: Combination
     intervals: Intervals | None
     backend: Backend
 
     @classmethod
-    def of(cls, members: Sequence[Fitted], combination: Combination, backend: Backend) -> Self:
+    def of(cls, members: Sequence[FittedModel], combination: Combination, backend: Backend) -> Self:
         """Put members together.
 
         Raises:
@@ -118,13 +118,13 @@ class Committee:
         """What turns batches into forecasts: this."""
         return self
 
-    def gather(self, panel: Panel) -> CommitteeGather:
+    def gather(self, panel: Panel) -> EnsembleBatcher:
         """Return what makes batches from a panel for all members."""
         gathers = tuple(member.gather(panel) for member in self.members)
-        return CommitteeGather(gathers, self.task.history, bool(self.task.joint))
+        return EnsembleBatcher(gathers, self.task.history, bool(self.task.joint))
 
     def values(
-        self, gather: CommitteeGather, batches: tuple[Batch, ...], quantiles: Shares
+        self, gather: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Shares
     ) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         channels = gather.members[0].panel.num_series if gather.joint else 1
@@ -138,7 +138,7 @@ class Committee:
         """
         check_levels(levels)
         check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
         gather = self.gather(windows.panel)
         windows = dataclasses.replace(windows, input_size=gather.input_size, joint=gather.joint)
         if not len(windows):
@@ -172,12 +172,12 @@ class Committee:
 
         return Split(joined("train"), joined("validation"), joined("test"))
 
-    def with_accuracy_weights(self, windows: Windows) -> Committee:
+    def with_accuracy_weights(self, windows: Windows) -> FittedEnsemble:
         """Return the same members, weighted by how accurate each is on windows."""
         weights = accuracy_weights(self._squared_errors(windows))
         return dataclasses.replace(self, combination=dataclasses.replace(self.combination, weights=weights))
 
-    def with_intervals(self, windows: Windows) -> Committee:
+    def with_intervals(self, windows: Windows) -> FittedEnsemble:
         """Return the same with errors of the whole measured on windows, if intervals are to come from them."""
         if not self.combination.is_measured:
             return self
@@ -208,10 +208,10 @@ class Committee:
         return max(range(len(self.members)), key=rank)
 
     @property
-    def _lead(self) -> Fitted:
+    def _lead(self) -> FittedModel:
         return self.members[self.lead_place]
 
-    def _values(self, gather: CommitteeGather, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
+    def _values(self, gather: EnsembleBatcher, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
         """Return point ``(windows * channels, horizon)`` and quantiles (one more axis)."""
         answers: list[Answer] = []
         questions = self.combination.questions(wanted)
@@ -223,7 +223,7 @@ class Committee:
             quantiles = self.around(gather.members[self.lead_place], batches[self.lead_place], point, wanted)
         return point, quantiles
 
-    def around(self, gather: Gather, batch: Batch, point: Array, quantiles: Shares) -> Array:
+    def around(self, gather: WindowBatcher, batch: Batch, point: Array, quantiles: Shares) -> Array:
         """Return quantiles around point forecasts ``(windows * channels, steps)`` from measured errors.
 
         Args:
@@ -252,7 +252,7 @@ class Committee:
         width = self.intervals.half_widths(abs(2 * share - 1))
         return width if share > 0.5 else -width
 
-    def _relative_errors(self, gather: CommitteeGather, batches: tuple[Batch, ...], point: Array) -> Tensor:
+    def _relative_errors(self, gather: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""
         own, batch = gather.members[self.lead_place], batches[self.lead_place]
         assert batch.future_y is not None
@@ -283,7 +283,7 @@ class Committee:
         return means
 
 
-def _has_quantiles(member: Fitted) -> bool:
+def _has_quantiles(member: FittedModel) -> bool:
     return member.task.loss.any_level or bool(member.task.loss.quantile_levels)
 
 

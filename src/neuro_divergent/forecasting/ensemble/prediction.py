@@ -14,14 +14,14 @@ from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.forecasting.ensemble.combination import Answer, Shares
-from neuro_divergent.forecasting.ensemble.fitted import Committee
-from neuro_divergent.forecasting.prediction_context import Outlook
-from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
+from neuro_divergent.forecasting.prediction_context import PredictionContext
+from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 
 
 @dataclass(frozen=True, eq=False)
-class Outlooks:
+class EnsemblePrediction:
     """Everything about a forecast of all members that does not depend on the levels asked for.
 
     Attributes:
@@ -30,12 +30,12 @@ class Outlooks:
         backend: Kind of table to return.
     """
 
-    committee: Committee
-    members: tuple[Outlook, ...]
+    committee: FittedEnsemble
+    members: tuple[PredictionContext, ...]
     backend: Backend
 
     @classmethod
-    def of(cls, committee: Committee, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
+    def of(cls, committee: FittedEnsemble, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
         """Prepare a forecast after the end of each series, from new data if there is any."""
         members, backend, context = committee.members, committee.backend, committee.context
         if df is not None:
@@ -45,14 +45,14 @@ class Outlooks:
             if committee.task.joint:
                 panel.require_aligned()
             members, backend = tuple(member.with_context(panel) for member in members), table.backend
-        made = (Outlook.of(member, future=future, horizon=horizon) for member in members)
+        made = (PredictionContext.of(member, future=future, horizon=horizon) for member in members)
         return cls(committee, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
 
     def table(self, levels: Shares, quantiles: Shares) -> Any:
         """Run the networks and lay the result out as a table."""
         check_levels(levels)
         check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in ends_of(level)), *quantiles)
+        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
         first, trained, combination = self.members[0], self.committee.task.horizon, self.committee.combination
         questions = combination.questions(wanted)
         if first.steps > trained and (wanted or any(questions)):
@@ -82,7 +82,7 @@ class Outlooks:
         return np.concatenate(parts)
 
 
-def _answer(outlook: Outlook, asked: Shares) -> Answer:
+def _answer(outlook: PredictionContext, asked: Shares) -> Answer:
     """Return what a member forecasts after the end of each series, ``(series, steps)``."""
     table = outlook.table((), asked)
     values = table.select(pl.exclude(*outlook.index)).to_numpy().reshape(-1, outlook.steps, 1 + len(asked))

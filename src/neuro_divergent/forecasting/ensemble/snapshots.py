@@ -12,7 +12,7 @@ from torch import Tensor
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.forecasting.fitted import Fitted, build_network
+from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.uncertainty.residuals import measure
 from neuro_divergent.models.base import Architecture
@@ -99,7 +99,7 @@ class Snapshots(Callback):
         return [kept[step] for step in sorted(kept, key=int)]
 
 
-def with_weights(fitted: Fitted, architecture: Architecture, weights: Weights, validation: Windows) -> Fitted:
+def with_weights(fitted: FittedModel, architecture: Architecture, weights: Weights, validation: Windows) -> FittedModel:
     """Return a trained model with other weights, and its errors on validation windows measured anew."""
     with torch.random.fork_rng():  # the weights it is built with are replaced at once
         network = build_network(architecture, fitted.task, fitted.spec)

@@ -17,7 +17,7 @@ from neuro_divergent import __version__
 from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors, require_finite
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.forecasting.artifact import unpack_model
@@ -25,7 +25,7 @@ from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
 from neuro_divergent.forecasting.hierarchy.reconciliation import Method, check_method
-from neuro_divergent.forecasting.hierarchy.residuals import Measurement
+from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals
 from neuro_divergent.forecasting.task import Task
 
 FORMAT = 1
@@ -42,7 +42,7 @@ class HintParts:
     forecaster: Forecaster
     hierarchy: Hierarchy
     method: Method
-    measurement: Measurement | None
+    measurement: HierarchyResiduals | None
     backend: Backend
 
 
@@ -83,7 +83,7 @@ def reading_hint(path: Path) -> Iterator[HintParts]:
         UntrustedFileError: If it is not a HINT, was altered, or was written by a newer version.
         StorageError: If it cannot be read.
     """
-    refuse_foreign(path, "a HINT")
+    refuse_pickle(path, "a HINT")
     if not (path / _DESCRIPTION).is_file():
         cure = " Forecaster.load reads a model." if (path / "model.json").is_file() else ""
         raise UntrustedFileError(f"{path}: is not a HINT: that is a directory with a {_DESCRIPTION}.{cure}")
@@ -121,7 +121,7 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor], forecaster
     return HintParts(forecaster, hierarchy, method, _measurement(tensors, hierarchy, forecaster.task.horizon), backend)
 
 
-def _measurement(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int) -> Measurement | None:
+def _measurement(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int) -> HierarchyResiduals | None:
     errors, splits = tensors.get("errors"), tensors.get("splits")
     if (splits is None) == (errors is not None and hierarchy.total_row is not None):
         raise ValueError("splits")
@@ -135,7 +135,7 @@ def _measurement(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int)
             raise ValueError(f"errors of shape {tuple(array.shape)}")
         if float(array.abs().max()) > _LARGEST:
             raise ValueError("errors that are too large")
-    return Measurement(JointErrors(errors.numpy()), None if splits is None else splits.numpy())
+    return HierarchyResiduals(JointErrors(errors.numpy()), None if splits is None else splits.numpy())
 
 
 def _names(values: Any) -> tuple[str, ...]:

@@ -31,9 +31,9 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
     check_method,
     lacks_errors,
 )
-from neuro_divergent.forecasting.hierarchy.residuals import Measurement, aligned
-from neuro_divergent.forecasting.prediction_context import Outlook
-from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
+from neuro_divergent.forecasting.prediction_context import PredictionContext
+from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.training.callbacks.base import Callback
 
@@ -82,7 +82,7 @@ class HINT:
         self.hierarchy = hierarchy
         self.method = method
         self._measured = False
-        self._measurement: Measurement | None = None
+        self._measurement: HierarchyResiduals | None = None
         self._reconciliation: Reconciliation | None = None
         self._backend: Backend = "polars"
 
@@ -165,7 +165,7 @@ class HINT:
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
         base = self._base(df, future, horizon)
         columns: dict[str, Any] = {**base.index, "forecast": base.column(base.reconciliation.apply(base.values))}
-        wanted = [*(share for level in levels for share in ends_of(level)), *quantiles]
+        wanted = [*(share for level in levels for share in interval_quantiles(level)), *quantiles]
         if wanted:
             names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
             names += [f"q-{share:g}" for share in quantiles]
@@ -239,9 +239,9 @@ class HINT:
     def _measure(self, backend: Backend) -> None:
         assert self.forecaster.panel is not None
         places = self._places(self.forecaster.panel)
-        self._take(Measurement.of(self.forecaster, self.hierarchy, places), backend)
+        self._take(HierarchyResiduals.of(self.forecaster, self.hierarchy, places), backend)
 
-    def _take(self, measurement: Measurement | None, backend: Backend) -> None:
+    def _take(self, measurement: HierarchyResiduals | None, backend: Backend) -> None:
         """Accept what was measured, and work out how to make forecasts add up that follow the end of training."""
         self._measurement, self._backend, self._measured = measurement, backend, True
         self._reconciliation = None
@@ -285,7 +285,7 @@ class HINT:
     def _base(self, df: Any, future: Any, horizon: int | None) -> _Base:
         """Let the network forecast every node."""
         self._fitted()
-        outlook = Outlook.of(self.forecaster.fitted, df, future=future, horizon=horizon)
+        outlook = PredictionContext.of(self.forecaster.fitted, df, future=future, horizon=horizon)
         context = outlook.fitted.context
         places = self._places(context)
         table = dataclasses.replace(outlook, backend="polars").table((), ())

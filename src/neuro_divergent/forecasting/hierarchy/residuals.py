@@ -18,7 +18,7 @@ _MOST = 500  # windows that are kept, the latest ones
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class HierarchyResiduals:
     """Errors of past windows, each of all nodes at once.
 
     Attributes:
@@ -31,7 +31,7 @@ class Measurement:
     splits: Errors | None
 
     @classmethod
-    def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: NDArray[np.int64]) -> Measurement | None:
+    def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: NDArray[np.int64]) -> HierarchyResiduals | None:
         """Measure a forecaster, trained in this process, on its validation part.
 
         Args:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.windows import Integers, Windows
 from neuro_divergent.forecasting.predictor import by_series
 from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
@@ -22,7 +22,7 @@ _ROWS = 1024  # windows that go through the network at once
 _RANKED = 1000  # windows of a series that tell how steps go together
 
 
-class Measured(NamedTuple):
+class Residuals(NamedTuple):
     """What windows that training did not see tell about a network; ``None`` where there are none.
 
     Attributes:
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 
 def measure_errors(
-    network: nn.Module, loss: Loss, gather: Gather, windows: Windows, *, most: int = 2000
+    network: nn.Module, loss: Loss, gather: WindowBatcher, windows: Windows, *, most: int = 2000
 ) -> Intervals | None:
     """Measure absolute errors of a network on windows it was not trained on.
 
@@ -46,15 +46,15 @@ def measure_errors(
 
 
 def measure(
-    network: nn.Module, loss: Loss, gather: Gather, windows: Windows, *, most: int = 2000, together: bool = True
-) -> Measured:
+    network: nn.Module, loss: Loss, gather: WindowBatcher, windows: Windows, *, most: int = 2000, together: bool = True
+) -> Residuals:
     """Measure errors of a network on windows it was not trained on, and how those of its steps go together.
 
     Windows overlap, one row apart; at most ``most`` of them are used, evenly spread.
     """
     dense = dataclasses.replace(windows, step=1)
     if not len(dense):
-        return Measured(None, None)
+        return Residuals(None, None)
     chosen = np.unique(np.linspace(0, len(dense) - 1, min(most, len(dense))).round().astype(np.int64))
     channels = gather.panel.num_series if gather.joint else 1
     together = together and gather.horizon > 1 and not draws_paths(network, loss)
@@ -74,7 +74,7 @@ def measure(
             here = np.sort(ranked[(ranked >= first * channels) & (ranked < (first + _ROWS) * channels)])
             scores.append(_scores(loss, raw, batch, errors[-1], here - first * channels))
     complete = _complete(torch.cat(errors).abs())
-    return Measured(
+    return Residuals(
         Intervals(complete.sort(0).values) if len(complete) else None, Copula.of(_complete(torch.cat(scores)))
     )
 

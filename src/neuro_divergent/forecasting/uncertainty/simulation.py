@@ -11,10 +11,10 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import Gather
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import to_native
 from neuro_divergent.data.scaling.base import Array
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, by_series
 from neuro_divergent.forecasting.uncertainty.copula import Matrix, independent, not_measured
 from neuro_divergent.forecasting.uncertainty.paths import draw_paths, forecast_from
@@ -25,7 +25,7 @@ DEPENDENCES: tuple[Dependence, ...] = get_args(Dependence)
 _VALUES = 2**21  # that are drawn at once
 
 
-def simulate(outlook: Outlook, num_paths: int, *, seed: int, dependence: Dependence) -> Array:
+def simulate(outlook: PredictionContext, num_paths: int, *, seed: int, dependence: Dependence) -> Array:
     """Draw paths of every series in the units of the data, ``(num_paths, num_series, horizon)``.
 
     Args:
@@ -50,7 +50,7 @@ def simulate(outlook: Outlook, num_paths: int, *, seed: int, dependence: Depende
     return np.concatenate(parts, axis=1)
 
 
-def as_table(outlook: Outlook, paths: Array) -> Any:
+def as_table(outlook: PredictionContext, paths: Array) -> Any:
     """Lay paths out as a table of the kind that came in: ``path`` (from 0), id, time, ``value``."""
     rows = paths[0].size
     repeat = np.tile(np.arange(rows), len(paths))
@@ -82,7 +82,7 @@ def _dependence(
 
 
 @torch.inference_mode()
-def _values(predictor: Predictor, gather: Gather, batch: Batch, shares: Matrix) -> Tensor:
+def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: Matrix) -> Tensor:
     """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
     loss = predictor.loss
     share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)

@@ -42,11 +42,11 @@ def demo(
     config = session.check(_settings(model, output / "data.csv"), levels)
     if not (output / CONFIG).is_file():
         directory.check_free()
-    with session.going_on_later(directory), directory.opened():
+    with session.print_resume_hint(directory), directory.opened():
         directory.clear()
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
-        outcome, files = session.execute(config, panel, directory, screen, session.Wishes(levels))
+        outcome, files = session.execute(config, panel, directory, screen, session.TrainOptions(levels))
     show_forecast(outcome, screen)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)

@@ -16,7 +16,7 @@ from neuro_divergent.data.io.source import read_table
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.panel_builder import assemble, check_history
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.interfaces.cli.silence import hushed
+from neuro_divergent.interfaces.cli.silence import silenced
 
 _DESCRIPTION = "model.json"
 _MANY = 1_000_000  # With more rows, checking them twice takes longer than loading torch.
@@ -61,7 +61,7 @@ def read_new_data(
         known = Schema()  # Loading the model will say what is wrong with it, before the data matter.
         data = future = None
     schema = known.replace(**changes)
-    with hushed(), warnings.catch_warnings():
+    with silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # The forecast itself will give it again.
         series = None if data is None else read_table(data, schema)
         keys = [schema.time] if schema.id is None else [schema.id, schema.time]

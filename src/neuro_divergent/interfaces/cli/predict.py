@@ -96,12 +96,12 @@ def _forecast(
 
     from neuro_divergent.data.io.source import read_table
     from neuro_divergent.forecasting.forecaster import Forecaster
-    from neuro_divergent.forecasting.prediction_context import Outlook
+    from neuro_divergent.forecasting.prediction_context import PredictionContext
 
     fitted = Forecaster.load(path).fitted
     context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**changes))
     fitted = dataclasses.replace(fitted, context=context)
-    outlook = Outlook.of(fitted, new.series, future=new.future, horizon=horizon)
+    outlook = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
     # A model that was trained on a pandas or Arrow table gives such a table back.
     return read_table(outlook.table(tuple(levels), tuple(quantiles))).frame
 

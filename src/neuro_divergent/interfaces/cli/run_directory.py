@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.runs.directory import MODEL, RunDirectory
 
 
@@ -38,7 +38,7 @@ def model_directory(path: Path) -> Path:
     Raises:
         InputError: If there is neither.
     """
-    refuse_foreign(path, "a model")
+    refuse_pickle(path, "a model")
     for candidate in (path, path / MODEL):
         if (candidate / "model.json").is_file():
             return candidate

@@ -21,7 +21,7 @@ from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.reporting.text_summaries import count
 from neuro_divergent.runs.directory import RunDirectory
-from neuro_divergent.training.state import goes_further
+from neuro_divergent.training.state import extends
 
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class TrainOptions:
     """What is asked of a run on the command line besides its settings.
 
     Attributes:
@@ -55,40 +55,40 @@ class Wishes:
     allow_changes: bool = False
 
 
-def run(values: dict[str, Any], wishes: Wishes) -> None:
+def run(values: dict[str, Any], options: TrainOptions) -> None:
     """Check a run given as plain values, train it, and show and write what came out."""
     if hasattr(signal, _ENOUGH):
         signal.signal(getattr(signal, _ENOUGH), signal.SIG_IGN)  # before training there is nothing to end yet
-    config = check(values, wishes.levels)
+    config = check(values, options.levels)
     if config.teacher is not None:
         model_directory(Path(config.teacher))
-    screen = Screen(quiet=wishes.quiet, as_json=wishes.as_json)
-    directory = place_of(config, wishes)
-    goes_on = wishes.resume and directory.has_begun
-    if goes_on:
+    screen = Screen(quiet=options.quiet, as_json=options.as_json)
+    directory = place_of(config, options)
+    resuming = options.resume and directory.has_begun
+    if resuming:
         config = config.decided()
-    if goes_on and not wishes.allow_changes:
+    if resuming and not options.allow_changes:
         directory.require_same(config)
-    if goes_on and directory.is_finished and not goes_further(directory.asked()["training"], config.training.to_dict()):
+    if resuming and directory.is_finished and not extends(directory.asked()["training"], config.training.to_dict()):
         screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
         screen.result({"run": str(directory.path), "state": "finished"})
         return
-    if not goes_on:
+    if not resuming:
         directory.check_free()
     panel = read_panel(config)
-    if goes_on and not wishes.allow_changes:
+    if resuming and not options.allow_changes:
         directory.require_same_data(panel)
-    with going_on_later(directory), directory.opened():
-        if not goes_on:
-            config = prepare(config, panel, screen, wishes)
-        outcome, files = execute(config, panel, directory, screen, wishes, goes_on=goes_on)
+    with print_resume_hint(directory), directory.opened():
+        if not resuming:
+            config = prepare(config, panel, screen, options)
+        outcome, files = execute(config, panel, directory, screen, options, resuming=resuming)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)
     show_files(outcome, directory, files, screen)
 
 
 @contextmanager
-def going_on_later(directory: RunDirectory) -> Iterator[None]:
+def print_resume_hint(directory: RunDirectory) -> Iterator[None]:
     """Say, when training is interrupted, how to go on with it."""
     try:
         yield
@@ -98,12 +98,12 @@ def going_on_later(directory: RunDirectory) -> Iterator[None]:
         raise SystemExit(interruption.exit_code) from None
 
 
-def place_of(config: RunConfig, wishes: Wishes) -> RunDirectory:
+def place_of(config: RunConfig, options: TrainOptions) -> RunDirectory:
     """Return the directory of a run: the one that is named, the one to go on with, or a new one."""
-    if wishes.output is not None:
-        return RunDirectory(wishes.output)
+    if options.output is not None:
+        return RunDirectory(options.output)
     table = str(config.data.path)
-    return (find_unfinished if wishes.resume else named_after)(table, config.model["name"])
+    return (find_unfinished if options.resume else named_after)(table, config.model["name"])
 
 
 def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
@@ -131,9 +131,9 @@ def read_panel(config: RunConfig) -> Panel:
     """Read and check the data: after this, only the model can object."""
     from neuro_divergent.data.load import load_panel
     from neuro_divergent.data.panel_builder import check_lengths
-    from neuro_divergent.interfaces.cli.silence import hushed
+    from neuro_divergent.interfaces.cli.silence import silenced
 
-    with hushed():
+    with silenced():
         panel = load_panel(config.data.path, config.data.schema_fields)
     # Whether windows span all series is known to the architecture, which is not asked yet.
     task = config.task.replace(input_size=config.task.history_for(panel), joint=False)
@@ -142,12 +142,12 @@ def read_panel(config: RunConfig) -> Panel:
     return panel
 
 
-def prepare(config: RunConfig, panel: Panel, screen: Screen, wishes: Wishes) -> RunConfig:
+def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptions) -> RunConfig:
     """Find the settings that are left to the architecture or to be found by trying, before the run begins."""
     config = config.decided()
-    if wishes.find_batch_size:
+    if options.find_batch_size:
         config = with_found_batch_size(config, panel, screen)
-    return with_found_rate(config, panel, screen) if wishes.find_rate else config
+    return with_found_rate(config, panel, screen) if options.find_rate else config
 
 
 def execute(
@@ -155,9 +155,9 @@ def execute(
     panel: Panel,
     directory: RunDirectory,
     screen: Screen,
-    wishes: Wishes,
+    options: TrainOptions,
     *,
-    goes_on: bool = False,
+    resuming: bool = False,
 ) -> tuple[Outcome, dict[str, str]]:
     """Train and write the run directory, showing what is done; the caller holds its lock."""
     show_data(config, panel, screen)
@@ -169,7 +169,7 @@ def execute(
         from neuro_divergent.workflow.results import write_results
     config.architecture  # noqa: B018 - its settings are checked before anything is written
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
-    state = directory.latest(config.checkpoints) if goes_on else None
+    state = directory.latest(config.checkpoints) if resuming else None
     if state is not None:
         screen.facts([("resume", f"{directory.path} at step {state['state']['step']:,}")])
     directory.begin(config, panel)
@@ -181,11 +181,11 @@ def execute(
     outcome = train(
         config,
         panel,
-        levels=wishes.levels,
+        levels=options.levels,
         callbacks=callbacks,
         teacher=teacher,
         resume=state,
-        allow_changes=wishes.allow_changes,
+        allow_changes=options.allow_changes,
     )
     return outcome, write_results(directory, outcome)
 

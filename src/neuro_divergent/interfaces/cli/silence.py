@@ -12,7 +12,7 @@ _ERRORS = 2  # number of the file that native code writes messages to
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def silenced() -> Iterator[None]:
     """Hold back what native code writes to standard error in the block, and drop it if the block ends with an error.
 
     Where polars stumbles over a damaged file it prints where that happened in its source, before the error can be

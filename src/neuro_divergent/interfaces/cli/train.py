@@ -200,7 +200,7 @@ def train(
             override(values, key, value)
     for setting in settings or []:
         override(values, *parse_setting(setting))
-    wishes = session.Wishes(
+    options = session.TrainOptions(
         parse_levels(levels),
         output=output,
         quiet=quiet,
@@ -212,8 +212,8 @@ def train(
     )
     with naming(file):
         if retries or stall is not None:
-            _supervise(values, wishes, retries, stall)
-        session.run(values, wishes)
+            _supervise(values, options, retries, stall)
+        session.run(values, options)
 
 
 @contextmanager
@@ -240,13 +240,13 @@ def _read(file: str, *, resume: bool) -> dict[str, Any]:
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
 
 
-def _supervise(values: dict[str, Any], wishes: session.Wishes, retries: int, stall: float | None) -> NoReturn:
+def _supervise(values: dict[str, Any], options: session.TrainOptions, retries: int, stall: float | None) -> NoReturn:
     """Train in a process of its own that is started again when it crashes, and exit as it did."""
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.supervisor import supervise
 
-    directory = session.place_of(session.check(values, wishes.levels), wishes)
-    if not wishes.resume:
+    directory = session.place_of(session.check(values, options.levels), options)
+    if not options.resume:
         directory.check_free()
     raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))
 

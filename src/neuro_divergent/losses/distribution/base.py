@@ -30,7 +30,7 @@ class DistributionLoss(Loss):
 
     probabilistic: ClassVar[bool] = True
     any_level: ClassVar[bool] = True
-    are_values: ClassVar[bool] = False
+    point_valued: ClassVar[bool] = False
 
     point: Literal["mean", "median"] = "mean"
 
@@ -46,7 +46,7 @@ class DistributionLoss(Loss):
     def distribution(self, raw: Tensor, batch: Batch | None = None) -> Distribution:
         """Return the distribution of each value, ``(batch, horizon, channel)``.
 
-        It is in the units of the data where ``in_natural_units`` is set, else on the scale of the network.
+        It is in the units of the data where ``requires_original_scale`` is set, else on the scale of the network.
         """
         return self.law(precise(raw), Units.of(batch, raw))
 
@@ -90,4 +90,4 @@ class DistributionLoss(Loss):
             return self._on_scale_of_network(values, Units.of(batch, raw)).to(raw.dtype)
 
     def _on_scale_of_network(self, values: Tensor, units: Units) -> Tensor:
-        return units.rescale(values) if self.in_natural_units else values
+        return units.rescale(values) if self.requires_original_scale else values

@@ -21,7 +21,7 @@ class NaturalLoss(DistributionLoss):
         accepts: What targets can be, for messages.
     """
 
-    in_natural_units: ClassVar[bool] = True
+    requires_original_scale: ClassVar[bool] = True
     accepts: ClassVar[str]
 
     def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:

@@ -85,7 +85,7 @@ def read_residuals(
     return frame
 
 
-def stretches(kinds: Sequence[Any]) -> Iterator[tuple[int, int]]:
+def segments(kinds: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Give begin and end of each stretch of neighbours of the same kind, so that marks of each kind keep the order."""
     begin = 0
     for _, group in groupby(kinds):

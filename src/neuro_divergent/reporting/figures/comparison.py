@@ -8,7 +8,7 @@ import numpy as np
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation.comparison.comparison import Comparison
-from neuro_divergent.reporting.figures.columns import floats_of, read_columns, stretches
+from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Mark, Rule, Tone
 from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.reporting.text_summaries import count
@@ -44,7 +44,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         for score, p_value in zip(scores, frame["p_value"], strict=True)
     ]
     marks: list[Mark] = []
-    for begin, end in stretches(kinds):
+    for begin, end in segments(kinds):
         tone, label = kinds[begin]
         label = "" if kinds[begin] in kinds[:begin] else label  # a legend tells once
         part = slice(begin, end)

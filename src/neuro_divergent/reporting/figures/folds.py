@@ -10,7 +10,7 @@ import polars as pl
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.drawing import meanings_of
 from neuro_divergent.evaluation.splitters.fold_layout import look_at, show_ends
-from neuro_divergent.evaluation.splitters.segment_table import stretches_of
+from neuro_divergent.evaluation.splitters.segment_table import segments_of
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 from neuro_divergent.reporting.figures.columns import places_of
 from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Spans, Tone
@@ -36,13 +36,13 @@ def folds_figure(splitter: Splitter, panel: Panel) -> Figure:
     Raises:
         DataError: If the panel cannot be split like this.
     """
-    stretches = stretches_of(splitter.split(panel))
+    segments = segments_of(splitter.split(panel))
     total = int((first_steps(panel) + panel.lengths).max())
     columns = min(total, _COLUMNS)
     times = _times(panel, total, columns)
     found: dict[str, list[tuple[str, int, int]]] = {role: [] for role in _TONES}
     rows, remarks = [], []
-    for fold in look_at(stretches, panel, columns):
+    for fold in look_at(segments, panel, columns):
         for place, look in enumerate(fold.looks):
             name = f"fold {fold.number}" if fold.is_plain else f"fold {fold.number}, {look.count:,} series"
             name += "" if name not in rows else f" ({place + 1})"
@@ -60,11 +60,11 @@ def folds_figure(splitter: Splitter, panel: Panel) -> Figure:
     found[first] += [(name, 0, 0) for name in rows if name not in known]
     found[first].sort(key=lambda item: rows.index(item[0]))
     marks = []
-    for role, meaning in meanings_of(stretches).items():
+    for role, meaning in meanings_of(segments).items():
         if found[role]:
             names, begins, ends = zip(*found[role], strict=True)
             marks.append(Spans(names, times[list(begins)], times[list(ends)], label=meaning, tone=_TONES[role]))
-    number = int(stretches["fold"].n_unique())
+    number = int(segments["fold"].n_unique())
     return Figure(
         title=f"Folds of {splitter.name}",
         marks=tuple(marks),

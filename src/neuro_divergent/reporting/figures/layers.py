@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.columns import floats_of, read_columns, stretches
+from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
 from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Heat, Mark, Rule, Spans, Tone
 from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.reporting.text_summaries import count
@@ -80,7 +80,7 @@ def update_ratio_figure(layers: Any) -> Figure:
     begin, end = np.minimum(low, middle / _LEAST_WIDTH), np.maximum(high, middle * _LEAST_WIDTH)
     marks: list[Mark] = []
     seen: set[bool] = set()
-    for first, last in stretches(is_usual.tolist()):
+    for first, last in segments(is_usual.tolist()):
         usual = bool(is_usual[first])
         label = "" if usual in seen else "usual" if usual else "unusually small or large"
         tone: Tone = "good" if usual else "bad"

@@ -8,7 +8,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation.evaluate import REFERENCE
-from neuro_divergent.reporting.figures.columns import RESIDUAL, floats_of, id_of, read_residuals, stretches
+from neuro_divergent.reporting.figures.columns import RESIDUAL, floats_of, id_of, read_residuals, segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Mark, Rule, Tone
 from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.reporting.text_summaries import count
@@ -54,7 +54,7 @@ def ranking_figure(
     names, lengths = ranked[named].cast(pl.String).to_list(), floats_of(ranked["place"])
     notes = [f"MAE {show_number(error)}" for error in ranked["mae"].to_list()]
     marks: list[Mark] = []
-    for begin, end in stretches([is_relative and bool(length < 1) for length in lengths]):
+    for begin, end in segments([is_relative and bool(length < 1) for length in lengths]):
         is_better = bool(lengths[begin] < 1)
         tone: Tone = "neutral" if not is_relative else "good" if is_better else "bad"
         label = f"{'' if is_better else 'not '}better than {reference}" if is_relative else ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.columns import stretches
+from neuro_divergent.reporting.figures.columns import segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure
 from neuro_divergent.reporting.svg.ticks import show_number
 
@@ -53,7 +53,7 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
             tone="forecast" if names[begin] == model else "neutral",
             notes=[show_number(value) for value in lengths[begin:end].tolist()],
         )
-        for begin, end in stretches([name == model for name in names])
+        for begin, end in segments([name == model for name in names])
     )
     place = names.index(str(model)) + 1 if model in names else None
     rank = f"{model} is number {place} of {len(names)}. " if place else ""

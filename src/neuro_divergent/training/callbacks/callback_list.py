@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "state" not in name)
 
 
-class Audience:
+class CallbackList:
     """The callbacks of a training, in the order in which they hear.
 
     Only the methods that override an event are called, so that an event nobody hears costs nothing.

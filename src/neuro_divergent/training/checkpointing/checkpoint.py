@@ -18,7 +18,7 @@ from neuro_divergent.core.storage.atomic import read_directory, read_json, write
 from neuro_divergent.core.storage.compression import ENDING as COMPRESSED
 from neuro_divergent.core.storage.compression import compress as compressed
 from neuro_divergent.core.storage.compression import decompress
-from neuro_divergent.core.storage.pickle_guard import refuse_foreign
+from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.store import NOTE_LIMIT, is_url, open_store, split_url
 from neuro_divergent.core.storage.tensor_file import dtype_name, dump_tensors, load_tensors
 
@@ -124,7 +124,7 @@ def read_checkpoint(place: Path | str) -> dict[str, Any]:
         StorageError: If it cannot be read.
     """
     place = place if is_url(place) else Path(place)
-    refuse_foreign(place, "a checkpoint")
+    refuse_pickle(place, "a checkpoint")
     if isinstance(place, Path):
         if not (place / _STATE).is_file():
             raise UntrustedFileError(f"{place}: is not a checkpoint: a checkpoint is a directory with a {_STATE}.")

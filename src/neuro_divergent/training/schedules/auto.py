@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.schedules.base import Course, Plan, Schedule
+from neuro_divergent.training.schedules.base import Plan, Schedule, ScheduleState
 from neuro_divergent.training.schedules.cosine import Cosine, WarmupCosine
 from neuro_divergent.training.schedules.plateau import Plateau
 from neuro_divergent.training.schedules.step import StepDecay
@@ -31,6 +31,6 @@ class AutoSchedule(Schedule):
         """Return the factor of the schedule for an unknown family."""
         return _DEFAULT.factor(step, plan)
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return the schedule for an unknown family at its first step."""
         return _DEFAULT.begin(plan)

@@ -1,8 +1,8 @@
 """What every schedule is: where training is decides what becomes of the learning rate.
 
-A ``Schedule`` is settings. Begun for a plan it is a ``Course``, which knows where it is and turns the full rate into
-the one of now; a ``Pace`` is a course at work on an optimizer. Courses know no optimizer, so they can be put one after
-the other, multiplied and drawn.
+A ``Schedule`` is a config. ``begin`` returns its ``ScheduleState``, which counts steps and maps the base learning rate
+to the current one. ``LRScheduler`` applies a state to an optimizer. States know no optimizer, so they can be chained,
+multiplied and plotted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Plan:
         return int(length) * (max(self.steps_per_epoch, 1) if per == "epoch" else 1)
 
 
-class Course:
+class ScheduleState:
     """A schedule under way."""
 
     def step(self) -> None:
@@ -68,10 +68,10 @@ class Course:
         """Take up a state again."""
 
 
-class Pace:
+class LRScheduler:
     """A course at work on an optimizer."""
 
-    def __init__(self, course: Course, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, course: ScheduleState, optimizer: torch.optim.Optimizer) -> None:
         self._course = course
         self._scale = 1.0
         # The groups are asked for each time: loading a state into the optimizer replaces them.
@@ -132,13 +132,13 @@ class Schedule(Component):
         del step, plan
         return 1.0
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return the schedule at its first step."""
         return _StepCourse(self, plan)
 
-    def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> Pace:
+    def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> LRScheduler:
         """Put the schedule to work on an optimizer."""
-        return Pace(self.begin(plan), optimizer)
+        return LRScheduler(self.begin(plan), optimizer)
 
     def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
         """Return this schedule followed by another.
@@ -181,7 +181,7 @@ def span(length: int | float, total: int) -> float:
     return length * total if length < 1 else float(length)
 
 
-class _StepCourse(Course):
+class _StepCourse(ScheduleState):
     """Where a function of the step is."""
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import field_validator
 
 from neuro_divergent.core.config import Config, register
-from neuro_divergent.training.schedules.base import Clock, Course, Length, Plan, Schedule
+from neuro_divergent.training.schedules.base import Clock, Length, Plan, Schedule, ScheduleState
 from neuro_divergent.training.schedules.cosine import Cosine, CosineRestarts
 from neuro_divergent.training.schedules.linear import Linear
 
@@ -75,7 +75,7 @@ class Chain(Schedule):
         place, begin, inner = self.locate(step, plan)
         return self.parts[place].schedule.factor(step - begin, inner)
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return the chain at the first step of its first part."""
         return _ChainCourse(self, plan)
 
@@ -114,12 +114,12 @@ class Product(Schedule):
         """Return the product of the factors."""
         return math.prod(part.factor(step, plan) for part in self.parts)
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return all schedules at their first step."""
         return _ProductCourse([part.begin(plan) for part in self.parts])
 
 
-class _ChainCourse(Course):
+class _ChainCourse(ScheduleState):
     def __init__(self, chain: Chain, plan: Plan) -> None:
         self._chain = chain
         self._plan = plan
@@ -153,8 +153,8 @@ class _ChainCourse(Course):
         self._course = self._chain.parts[self._place].schedule.begin(plan)
 
 
-class _ProductCourse(Course):
-    def __init__(self, courses: list[Course]) -> None:
+class _ProductCourse(ScheduleState):
+    def __init__(self, courses: list[ScheduleState]) -> None:
         self._courses = courses
 
     def step(self) -> None:

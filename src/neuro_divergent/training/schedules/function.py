@@ -10,7 +10,7 @@ from typing import Any
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.function import UserFunction, label_of, require
-from neuro_divergent.training.schedules.base import Clock, Course, Plan, Schedule
+from neuro_divergent.training.schedules.base import Clock, Plan, Schedule, ScheduleState
 
 
 @register("function")
@@ -48,7 +48,7 @@ class FunctionSchedule(Schedule):
             )
         return factor
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return the schedule at its first step."""
         require(self.function, f"schedule {self.name!r}")
         return super().begin(plan)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.schedules.base import Course, Plan, Schedule
+from neuro_divergent.training.schedules.base import Plan, Schedule, ScheduleState
 
 
 @register("plateau")
@@ -31,13 +31,13 @@ class Plateau(Schedule):
     cooldown: int = Field(default=0, ge=0)
     min_lr: float = Field(default=0.0, ge=0)
 
-    def begin(self, plan: Plan) -> Course:
+    def begin(self, plan: Plan) -> ScheduleState:
         """Return the schedule before the first validation."""
         del plan
         return _PlateauCourse(self)
 
 
-class _PlateauCourse(Course):
+class _PlateauCourse(ScheduleState):
     """Counts like torch's ``ReduceLROnPlateau``, but a threshold makes it harder to improve on a negative loss too."""
 
     def __init__(self, schedule: Plateau) -> None:

@@ -17,7 +17,7 @@ from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.objective import LossFunction, Restore
-from neuro_divergent.training.schedules.base import Pace, Plan, Schedule
+from neuro_divergent.training.schedules.base import LRScheduler, Plan, Schedule
 from neuro_divergent.training.schedules.function import FunctionSchedule
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _Growing(Schedule):
     low: float
     high: float
 
-    def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> Pace:
+    def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> LRScheduler:
         """Find the factors from the rate of the first group, which is the one that the optimizer's settings name."""
         first, last = self.low / float(optimizer.param_groups[0]["lr"]), max(plan.total_steps - 1, 1)
         return FunctionSchedule(lambda step: first * (self.high / self.low) ** (step / last)).start(optimizer, plan)

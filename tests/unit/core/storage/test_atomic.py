@@ -21,7 +21,7 @@ from neuro_divergent.core.storage.atomic import (
     write_directory,
     write_file,
 )
-from neuro_divergent.core.storage.swap import exchange
+from neuro_divergent.core.storage.swap import swap_paths
 
 
 def test_a_finished_directory_is_complete_and_verified(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_replacing_is_complete_with_and_without_an_exchange_of_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
 ) -> None:
     if not can_exchange:
-        monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
+        monkeypatch.setattr(atomic, "swap_paths", lambda one, other: False)
     for content in (b"old", b"new"):
         write_directory(tmp_path / "model", [("a", content)])
     assert read_directory(tmp_path / "model") == {"a": b"new"}
@@ -118,10 +118,10 @@ def test_two_names_change_places(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    if exchange(tmp_path / "one", tmp_path / "two"):
+    if swap_paths(tmp_path / "one", tmp_path / "two"):
         assert (tmp_path / "one" / "two").exists()
         assert (tmp_path / "two" / "one").exists()
-    assert not exchange(tmp_path / "one", tmp_path / "missing")
+    assert not swap_paths(tmp_path / "one", tmp_path / "missing")
     assert (tmp_path / "one").exists()
 
 

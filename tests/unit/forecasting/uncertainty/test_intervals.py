@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.predictor import ends_of
+from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 
 
@@ -40,5 +40,5 @@ def test_few_errors_are_pooled_with_those_of_neighbouring_steps() -> None:
 
 
 def test_levels_become_central_quantiles() -> None:
-    assert ends_of(80) == pytest.approx((0.1, 0.9))
-    assert ends_of(95) == pytest.approx((0.025, 0.975))
+    assert interval_quantiles(80) == pytest.approx((0.1, 0.9))
+    assert interval_quantiles(95) == pytest.approx((0.025, 0.975))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import neuro_divergent as nd
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.datasets.synthetic import Synthetic
-from neuro_divergent.forecasting.prediction_context import Outlook
+from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import evenly_spread, quantiles_of
@@ -54,7 +54,7 @@ def deepar() -> nd.Forecaster:
 
 
 def draw(model: nd.Forecaster, count: int, *, seed: int = 0, dependence: Dependence = "auto") -> NDArray[Any]:
-    return simulate(Outlook.of(model.fitted), count, seed=seed, dependence=dependence)
+    return simulate(PredictionContext.of(model.fitted), count, seed=seed, dependence=dependence)
 
 
 class TestTable:
@@ -139,7 +139,7 @@ def test_quantiles_of_many_paths_of_an_autoregressive_network_are_those_of_the_f
 
 
 def test_the_first_step_of_an_autoregressive_forecast_is_the_distribution_itself(deepar: nd.Forecaster) -> None:
-    outlook = Outlook.of(deepar.fitted)
+    outlook = PredictionContext.of(deepar.fitted)
     batch = outlook.batches[0]
     with torch.inference_mode():
         exact = deepar.task.loss.forecast(deepar.fitted.predictor.network(batch), tuple(LEVELS), batch)
@@ -345,7 +345,7 @@ def test_the_point_forecast_is_read_on_where_nothing_is_drawn(loss: Loss) -> Non
     architecture = nd.DeepAR(hidden_size=8, num_layers=1)
     model = nd.Forecaster(architecture, horizon=4, input_size=9, loss=loss, training=training).fit(table)
     network: Any = model.fitted.predictor.network
-    batch = Outlook.of(model.fitted).batches[0]
+    batch = PredictionContext.of(model.fitted).batches[0]
     read: list[torch.Tensor] = []
     network.encoder.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0][0, :, 0]))
     with torch.inference_mode():
@@ -365,7 +365,7 @@ def test_reversible_networks_draw_what_they_read_on() -> None:
             handle = network.network.encoder.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))  # noqa: B023
             paths = draw(model, 50)
             handle.remove()
-            batch = Outlook.of(model.fitted).batches[0]
+            batch = PredictionContext.of(model.fitted).batches[0]
             assert batch.loc is not None
             assert batch.scale is not None
             for step, value in enumerate(read[1:]):

@@ -37,8 +37,8 @@ def train_run(path: Path, frame: pl.DataFrame, **sections: dict[str, Any]) -> di
     directory = RunDirectory(path)
     with directory.opened():
         panel = session.read_panel(config)
-        config = session.prepare(config, panel, Screen(quiet=True), session.Wishes(LEVELS))
-        _, files = session.execute(config, panel, directory, Screen(quiet=True), session.Wishes(LEVELS))
+        config = session.prepare(config, panel, Screen(quiet=True), session.TrainOptions(LEVELS))
+        _, files = session.execute(config, panel, directory, Screen(quiet=True), session.TrainOptions(LEVELS))
     return files
 
 

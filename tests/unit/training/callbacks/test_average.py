@@ -76,14 +76,14 @@ def test_training_itself_is_the_same_with_an_average() -> None:
 
 
 def test_validation_sees_the_average_and_training_gets_its_weights_back() -> None:
-    class Look(nd.Callback):
+    class SeriesLayout(nd.Callback):
         def __init__(self) -> None:
             self.during: list[torch.Tensor] = []
 
         def validation_start(self, trainer: nd.Trainer) -> None:
             self.during.append(trainer.module.weight.detach().clone())
 
-    averager, look = EMA().build(), Look()
+    averager, look = EMA().build(), SeriesLayout()
     training = trainer(averager, look, validate_every=10, early_stopping=None)
     history = training.fit(line(), line()).frame()
     inputs, targets = line()

@@ -273,12 +273,12 @@ def test_the_average_does_not_end_up_in_the_weights(tmp_path: Path) -> None:
     """The weights in a checkpoint are those that training goes on with, also right after a validation."""
     seen: dict[int, torch.Tensor] = {}
 
-    class Look(nd.Callback):
+    class SeriesLayout(nd.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             seen[trainer.state.step] = trainer.module.weight.detach().clone()
 
     writer = checkpointer(tmp_path, every_epochs=None, every_steps=5, on_improvement=True, keep=9)
-    trainer(EMA().build(), Look(), writer, validate_every=5, early_stopping=None).fit(line(), line())
+    trainer(EMA().build(), SeriesLayout(), writer, validate_every=5, early_stopping=None).fit(line(), line())
     assert len(steps(tmp_path)) == 6
     for path in list_checkpoints(tmp_path):
         assert torch.equal(read_checkpoint(path)["module"]["weight"], seen[int(path.name[5:])])

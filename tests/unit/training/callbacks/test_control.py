@@ -56,7 +56,7 @@ def test_a_wish_to_stop_ends_training_with_its_weights_and_a_reason(tmp_path: Pa
 def test_a_wish_for_a_checkpoint_is_met_at_once_whatever_the_settings_say(tmp_path: Path) -> None:
     seen: list[list[int]] = []
 
-    class Look(nd.Callback):
+    class SeriesLayout(nd.Callback):
         def settled(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 seen.append(steps_saved(tmp_path))
@@ -64,7 +64,7 @@ def test_a_wish_for_a_checkpoint_is_met_at_once_whatever_the_settings_say(tmp_pa
     checkpoints = Checkpointing(every_epochs=None, every_seconds=3600, at_most_every=3600)
     callbacks = RunDirectory(tmp_path).callbacks(checkpoints)
     wish = Wish(tmp_path / "control" / "checkpoint", 8)
-    training = trainer(*callbacks, wish, Look())
+    training = trainer(*callbacks, wish, SeriesLayout())
     training.fit(line())
     assert seen == [[9]]
     assert steps_saved(tmp_path) == [9, 30]
