@@ -44,7 +44,7 @@ from_scratch = error(forecaster.fit(few))
 
 longer = training.replace(max_steps=500, optimizer=nd.AdamW(lr=3e-3))
 pretrained = forecaster.pretrain(many, mask_share=0.4, training=longer)
-fine_tuned = error(forecaster.fit(few, pretrained=pretrained))
+fine_tuned = error(forecaster.fit(few, initial=pretrained))
 
 print(f"mean squared error from scratch: {from_scratch:.4f}, after pre-training: {fine_tuned:.4f}")
 print("pre-training helps" if fine_tuned < 0.9 * from_scratch else "pre-training does not help")

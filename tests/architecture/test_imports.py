@@ -32,6 +32,12 @@ MAY_IMPORT = {
     "federated": {"training", "forecasting", "distributed", "privacy"},
     "interfaces": {*TO_WORKFLOW, "search", "distributed", "federated", "privacy", "lifecycle", "serving", "compat"},
 }
+# What a user looks for on a forecaster, although it is made above its room; imported when it is called.
+UPWARD = {
+    "forecasting/forecaster.py imports workflow.train_run",  # fit(run=...) ends with scores and a report
+    "forecasting/forecaster.py imports diagnostics.doctor",
+    "forecasting/forecaster.py imports diagnostics.finding",
+}
 ROOMS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("__"))
 
 
@@ -58,7 +64,7 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
         for module in imported_modules(path)
         if not any(module == name or module.startswith(f"{name}.") for name in allowed)
     }
-    assert not strangers
+    assert not strangers - UPWARD
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "interfaces"])

@@ -20,7 +20,7 @@ from neuro_divergent.data.io.source import backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import check_lengths
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
@@ -34,22 +34,23 @@ from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.uncertainty.residuals import measure
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
+from neuro_divergent.forecasting.warm_start import initial_weights, load_initial
 from neuro_divergent.models.base import Architecture
-from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
+from neuro_divergent.runs.directory import MODEL, RunDirectory
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.state import extends
 from neuro_divergent.training.tuning.batch_size import find_batch_size
 from neuro_divergent.training.tuning.rate_finder import RateCurve, find_learning_rate
 
 if TYPE_CHECKING:
-    from neuro_divergent import Diagnosis
+    from neuro_divergent.diagnostics.finding import Diagnosis
 
 _VALIDATION_ROWS = 1024
 
@@ -90,7 +91,7 @@ class Forecaster:
         *,
         callbacks: Sequence[Callback] = (),
         teacher: Forecaster | None = None,
-        pretrained: Pretrained | str | Path | None = None,
+        initial: Forecaster | Pretrained | str | Path | None = None,
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
@@ -102,14 +103,17 @@ class Forecaster:
         Args:
             data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
             callbacks: What else to do at the events of training.
-            teacher: Trained forecaster to learn from: ``training.distillation`` is the share of the loss that is
-                measured against its forecasts instead of against what happened.
-            pretrained: What ``pretrain`` returned, or the directory it was saved to: the weights to start from. With
-                ``run`` it is kept there too, so that resuming needs no other place.
-            run: Directory for the run: its settings, checkpoints while it trains, and the model in the end. If training
-                is interrupted, by a signal or a crash, ``Forecaster.resume(run)`` goes on with it.
-            checkpoints: When checkpoints are written there; every minute if nothing is said.
-            resume: Checkpoint, or directory of checkpoints, to go on from, as in ``Trainer.fit``.
+            teacher: Fitted forecaster to learn from: ``training.distillation`` is the fraction of the loss that is
+                computed against its forecasts instead of the observed values.
+            initial: Weights to start from: a fitted forecaster (warm start on new data), what ``pretrain`` returned, or
+                the directory that either was saved to. A warm start needs the same architecture, covariates and
+                horizon; ``input_size`` and the names of the columns are those of the fitted forecaster unless given.
+                Optimizer, schedule and series scalers start from scratch.
+            run: Directory for the run. Settings, checkpoints and events are written while it trains; model, scores,
+                forecasts, diagnosis and report at the end, as by ``nd train``. If training is interrupted, by a signal
+                or a crash, ``Forecaster.resume(run)`` continues it.
+            checkpoints: When checkpoints are written there; every minute by default.
+            resume: Checkpoint, or directory of checkpoints, to continue from, as in ``Trainer.fit``.
             allow_changes: Whether settings may differ from those of the checkpoint.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
                 ``future``, ``static``, ``weight``, ``calendar``, ``frequency``), policies (``missing``, ``gaps``,
@@ -118,23 +122,24 @@ class Forecaster:
 
         Raises:
             DataError: If the table cannot be used as it is.
-            DivergedError: If training produced a number that is not finite.
+            DivergedError: If the loss, the gradients or the weights became NaN or infinite.
         """
-        job = self._prepare(data, schema)
-        if isinstance(pretrained, (str, Path)):
-            pretrained = Pretrained.load(pretrained)
+        source = load_initial(initial)
+        prepared = self._prepare(data, schema, source)
+        weights = initial_weights(source, prepared)
         self.run = None
         if run is None:
-            self._work(job, callbacks, teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
+            self._train(
+                prepared, callbacks, teacher=teacher, initial=weights, resume=resume, allow_changes=allow_changes
+            )
             return self
-        directory = RunDirectory(Path(run))
-        directory.check_free()
-        config = self._as_run(data, job, checkpoints)
-        with directory.opened():
-            if pretrained is not None:
-                pretrained.save(directory.path / PRETRAINED)
-            directory.begin(config, job.panel)
-            self._work_in(directory, config, job, callbacks, teacher, resume)
+        from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
+
+        training_run = TrainingRun.new(RunDirectory(Path(run)), self._as_run(data, prepared, checkpoints))
+        with training_run.opened():
+            train_opened(
+                training_run, self, prepared, callbacks=callbacks, teacher=teacher, initial=weights, state=resume
+            )
         return self
 
     def pretrain(
@@ -150,7 +155,7 @@ class Forecaster:
     ) -> Pretrained:
         """Let the network fill in hidden patches of series, and return what it learned.
 
-        It starts anew each time and leaves this forecaster as it is: pass the result to ``fit(pretrained=...)``, of
+        It starts anew each time and leaves this forecaster as it is: pass the result to ``fit(initial=...)``, of
         this one or of another with the same architecture and ``input_size``. What is minimised is the squared error of
         the hidden values, on the scale that the network sees; weights of rows do not count. Only the training part of
         each series is learned from.
@@ -209,25 +214,21 @@ class Forecaster:
             ConfigError: If settings differ.
             DataError: If the data differ.
         """
+        from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
+
         directory = RunDirectory(Path(run))
         config = RunConfig.from_dict(directory.asked())
         config = config.replace(training=config.training.replace(**training))
-        if not allow_changes:
-            directory.require_same(config)
-        source = config.data.path if data is None else data
-        if source is None:
-            raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
-        before = directory.asked()["training"]
-        if directory.is_finished and not extends(before, config.training.to_dict()):
+        training_run = TrainingRun.resumed(directory, config, allow_changes=allow_changes)
+        source = training_run.source(data)
+        if training_run.is_complete:
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
-        job = forecaster._prepare(source, dict(config.data.schema_fields))
-        if not allow_changes:
-            directory.require_same_data(job.panel)
-        with directory.opened():
-            directory.begin(config, job.panel)
-            state = directory.latest(config.checkpoints)
-            forecaster._work_in(directory, config, job, callbacks, teacher, state, allow_changes=allow_changes)
+        prepared = forecaster._prepare(source, dict(config.data.schema_fields))
+        training_run.check_data(prepared.panel)
+        with training_run.opened():
+            state = training_run.load_state()
+            train_opened(training_run, forecaster, prepared, callbacks=callbacks, teacher=teacher, state=state)
         return forecaster
 
     @classmethod
@@ -350,7 +351,7 @@ class Forecaster:
         Returns:
             The findings, the worst first, and what could not be checked.
         """
-        from neuro_divergent import diagnose  # the doctor stands below the forecaster, so through the front door
+        from neuro_divergent.diagnostics.doctor import diagnose  # above this room, and looked for here
 
         return diagnose(self)
 
@@ -415,18 +416,23 @@ class Forecaster:
         """Numbers that training adjusts."""
         return sum(parameter.numel() for parameter in self.fitted.predictor.network.parameters())
 
-    def _prepare(self, data: Any, schema: dict[str, Any]) -> PreparedData:
-        """Read and check the data, and decide what the task left open."""
-        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
-        joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
-        task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
+    def _prepare(
+        self, data: Any, schema: Mapping[str, Any], initial: Forecaster | Pretrained | None = None
+    ) -> PreparedData:
+        """Read and check the data, and resolve what the task left open."""
+        before = initial.fitted if isinstance(initial, Forecaster) else None
+        panel = data if isinstance(data, Panel) else _read(data, schema, before)
+        own = self._task
+        if before is not None and own.input_size is None:
+            own = own.replace(input_size=before.task.input_size)
+        joint = self.architecture.traits.mixes_channels if own.joint is None else own.joint
+        task = own.replace(input_size=own.history_for(panel), joint=joint)
         if joint:
             panel.require_aligned()
             _refuse_covariates(panel)
         panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        return PreparedData.of(
-            task, panel, task.split(panel), "polars" if isinstance(data, Panel) else backend_of(data)
-        )
+        backend = "polars" if isinstance(data, Panel) else backend_of(data)
+        return PreparedData.of(task, panel, task.split(panel), backend)
 
     def _as_run(self, data: Any, job: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
         """Return everything that this training is made from."""
@@ -441,48 +447,30 @@ class Forecaster:
             **chosen,
         )
 
-    def _work_in(
+    def _train(
         self,
-        directory: RunDirectory,
-        config: RunConfig,
-        job: PreparedData,
+        prepared: PreparedData,
         callbacks: Sequence[Callback],
-        teacher: Forecaster | None,
-        resume: Mapping[str, Any] | str | Path | None,
         *,
+        teacher: Forecaster | None = None,
+        initial: Pretrained | None = None,
+        resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
     ) -> None:
-        """Train in a run directory and leave the model there."""
-        keepers = directory.callbacks(config.checkpoints)
-        self.run = directory.path
-        begun_with = directory.path / PRETRAINED
-        pretrained = Pretrained.load(begun_with) if begun_with.exists() else None
-        self._work(job, [*callbacks, *keepers], teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
-        self.save(directory.path / MODEL)
-
-    def _work(
-        self,
-        job: PreparedData,
-        callbacks: Sequence[Callback],
-        teacher: Forecaster | None,
-        resume: Mapping[str, Any] | str | Path | None,
-        *,
-        pretrained: Pretrained | None,
-        allow_changes: bool,
-    ) -> None:
-        self.panel, self.split, self._outlook = job.panel, job.split, None
-        gather = job.gather(resolve_device(self.training.device))
-        trainer = self._trainer(job, gather, callbacks)
-        if pretrained is not None:
-            pretrained.give_to(trainer.module, self.architecture)
-        train, validation = self._loaders(job.split, gather)
+        """Train on prepared data."""
+        self.panel, self.split, self._outlook = prepared.panel, prepared.split, None
+        batcher = prepared.gather(resolve_device(self.training.device))
+        trainer = self._trainer(prepared, batcher, callbacks)
+        if initial is not None:
+            initial.give_to(trainer.module, self.architecture)
+        train, validation = self._loaders(prepared.split, batcher)
         trainer.fit(
             train if teacher is None else TaughtLoader(train, teacher.fitted),
             validation,
             resume=resume,
             allow_changes=allow_changes,
         )
-        self._fitted = _after(trainer, job, gather)
+        self._fitted = _after(trainer, prepared, batcher)
 
     def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
@@ -538,6 +526,16 @@ def _after(trainer: Trainer, job: PreparedData, gather: WindowBatcher) -> Fitted
         history=trainer.history.frame(),
         environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
     )
+
+
+def _read(data: Any, schema: Mapping[str, Any], before: FittedModel | None) -> Panel:
+    """Read a table; one for a warm start with the columns, unless others are given, and categories of before."""
+    if before is None:
+        return load_panel(data, Schema(**schema))
+    names = Schema(**schema) if schema else before.context.schema
+    if not before.context.categories:
+        return load_panel(data, names)
+    return build_panel(data, names, fitted=before.context)
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:

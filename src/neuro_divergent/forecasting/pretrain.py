@@ -35,7 +35,7 @@ from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.state import differences
 
 FORMAT = 1
-_DESCRIPTION = "pretrained.json"
+DESCRIPTION = "pretrained.json"
 _TENSORS = "pretrained.safetensors"
 _HEADS = ("head.", "network.head.")
 _FOR_FORECASTS = ("freeze", "augment", "curriculum", "teacher_forcing")
@@ -68,21 +68,21 @@ class Pretrained:
         """
         before, now = (_shape(item) for item in (self.architecture, architecture))
         if found := list(differences(before, now)):
-            raise ConfigError(f"the network was pre-trained with other settings: {'; '.join(found)}.")
+            raise ConfigError(f"initial: the weights are those of a network with other settings: {'; '.join(found)}.")
         own = network.state_dict()
         for name, tensor in self.weights.items():
             wanted = tuple(own[name].shape) if name in own else "nothing of that name"
             if wanted != tuple(tensor.shape):
                 raise ConfigError(
-                    f"the pre-trained {name!r} is {tuple(tensor.shape)}, the network has {wanted}. Forecast with the "
-                    "input_size, scaler and joint that were pre-trained."
+                    f"initial: {name!r} is {tuple(tensor.shape)}, the network has {wanted}. Train with the input_size, "
+                    "scaler and joint that those weights were trained with."
                 )
         network.load_state_dict(self.weights, strict=False)
 
     def save(self, path: str | Path) -> None:
         """Write the weights and the settings of the architecture to a directory, complete or not at all."""
         description = {"format": FORMAT, "version": __version__, "architecture": self.architecture.to_dict()}
-        files = [(_TENSORS, dump_tensors(self.weights)), (_DESCRIPTION, strict_json.dumps(description, indent=1))]
+        files = [(_TENSORS, dump_tensors(self.weights)), (DESCRIPTION, strict_json.dumps(description, indent=1))]
         write_directory(Path(path), files)
 
     @classmethod
@@ -95,12 +95,12 @@ class Pretrained:
         """
         place = Path(path)
         refuse_pickle(place, "what was pre-trained")
-        if not (place / _DESCRIPTION).is_file():
-            raise UntrustedFileError(f"{path}: was not pre-trained: there is no {_DESCRIPTION}.")
+        if not (place / DESCRIPTION).is_file():
+            raise UntrustedFileError(f"{path}: was not pre-trained: there is no {DESCRIPTION}.")
         files = read_directory(place)
-        description = strict_json.loads(files.get(_DESCRIPTION, b""), f"{path}/{_DESCRIPTION}")
+        description = strict_json.loads(files.get(DESCRIPTION, b""), f"{path}/{DESCRIPTION}")
         version = description.get("format") if isinstance(description, dict) else None
-        if type(version) is not int or version < 1 or set(files) != {_DESCRIPTION, _TENSORS}:
+        if type(version) is not int or version < 1 or set(files) != {DESCRIPTION, _TENSORS}:
             raise UntrustedFileError(f"{path}: does not describe what was pre-trained.")
         if version > FORMAT:
             raise NewerFormatError(path, version, FORMAT)

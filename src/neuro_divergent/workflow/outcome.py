@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -17,7 +15,8 @@ from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.run_config import RunConfig
-from neuro_divergent.training.callbacks.base import Callback
+
+USUAL_LEVELS = (80.0, 95.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +31,7 @@ class Outcome:
         forecasts: What comes after the end of each series, or ``None`` when that needs covariates not yet given.
         notes: What the reader should know about what is missing, and why.
         seconds: Time of training.
+        files: What was written, by what it holds; empty before.
     """
 
     config: RunConfig
@@ -41,34 +41,7 @@ class Outcome:
     forecasts: pl.DataFrame | None
     notes: list[str]
     seconds: float
-
-
-def train(
-    config: RunConfig,
-    panel: Panel,
-    *,
-    levels: Sequence[float],
-    callbacks: Sequence[Callback] = (),
-    teacher: Forecaster | None = None,
-    resume: Mapping[str, Any] | None = None,
-    allow_changes: bool = False,
-) -> Outcome:
-    """Train on a panel, score what was held out and forecast what comes next.
-
-    Args:
-        config: The run.
-        panel: Its data, already read and checked.
-        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
-        callbacks: What else to do at the events of training.
-        teacher: Trained model to learn from.
-        resume: State of training to go on from.
-        allow_changes: Whether settings may differ from those of that state.
-    """
-    config = config.resolved()
-    forecaster = Forecaster.for_run(config)
-    began = time.perf_counter()
-    forecaster.fit(panel, callbacks=callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
-    return conclude(config, forecaster, levels=levels, seconds=time.perf_counter() - began)
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[float], seconds: float) -> Outcome:

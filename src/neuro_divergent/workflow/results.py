@@ -50,13 +50,12 @@ from neuro_divergent.runs.tables import (
     SCORES,
     RunTables,
 )
-from neuro_divergent.workflow.outcome import Outcome, conclude
+from neuro_divergent.workflow.outcome import USUAL_LEVELS, Outcome, conclude
 
 REPORT = "report.html"
 PLOTS = "plots"
 
 _EXPECTED = (SCORES, BACKTEST, FORECASTS, CONTEXT, CALIBRATION, NETWORK, DATA)
-_USUAL_LEVELS = (80.0, 95.0)
 
 Content = pl.DataFrame | dict[str, Any] | None
 
@@ -99,10 +98,9 @@ class _Result:
 def write_results(directory: RunDirectory, outcome: Outcome) -> dict[str, str]:
     """Write all that came out of a run and return the files by what they hold; the caller holds the lock.
 
-    The model comes first: whatever happens after it, it is not lost.
+    The model was written when training ended, so whatever happens here, it is not lost.
     """
     path, forecaster = directory.path, outcome.forecaster
-    forecaster.save(path / MODEL)
     write_file(path / CONFIG, outcome.config.to_toml().encode("utf-8"))
     # Training has written these two, unless its disk refused.
     if not (path / ENVIRONMENT).is_file():
@@ -220,7 +218,7 @@ def _again(run: Path) -> Outcome:
         raise DataError(f"{config.data.path}: the data have changed since the run began.") from error
     forecaster.panel, forecaster.split = panel, task.split(panel)
     seconds = forecaster.history["seconds"].max() if forecaster.history.height else None
-    return conclude(config, forecaster, levels=_USUAL_LEVELS, seconds=float(seconds or 0.0))  # type: ignore[arg-type]
+    return conclude(config, forecaster, levels=USUAL_LEVELS, seconds=float(seconds or 0.0))  # type: ignore[arg-type]
 
 
 def _finite(value: Any) -> Any:

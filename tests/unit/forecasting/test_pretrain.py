@@ -67,7 +67,7 @@ def test_forecasting_starts_from_the_weights_that_were_learned(scaler: str, join
     model = forecaster(scaler=scaler, joint=joint)
     learned, fresh, start = model.pretrain(DATA), Start(), Start()
     model.fit(DATA, callbacks=[fresh])
-    model.fit(DATA, callbacks=[start], pretrained=learned)
+    model.fit(DATA, callbacks=[start], initial=learned)
     assert set(start.weights) - set(learned.weights) == {key for key in fresh.weights if "head." in key}
     assert all(torch.equal(start.weights[key], value) for key, value in learned.weights.items())
     assert all(torch.equal(start.weights[key], fresh.weights[key]) for key in set(fresh.weights) - set(learned.weights))
@@ -77,7 +77,7 @@ def test_forecasting_starts_from_the_weights_that_were_learned(scaler: str, join
 
 
 def test_a_frozen_encoder_stays_what_was_learned_and_another_horizon_may_use_it(pretrained: Pretrained) -> None:
-    model = forecaster(horizon=7, freeze=nd.Freeze("encoder.*")).fit(DATA, pretrained=pretrained)
+    model = forecaster(horizon=7, freeze=nd.Freeze("encoder.*")).fit(DATA, initial=pretrained)
     weights = model.fitted.predictor.network.state_dict()
     assert all(torch.equal(weights[key], value) for key, value in pretrained.weights.items())
     assert model.predict().height == 4 * 7
@@ -137,9 +137,9 @@ def test_a_run_that_was_killed_early_is_resumed_from_the_weights_it_started_with
 ) -> None:
     table = tmp_path / "data.parquet"
     DATA.write_parquet(table)
-    expected = forecaster().fit(table, pretrained=pretrained).fitted.predictor.network.state_dict()
+    expected = forecaster().fit(table, initial=pretrained).fitted.predictor.network.state_dict()
     pretrained.save(tmp_path / "pretrained")
-    forecaster().fit(table, pretrained=tmp_path / "pretrained", run=tmp_path / "run")
+    forecaster().fit(table, initial=tmp_path / "pretrained", run=tmp_path / "run")
     shutil.rmtree(tmp_path / "pretrained")
     for name in ("checkpoints", "model"):
         shutil.rmtree(tmp_path / "run" / name)
@@ -183,7 +183,7 @@ def test_pre_training_helps_where_there_is_little_to_learn_to_forecast_from() ->
     others = split_by_time(load_panel(waves(40, 60, seed=9), Schema()), input_size=32, horizon=8, validation=0).train
     errors = []
     for start in (None, learned):
-        forecasts = model.fit(waves(10, 48, seed=5), pretrained=start).forecast_windows(others)
+        forecasts = model.fit(waves(10, 48, seed=5), initial=start).forecast_windows(others)
         errors.append(np.square(forecasts.point - forecasts.actual).mean())
     assert learned.history["train_loss"][-1] < 0.8
     assert errors[1] < 0.9 * errors[0]
@@ -229,11 +229,11 @@ def test_settings_for_forecasts_are_left_out_or_refused(setting: dict[str, Any],
 )
 def test_a_network_of_another_kind_is_refused(pretrained: Pretrained, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        forecaster(**changes).fit(DATA, pretrained=pretrained)
+        forecaster(**changes).fit(DATA, initial=pretrained)
 
 
 def test_another_dropout_is_fine(pretrained: Pretrained) -> None:
-    forecaster(SMALL.replace(dropout=0.4), steps=1).fit(DATA, pretrained=pretrained)
+    forecaster(SMALL.replace(dropout=0.4), steps=1).fit(DATA, initial=pretrained)
 
 
 def test_series_that_are_too_short_are_refused() -> None:

@@ -32,6 +32,7 @@ from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles,
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
@@ -447,8 +448,9 @@ def _trained(
         return member.fit(panel, callbacks=callbacks)
     directory = place.member(number)
     if directory.has_begun:
-        return Forecaster.resume(directory.path, panel, callbacks=callbacks)
-    return member.fit(panel, callbacks=callbacks, run=directory.path, checkpoints=checkpoints)
+        return TrainingRun.resumed(directory).fit(panel, callbacks=callbacks)
+    config = member._as_run(panel, member._prepare(panel, {}), checkpoints)
+    return TrainingRun.new(directory, config).fit(panel, callbacks=callbacks)
 
 
 def _check_members(members: tuple[Forecaster, ...]) -> None:

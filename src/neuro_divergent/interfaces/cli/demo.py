@@ -32,6 +32,7 @@ def demo(
 ) -> None:
     """Train on bundled data, show a forecast, write a page."""
     from neuro_divergent.data.io.table_file import write_table
+    from neuro_divergent.forecasting.training_run import TrainingRun
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.runs.directory import CONFIG, RunDirectory
@@ -46,11 +47,11 @@ def demo(
         directory.clear()
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
-        outcome, files = session.execute(config, panel, directory, screen, session.TrainOptions(levels))
+        outcome = session.execute(TrainingRun(directory, config), panel, screen, session.TrainOptions(levels))
     show_forecast(outcome, screen)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)
-    session.show_files(outcome, directory, files, screen)
+    session.show_files(outcome, directory, screen)
 
 
 def demo_data() -> pl.DataFrame:

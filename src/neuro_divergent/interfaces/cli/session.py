@@ -11,17 +11,17 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
 from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.reporting.text_summaries import count
 from neuro_divergent.runs.directory import RunDirectory
-from neuro_divergent.training.state import extends
 
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
@@ -63,28 +63,24 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
     if config.teacher is not None:
         model_directory(Path(config.teacher))
     screen = Screen(quiet=options.quiet, as_json=options.as_json)
-    directory = place_of(config, options)
-    resuming = options.resume and directory.has_begun
-    if resuming:
-        config = config.decided()
-    if resuming and not options.allow_changes:
-        directory.require_same(config)
-    if resuming and directory.is_finished and not extends(directory.asked()["training"], config.training.to_dict()):
-        screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
-        screen.result({"run": str(directory.path), "state": "finished"})
-        return
-    if not resuming:
-        directory.check_free()
+    directory = locate(config, options)
+    if options.resume and directory.has_begun:
+        training_run = TrainingRun.resumed(directory, config, allow_changes=options.allow_changes)
+        if training_run.is_complete:
+            screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
+            screen.result({"run": str(directory.path), "state": "finished"})
+            return
+    else:
+        training_run = TrainingRun.new(directory, config)
     panel = read_panel(config)
-    if resuming and not options.allow_changes:
-        directory.require_same_data(panel)
-    with print_resume_hint(directory), directory.opened():
-        if not resuming:
-            config = prepare(config, panel, screen, options)
-        outcome, files = execute(config, panel, directory, screen, options, resuming=resuming)
+    training_run.check_data(panel)
+    with print_resume_hint(directory), training_run.opened():
+        if not training_run.resuming:
+            training_run = replace(training_run, config=prepare(config, panel, screen, options))
+        outcome = execute(training_run, panel, screen, options)
     if outcome.evaluation is not None:
         screen.scores(outcome.evaluation)
-    show_files(outcome, directory, files, screen)
+    show_files(outcome, directory, screen)
 
 
 @contextmanager
@@ -98,7 +94,7 @@ def print_resume_hint(directory: RunDirectory) -> Iterator[None]:
         raise SystemExit(interruption.exit_code) from None
 
 
-def place_of(config: RunConfig, options: TrainOptions) -> RunDirectory:
+def locate(config: RunConfig, options: TrainOptions) -> RunDirectory:
     """Return the directory of a run: the one that is named, the one to go on with, or a new one."""
     if options.output is not None:
         return RunDirectory(options.output)
@@ -150,44 +146,32 @@ def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptio
     return with_found_rate(config, panel, screen) if options.find_rate else config
 
 
-def execute(
-    config: RunConfig,
-    panel: Panel,
-    directory: RunDirectory,
-    screen: Screen,
-    options: TrainOptions,
-    *,
-    resuming: bool = False,
-) -> tuple[Outcome, dict[str, str]]:
-    """Train and write the run directory, showing what is done; the caller holds its lock."""
+def execute(run: TrainingRun, panel: Panel, screen: Screen, options: TrainOptions) -> Outcome:
+    """Train and write the run directory, showing progress; the caller holds its lock."""
+    config = run.config
     show_data(config, panel, screen)
     with screen.messages.status("loading torch"):
         from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
         from neuro_divergent.training.callbacks.stop_request import StopRequest
-        from neuro_divergent.workflow.outcome import train
-        from neuro_divergent.workflow.results import write_results
-    config.architecture  # noqa: B018 - its settings are checked before anything is written
+        from neuro_divergent.workflow.train_run import train_opened
+    forecaster = Forecaster.for_run(config)  # which checks the settings of the model before anything is written
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
-    state = directory.latest(config.checkpoints) if resuming else None
+    state = run.load_state()
     if state is not None:
-        screen.facts([("resume", f"{directory.path} at step {state['state']['step']:,}")])
-    directory.begin(config, panel)
-    callbacks = [
-        *progress_for(screen.messages),
-        *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
-        *directory.callbacks(config.checkpoints),
-    ]
-    outcome = train(
-        config,
-        panel,
+        screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
+    return train_opened(
+        run,
+        forecaster,
+        forecaster._prepare(panel, {}),
         levels=options.levels,
-        callbacks=callbacks,
+        callbacks=[
+            *progress_for(screen.messages),
+            *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
+        ],
         teacher=teacher,
-        resume=state,
-        allow_changes=options.allow_changes,
+        state=state,
     )
-    return outcome, write_results(directory, outcome)
 
 
 def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
@@ -228,11 +212,11 @@ def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:
     )
 
 
-def show_files(outcome: Outcome, directory: RunDirectory, files: dict[str, str], screen: Screen) -> None:
+def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> None:
     """Say what is not there and why, where everything is, and what to do next."""
     for note in outcome.notes:
         screen.say(note)
-    place = shlex.quote(str(directory.path))
+    place, files = shlex.quote(str(directory.path)), outcome.files
     following = f"nd predict {place}" + ("" if outcome.forecasts is not None else " --future FILE")
     screen.say("")
     screen.facts(

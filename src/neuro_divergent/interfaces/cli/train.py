@@ -245,7 +245,7 @@ def _supervise(values: dict[str, Any], options: session.TrainOptions, retries: i
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.supervisor import supervise
 
-    directory = session.place_of(session.check(values, options.levels), options)
+    directory = session.locate(session.check(values, options.levels), options)
     if not options.resume:
         directory.check_free()
     raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))

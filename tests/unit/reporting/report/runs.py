@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.data.datasets.synthetic import Synthetic
-from neuro_divergent.interfaces.cli import session
-from neuro_divergent.interfaces.cli.screen import Screen
-from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.workflow import train_run as workflow
 
 EVIL = "<script>alert('x')</script>"
 LEVELS = (80.0, 95.0)
@@ -33,13 +32,7 @@ def train_run(path: Path, frame: pl.DataFrame, **sections: dict[str, Any]) -> di
         "task": {"horizon": 4, "input_size": 12, "test": 8, **sections.get("task", {})},
         "training": {"max_steps": 20, "threads": 1, "log_every": 2, **sections.get("training", {})},
     }
-    config = session.check(values, LEVELS)
-    directory = RunDirectory(path)
-    with directory.opened():
-        panel = session.read_panel(config)
-        config = session.prepare(config, panel, Screen(quiet=True), session.TrainOptions(LEVELS))
-        _, files = session.execute(config, panel, directory, Screen(quiet=True), session.TrainOptions(LEVELS))
-    return files
+    return workflow.train_run(RunConfig.from_dict(values), path, levels=LEVELS).files
 
 
 class Page(HTMLParser):

@@ -1,0 +1,168 @@
+"""Training in a run directory: check, open, resume, train and save the model.
+
+``Forecaster.fit(run=...)``, the members of an ensemble and the command line all train through this class. Everything
+before ``train`` works without torch, so that mistakes in settings and data are reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
+from neuro_divergent.training.state import extends
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.prepared_data import PreparedData
+    from neuro_divergent.forecasting.pretrain import Pretrained
+    from neuro_divergent.training.callbacks.base import Callback
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """The directory of a run and the settings to train with.
+
+    Attributes:
+        directory: Where the run is.
+        config: All of its settings.
+        resuming: Whether the run exists and is continued from its latest checkpoint.
+        allow_changes: Whether settings and data may differ from the stored ones.
+    """
+
+    directory: RunDirectory
+    config: RunConfig
+    resuming: bool = False
+    allow_changes: bool = False
+
+    @classmethod
+    def new(cls, directory: RunDirectory, config: RunConfig) -> TrainingRun:
+        """Return a run that is to be trained from the start.
+
+        Raises:
+            InputError: If something exists at that path.
+        """
+        directory.check_free()
+        return cls(directory, config)
+
+    @classmethod
+    def resumed(
+        cls, directory: RunDirectory, config: RunConfig | None = None, *, allow_changes: bool = False
+    ) -> TrainingRun:
+        """Return a run that is to be continued.
+
+        Args:
+            directory: Where it is.
+            config: Its settings; the stored ones if left out.
+            allow_changes: Whether they and the data may differ from the stored ones.
+
+        Raises:
+            InputError: If there is no such run.
+            ConfigError: If the settings differ.
+        """
+        config = (RunConfig.from_dict(directory.asked()) if config is None else config).decided()
+        if not allow_changes:
+            directory.require_same(config)
+        return cls(directory, config, resuming=True, allow_changes=allow_changes)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to train."""
+        if not self.resuming or not self.directory.is_finished:
+            return False
+        return not extends(self.directory.asked()["training"], self.config.training.to_dict())
+
+    def source(self, data: Any = None) -> Any:
+        """Return the data to train on: those given, or else the file that the settings name.
+
+        Raises:
+            InputError: If there is neither.
+        """
+        if data is not None:
+            return data
+        if self.config.data.path is None:
+            raise InputError(f"{self.directory.path}: was begun with a table in memory; pass it as data.")
+        return self.config.data.path
+
+    def check_data(self, panel: Panel) -> None:
+        """Refuse to resume on other data.
+
+        Raises:
+            DataError: If a value, id or time differs.
+        """
+        if self.resuming and not self.allow_changes:
+            self.directory.require_same_data(panel)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Create the directory and hold its lock; record at the end how the run ended."""
+        with self.directory.opened():
+            yield
+
+    def load_state(self) -> dict[str, Any] | None:
+        """Return the latest checkpoint of a run that is resumed, or ``None``."""
+        return self.directory.latest(self.config.checkpoints) if self.resuming else None
+
+    def train(
+        self,
+        forecaster: Forecaster,
+        prepared: PreparedData,
+        *,
+        callbacks: Sequence[Callback] = (),
+        teacher: Forecaster | None = None,
+        initial: Pretrained | None = None,
+        state: Mapping[str, Any] | str | Path | None = None,
+    ) -> None:
+        """Train a forecaster in the opened directory and save its model there.
+
+        Args:
+            forecaster: The forecaster, changed in place.
+            prepared: The data.
+            callbacks: Further callbacks.
+            teacher: Fitted forecaster to learn from.
+            initial: Weights to start from; kept in the directory, so that a run which is killed before its first
+                checkpoint starts from them again.
+            state: Checkpoint to continue from.
+        """
+        from neuro_divergent.forecasting.pretrain import Pretrained
+
+        kept = self.directory.path / PRETRAINED
+        if initial is not None:
+            initial.save(kept)
+        elif kept.exists():
+            initial = Pretrained.load(kept)
+        self.directory.begin(self.config, prepared.panel)
+        forecaster._train(
+            prepared,
+            [*callbacks, *self.directory.callbacks(self.config.checkpoints)],
+            teacher=teacher,
+            initial=initial,
+            resume=state,
+            allow_changes=self.allow_changes,
+        )
+        forecaster.run = self.directory.path
+        forecaster.save(self.directory.path / MODEL)
+
+    def fit(self, data: Any = None, *, callbacks: Sequence[Callback] = ()) -> Forecaster:
+        """Train the forecaster that the settings describe, or load it if nothing is left to train.
+
+        Args:
+            data: As for ``Forecaster.fit``; the file that the settings name if left out.
+            callbacks: Further callbacks.
+        """
+        from neuro_divergent.forecasting.forecaster import Forecaster
+
+        if self.is_complete:
+            return Forecaster.load(self.directory.path / MODEL)
+        forecaster = Forecaster.for_run(self.config)
+        prepared = forecaster._prepare(self.source(data), dict(self.config.data.schema_fields))
+        self.check_data(prepared.panel)
+        with self.opened():
+            self.train(forecaster, prepared, callbacks=callbacks, state=self.load_state())
+        return forecaster
