@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import AnyFloats, Bools, Ints
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
@@ -22,7 +22,6 @@ from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.evaluation.cross_validation.cross_validation import require_counts
 from neuro_divergent.evaluation.cross_validation.fold_task import fresh, training_part
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
-from neuro_divergent.evaluation.metrics import Floats, Integers
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 from neuro_divergent.evaluation.window_sample import sample_of
@@ -269,7 +268,7 @@ class _Plan:
     """
 
     folds: list[Fold]
-    sizes: list[Integers]
+    sizes: list[Ints]
     input_size: int
     notes: tuple[str, ...]
 
@@ -285,7 +284,7 @@ class _Plan:
         most[first.train_series] = first.train_ends - first.train_begins
         if panel.schema.short != "pad":  # series without a window to train on take no part
             most[most < least] = 0
-        chosen: list[Integers] = []
+        chosen: list[Ints] = []
         left_out: list[str] = []
         for size in sorted(sizes, key=lambda size: size if size > 1 else size * int(most.max())):
             wanted = np.round(size * most).astype(np.int64) if size <= 1 else np.full_like(most, int(size))
@@ -306,7 +305,7 @@ class _Plan:
         return cls(kept, chosen, input_size, (note,) if left_out else ())
 
 
-def _only(fold: Fold, series: npt.NDArray[np.bool_]) -> Fold:
+def _only(fold: Fold, series: Bools) -> Fold:
     """Return the fold with some series only."""
     train, test = series[fold.train_series], series[fold.test_series]
     return Fold(
@@ -320,7 +319,7 @@ def _only(fold: Fold, series: npt.NDArray[np.bool_]) -> Fold:
     )
 
 
-def _last_rows(fold: Fold, lengths: Integers) -> Fold:
+def _last_rows(fold: Fold, lengths: Ints) -> Fold:
     """Return the fold with the last rows of its training part only."""
     return replace(fold, train_begins=np.maximum(fold.train_begins, fold.train_ends - lengths[fold.train_series]))
 
@@ -341,7 +340,7 @@ def _validated(forecaster: Forecaster, fold: Fold, panel: Panel) -> WindowForeca
     return forecaster.forecast_windows(windows)
 
 
-def _training_error(forecaster: Forecaster, panel: Panel, scale: Floats) -> float:
+def _training_error(forecaster: Forecaster, panel: Panel, scale: AnyFloats) -> float:
     """Return the error on windows that were learned from."""
     assert forecaster.split is not None
     result = forecaster.forecast_windows(sample_of(forecaster.split.train, _MOST_WINDOWS))
@@ -350,11 +349,11 @@ def _training_error(forecaster: Forecaster, panel: Panel, scale: Floats) -> floa
     return _error(result, result.point, scale[own])
 
 
-def _error(result: WindowForecasts, forecast: Floats, scale: Floats) -> float:
+def _error(result: WindowForecasts, forecast: AnyFloats, scale: AnyFloats) -> float:
     return metrics.mase(result.actual, forecast, scale[result.series], result.observed)
 
 
-def _scale(panel: Panel, fold: Fold, season: int) -> Floats:
+def _scale(panel: Panel, fold: Fold, season: int) -> AnyFloats:
     """Return the seasonal error of each series in the whole training part of a fold; 1 for all where none has any."""
     ends = panel.offsets[:-1].copy()
     ends[fold.train_series] = fold.train_ends

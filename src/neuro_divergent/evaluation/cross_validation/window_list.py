@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.core.arrays import Ints
+from neuro_divergent.data.windows import Windows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -20,8 +21,8 @@ class WindowList(Windows):
         targets: First target row of each window.
     """
 
-    series: Integers
-    targets: Integers
+    series: Ints
+    targets: Ints
 
     @classmethod
     def of(cls, parts: Sequence[Windows]) -> Self:
@@ -44,6 +45,6 @@ class WindowList(Windows):
         """Number of windows."""
         return len(self.targets)
 
-    def locate(self, numbers: Integers) -> tuple[Integers, Integers]:
+    def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
         return self.series[numbers], self.targets[numbers] - self.input_size
