@@ -1,4 +1,4 @@
-"""Windows that are named one by one, so that one pass forecasts those of many folds."""
+"""A list of single windows, so that one pass can forecast those of many folds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class WindowList(Windows):
     """Windows of a panel, in any order and with repetitions.
 
     Attributes:
-        series: Place of each window's series in the panel.
+        series: Index of each window's series in the panel.
         targets: First target row of each window.
     """
 
