@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import register
-from neuro_divergent.data.scaling.base import Array, SeriesScaler
+from neuro_divergent.data.scaling.base import SeriesScaler
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -78,7 +78,7 @@ def test_nothing_outside_the_interfaces_prints(room: str) -> None:
     assert not printing
 
 
-def test_nothing_is_ever_pickled() -> None:
+def test_nothing_but_messages_between_processes_is_pickled() -> None:
     pickling = {
         f"{path.relative_to(ROOT)}"
         for path in ROOT.rglob("*.py")
@@ -88,4 +88,4 @@ def test_nothing_is_ever_pickled() -> None:
         )
         or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"torch.load", "torch.save"})
     }
-    assert not pickling
+    assert pickling == {"core/parallel.py"}  # pipes to worker processes; never a file

@@ -72,6 +72,10 @@ class OutOfMemoryError(NeuroDivergentError, MemoryError):
     exit_code = 2
 
 
+class WorkerDiedError(NeuroDivergentError):
+    """A worker process ended before its task did: killed by the system, often because memory ran out."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Somebody asked the process to end; what was to be saved has been saved.
 

@@ -11,13 +11,13 @@ import torch
 from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array, SeriesScaler, WindowScaler
+from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.covariates import CovariateScaling
-from neuro_divergent.data.windows import Integers
 
 _CPU = torch.device("cpu")
 
@@ -53,7 +53,7 @@ class WindowBatcher:
     joint: bool = False
     device: torch.device = _CPU
 
-    def windows(self, series: Integers, rows: Integers) -> Batch:
+    def windows(self, series: Ints, rows: Ints) -> Batch:
         """Return windows with their targets, from the series and the first history row of each."""
         size = self.input_size + self.horizon
         mask = None if self.panel.mask is None else self._cut(self.panel.mask, rows, size).to(torch.float32)
@@ -108,7 +108,7 @@ class WindowBatcher:
             values = (values - batch.loc) / batch.scale
         return values
 
-    def _scaled(self, values: Tensor, mask: Tensor | None, series: Integers) -> Batch:
+    def _scaled(self, values: Tensor, mask: Tensor | None, series: Ints) -> Batch:
         """Apply both scalers to ``(batch, time, channel)`` and part history from target."""
         length = self.input_size
         numbers = torch.from_numpy(series).to(self.device)
@@ -145,7 +145,7 @@ class WindowBatcher:
         shift, spread = self._fitted(series).unbind(-1)
         return (shift + spread * loc, spread * scale) if self.scaler.applied else (shift, spread)
 
-    def _cut(self, values: Array, rows: Integers, size: int) -> Tensor:
+    def _cut(self, values: Array, rows: Ints, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
         step = values.strides[0]
         if self.joint:
@@ -156,7 +156,7 @@ class WindowBatcher:
         view = self._view(values, (len(values) - size + 1, size), (step, step))
         return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
 
-    def _features(self, values: Array | None, numbers: Array | None, rows: Integers, size: int) -> Tensor | None:
+    def _features(self, values: Array | None, numbers: Array | None, rows: Ints, size: int) -> Tensor | None:
         """Copy ``size`` rows of features from each row on, as ``(batch, time, feature)``."""
         if values is None:
             return None
@@ -171,7 +171,7 @@ class WindowBatcher:
             self._views[key] = as_strided(values, shape, strides, writeable=False)
         return self._views[key]
 
-    def _static(self, series: Integers) -> Tensor | None:
+    def _static(self, series: Ints) -> Tensor | None:
         static = self.panel.static_x
         return None if static is None else self._standardised(static[series], self.covariates.static)
 
@@ -199,7 +199,7 @@ class WindowBatcher:
         return torch.ones((1, 1, 1), device=self.device)
 
 
-def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Array:
+def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:
     """Fit a scaler to each series up to (not including) row ``ends`` of the panel.
 
     Returns:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats32, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import calendar_features, check_times, show, show_time
 from neuro_divergent.data.cleaning.categories import ALLOW_UNKNOWN, encode_categories
@@ -16,10 +16,8 @@ from neuro_divergent.data.io.table import show_type
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 
-Floats = npt.NDArray[np.float32]
 
-
-def read_future(source: Any, panel: Panel, horizon: int) -> Floats | None:
+def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
     """Read the covariates of the steps that follow each series, and compute the calendar features.
 
     The table must have a value for each of the next ``horizon`` steps of each series. Other rows (history, later steps,
@@ -62,7 +60,7 @@ def _keys(panel: Panel) -> list[str]:
     return [panel.schema.time] if panel.schema.id is None else [panel.schema.id, panel.schema.time]
 
 
-def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> npt.NDArray[np.int64]:
+def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> Ints:
     """Return the row of the table for each series and step."""
     frame, schema = table.frame, panel.schema
     for name in (*_keys(panel), *schema.future):
@@ -109,9 +107,7 @@ def _match(table: Table, column: pl.Series, like: pl.Series) -> pl.Series:
     return converted
 
 
-def _column(
-    table: Table, panel: Panel, position: int, rows: npt.NDArray[np.int64], times: pl.Series, horizon: int
-) -> Floats:
+def _column(table: Table, panel: Panel, position: int, rows: Ints, times: pl.Series, horizon: int) -> Floats32:
     feature = panel.future[position]
     column = table.frame[feature.name].gather(rows)
     if feature.cardinality is not None:

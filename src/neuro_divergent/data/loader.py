@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.shuffle import shuffled
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Windows
 
 _CHUNK = 64  # batches whose window numbers are worked out at once
 
@@ -57,7 +58,7 @@ class Order:
         full, rest = divmod(size, self.batch_size)
         return full + (1 if rest and not (self.drop_last and full) else 0)
 
-    def batches(self, size: int, epoch: int, start: int) -> Iterator[Integers]:
+    def batches(self, size: int, epoch: int, start: int) -> Iterator[Ints]:
         """Yield the item numbers of each batch of an epoch."""
         last = min(self.num_batches(size) * self.batch_size, size)
         chunk = _CHUNK * self.batch_size
@@ -103,7 +104,7 @@ class WindowLoader:
         for series, rows in self._places(number, start):
             yield self.gather.windows(series, rows)
 
-    def _places(self, number: int, start: int) -> Iterator[tuple[Integers, Integers]]:
+    def _places(self, number: int, start: int) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch."""
         for numbers in self.order.batches(len(self.windows), number, start):
             yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Windows
 
 
 class MaskedLoader(WindowLoader):
@@ -77,7 +78,7 @@ class MaskedLoader(WindowLoader):
         steps = (rank < self.num_hidden).repeat(self.patch_length, axis=1)[:, : like.shape[1]]
         return torch.from_numpy(steps).to(like.device)
 
-    def _in_range(self, series: Integers, rows: Integers) -> Tensor:
+    def _in_range(self, series: Ints, rows: Ints) -> Tensor:
         """Return which steps lie in the range of the windows, ``(batch, history, 1)``."""
         steps = rows[:, None] + np.arange(self.gather.input_size)
         return torch.from_numpy(steps >= self.windows.begins[series][:, None]).to(self.gather.device)[..., None]

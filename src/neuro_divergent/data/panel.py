@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Array, Bools, Floats32, Ints
 from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.core.storage import strict_json
@@ -66,13 +67,13 @@ class Panel:
     ids: pl.Series
     starts: pl.Series
     frequency: Frequency
-    offsets: np.ndarray[Any, np.dtype[np.int64]]
-    y: np.ndarray[Any, np.dtype[np.float32]]
-    mask: np.ndarray[Any, np.dtype[np.bool_]] | None = None
-    weight: np.ndarray[Any, np.dtype[np.float32]] | None = None
-    past_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
-    future_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
-    static_x: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    offsets: Ints
+    y: Floats32
+    mask: Bools | None = None
+    weight: Floats32 | None = None
+    past_x: Floats32 | None = None
+    future_x: Floats32 | None = None
+    static_x: Floats32 | None = None
     past: tuple[Feature, ...] = ()
     future: tuple[Feature, ...] = ()
     static: tuple[Feature, ...] = ()
@@ -89,11 +90,11 @@ class Panel:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def lengths(self) -> Ints:
         """Number of rows of each series."""
         return np.diff(self.offsets)
 
-    def series(self, index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def series(self, index: int) -> Floats32:
         """Return the target of one series, without copying it."""
         return self.y[self.offsets[index] : self.offsets[index + 1]]
 
@@ -127,9 +128,7 @@ class Panel:
         series, steps = _count_out(self.lengths)
         return self.frequency.time_at(self.starts.gather(series), steps)
 
-    def values_from(
-        self, rows: npt.NDArray[np.int64], length: int
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    def values_from(self, rows: Ints, length: int) -> tuple[Floats32, Bools]:
         """Return the target of ``length`` rows from each row on, and whether it was observed."""
         places = rows[:, None] + np.arange(length)
         return self.y[places], np.ones(places.shape, np.bool_) if self.mask is None else self.mask[places]
@@ -212,7 +211,7 @@ class Panel:
             **arrays,
         )
 
-    def _gather(self, rows: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], starts: pl.Series) -> Panel:
+    def _gather(self, rows: Ints, lengths: Ints, starts: pl.Series) -> Panel:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         arrays = {name: array[rows] for name in _BY_ROW if (array := getattr(self, name)) is not None}
         return dataclasses.replace(self, starts=starts, offsets=offsets, **arrays)
@@ -236,7 +235,7 @@ class Panel:
                     columns.append(self._decode(feature, values[:, position]))
         return pl.DataFrame(columns)
 
-    def _decode(self, feature: Feature, values: npt.NDArray[np.float32]) -> pl.Series:
+    def _decode(self, feature: Feature, values: Floats32) -> pl.Series:
         if feature.cardinality is None:
             return pl.Series(feature.name, values)
         return decode_categories(values, self.categories[feature.name]).alias(feature.name)
@@ -360,7 +359,7 @@ class Panel:
 class _ArrayFile:
     """An array on disk that grows by rows."""
 
-    def __init__(self, path: Path, like: npt.NDArray[Any]) -> None:
+    def __init__(self, path: Path, like: Array) -> None:
         self.file, self.rows, self.like = path.open("wb"), 0, like[:0]
         self._write_header()
 
@@ -372,7 +371,7 @@ class _ArrayFile:
         self._write_header()  # As long as the first one: numpy leaves room for a growing number of rows.
         self.file.close()
 
-    def append(self, array: npt.NDArray[Any]) -> None:
+    def append(self, array: Array) -> None:
         self.rows += len(array)
         self.file.write(np.ascontiguousarray(array).data)
 
@@ -382,7 +381,7 @@ class _ArrayFile:
         np.lib.format.write_array_header_1_0(self.file, {"descr": descr, "fortran_order": False, "shape": shape})
 
 
-def _count_out(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _count_out(lengths: Ints) -> tuple[Ints, Ints]:
     """Return for each row of series with these lengths which series it belongs to and its place in it."""
     series = np.repeat(np.arange(len(lengths)), lengths)
     return series, np.arange(len(series)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

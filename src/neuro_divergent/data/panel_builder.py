@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Array, Floats32, Ints, UInts32
 from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import calendar_features, check_calendar, check_times, show, show_time
@@ -27,9 +27,6 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
 
-Floats = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.uint32]
 Known = dict[str, list[Any]]
 
 
@@ -158,9 +155,9 @@ class Layout:
     table: Table
     schema: Schema
     ids: pl.Series
-    offsets: Integers
+    offsets: Ints
     times: pl.Series
-    order: Rows | None
+    order: UInts32 | None
     spread: tuple[int, int] | None
 
     def column(self, name: str) -> pl.Series:
@@ -238,7 +235,7 @@ def _lay_out(table: Table, schema: Schema) -> Layout:
 
 
 def _ordered(
-    table: Table, schema: Schema, names: pl.Series, offsets: Integers, times: pl.Series, order: Rows | None
+    table: Table, schema: Schema, names: pl.Series, offsets: Ints, times: pl.Series, order: UInts32 | None
 ) -> Layout:
     rows = offsets[:-1] if order is None else order[offsets[:-1]]
     ids = names if schema.id is None else names.gather(rows)
@@ -256,7 +253,7 @@ def _check_names(table: Table, column: str) -> pl.Series:
     return names
 
 
-def _borders(names: pl.Series) -> Integers:
+def _borders(names: pl.Series) -> Ints:
     """Return where runs of equal names begin, and the end; slices of one column need no memory."""
     changes = (names.slice(1) != names.slice(0, len(names) - 1)).arg_true().to_numpy()
     return np.concatenate([[0], changes.astype(np.int64) + 1, [len(names)]])
@@ -266,7 +263,7 @@ def _sortable(names: pl.Series) -> pl.Series:
     return names if names.dtype.is_integer() else names.cast(pl.String)  # Categories sort by text, not by code.
 
 
-def _codes(names: pl.Series) -> npt.NDArray[Any]:
+def _codes(names: pl.Series) -> Array:
     """Return numbers that sort as the names do; of 16 bits where possible, which numpy sorts much faster."""
     names = _sortable(names)
     if names.dtype == pl.String:
@@ -276,7 +273,7 @@ def _codes(names: pl.Series) -> npt.NDArray[Any]:
     return (numbers.astype(np.int64) - low).astype(np.uint16) if abs(low) < 2**62 and high - low < 2**16 else numbers
 
 
-def _warn_reordered(layout: Layout, given: npt.NDArray[Any]) -> None:
+def _warn_reordered(layout: Layout, given: Array) -> None:
     """Tell about rows that are not in time order within their series; the order of the series does not matter."""
     moved = layout.series(np.flatnonzero(layout.order != given))
     first = int(moved[0])
@@ -331,7 +328,7 @@ def warn_constant(panel: Panel) -> None:
         warnings.warn(message, DataWarning, stacklevel=3)
 
 
-def _numbers(layout: Layout, name: str) -> Floats:
+def _numbers(layout: Layout, name: str) -> Floats32:
     """Return a column as 32-bit floats, NaN where a value is missing."""
     column = layout.column(name)
     if column.dtype in (pl.Boolean, pl.Null) or column.dtype == pl.Decimal:
@@ -373,7 +370,7 @@ def _refuse_text(layout: Layout, column: pl.Series) -> None:
     )
 
 
-def _weights(layout: Layout, grid: Grid) -> Floats | None:
+def _weights(layout: Layout, grid: Grid) -> Floats32 | None:
     """Return how much each row counts; rows that fill gaps count nothing."""
     name = layout.schema.weight
     if name is None:
@@ -398,7 +395,7 @@ def _covariates(
     known: Known | None,
     learned: Known,
     times: pl.Series | None = None,
-) -> tuple[Floats | None, tuple[Feature, ...]]:
+) -> tuple[Floats32 | None, tuple[Feature, ...]]:
     """Return covariates that vary, ``(rows, features)``, followed by calendar features where times are given."""
     calendar = () if times is None else layout.schema.calendar
     if not (names or calendar):
@@ -414,7 +411,7 @@ def _covariates(
     return values, (*features, *map(Feature, calendar))
 
 
-def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -> tuple[Floats, Feature]:
+def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -> tuple[Floats32, Feature]:
     """Return one covariate as numbers or codes, NaN where it is missing."""
     dtype = layout.table.frame.schema[name]
     category = is_category(dtype) or name in layout.schema.categorical
@@ -426,7 +423,7 @@ def _covariate(layout: Layout, name: str, known: Known | None, learned: Known) -
     return codes, Feature(name, len(learned[name]) + 1)
 
 
-def _statics(layout: Layout, known: Known | None, learned: Known) -> tuple[Floats | None, tuple[Feature, ...]]:
+def _statics(layout: Layout, known: Known | None, learned: Known) -> tuple[Floats32 | None, tuple[Feature, ...]]:
     """Return covariates that are constant in each series, ``(series, features)``."""
     names = layout.schema.static
     if not names:

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Array, Bools, Floats, Ints
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import show_time
 from neuro_divergent.data.panel import Panel
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 OUTLIER = 10.0
 """Robust z-score from which a value counts as an outlier; of a normal distribution, one in 10^23 does."""
@@ -94,10 +91,10 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
 class _Measured:
     """Numbers of each series of a sample."""
 
-    observed: Integers
+    observed: Ints
     mean: Floats
     size: Floats
-    is_constant: Mask
+    is_constant: Bools
     zeros: int
     negatives: int
 
@@ -107,9 +104,9 @@ class _Sample:
     """Stretches of some series of a panel: which series, and which rows of the panel."""
 
     panel: Panel
-    series: Integers
-    begins: Integers
-    ends: Integers
+    series: Ints
+    begins: Ints
+    ends: Ints
 
     @classmethod
     def of(cls, panel: Panel, train_ends: npt.ArrayLike | None) -> _Sample:
@@ -136,7 +133,7 @@ class _Sample:
         return int((self.ends - self.begins).sum())
 
     @property
-    def _places(self) -> slice | Integers:
+    def _places(self) -> slice | Ints:
         """The rows of the panel, as something to index its arrays with."""
         if len(self.series) == 0:
             return slice(0, 0)
@@ -144,7 +141,7 @@ class _Sample:
             return slice(int(self.begins[0]), int(self.ends[-1]))
         lengths = self.ends - self.begins
         first = np.cumsum(lengths) - lengths
-        rows: Integers = np.arange(int(lengths.sum())) + np.repeat(self.begins - first, lengths)
+        rows: Ints = np.arange(int(lengths.sum())) + np.repeat(self.begins - first, lengths)
         return rows
 
     def measure(self) -> _Measured:
@@ -176,7 +173,7 @@ class _Sample:
             negatives=int((seen & (y < 0)).sum()),
         )
 
-    def closer(self, series: int, rows: int) -> list[tuple[Floats, Mask]]:
+    def closer(self, series: int, rows: int) -> list[tuple[Floats, Bools]]:
         """Return the last rows of some series, and which of them were observed."""
         found = []
         for place in _evenly(len(self.series), series):
@@ -184,14 +181,14 @@ class _Sample:
             found.append((y, seen))
         return found
 
-    def values(self, place: int, rows: int) -> tuple[Floats, Mask]:
+    def values(self, place: int, rows: int) -> tuple[Floats, Bools]:
         """Return the last rows of a series, and which of them were observed."""
         begin, end = max(self.begins[place], self.ends[place] - rows), self.ends[place]
         y = self.panel.y[begin:end].astype(np.float64)
         seen = np.isfinite(y)
         return y, seen if self.panel.mask is None else seen & self.panel.mask[begin:end]
 
-    def side_by_side(self, array: npt.NDArray[Any], series: int, rows: int) -> Floats:
+    def side_by_side(self, array: Array, series: int, rows: int) -> Floats:
         """Return the last rows of some series as ``(series, rows, ...)``; not a number before a shorter one begins."""
         chosen = _evenly(len(self.series), series)
         found = np.full((len(chosen), rows, *array.shape[1:]), np.nan)
@@ -201,7 +198,7 @@ class _Sample:
         return found
 
 
-def _outliers(series: list[tuple[Floats, Mask]]) -> tuple[float, float]:
+def _outliers(series: list[tuple[Floats, Bools]]) -> tuple[float, float]:
     """Return the share of values whose robust z-score is high, and the highest score."""
     count, total, largest = 0, 0, 0.0
     for y, seen in series:
@@ -220,7 +217,7 @@ def _outliers(series: list[tuple[Floats, Mask]]) -> tuple[float, float]:
     return _plain(count / max(total, 1)) or 0.0, _plain(largest) or 0.0
 
 
-def _seasonality(series: list[tuple[Floats, Mask]], period: int) -> dict[str, Any] | None:
+def _seasonality(series: list[tuple[Floats, Bools]], period: int) -> dict[str, Any] | None:
     """Return how much of what a moving average over the period leaves comes back after a period; median of series."""
     found = []
     for y, seen in series:
@@ -265,7 +262,7 @@ def _covariates(panel: Panel, sample: _Sample, measured: _Measured) -> Iterator[
 
 
 def _moving(
-    panel: Panel, sample: _Sample, role: str, features: tuple[Feature, ...], array: npt.NDArray[Any]
+    panel: Panel, sample: _Sample, role: str, features: tuple[Feature, ...], array: Array
 ) -> Iterator[dict[str, Any]]:
     """Describe the covariates that have a value in each row, held against the target at the same and other rows."""
     series, rows = _CLOSEST
@@ -359,7 +356,7 @@ def _equal_share(x: Floats, y: Floats) -> float:
     return float((near & counted).sum() / max(int(counted.sum()), 1))
 
 
-def _evenly(count: int, most: int) -> Integers:
+def _evenly(count: int, most: int) -> Ints:
     """Return at most so many places of a list, evenly spaced, with the first and the last."""
     if count <= most:
         return np.arange(count)

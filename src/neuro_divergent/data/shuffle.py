@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-Integers = np.ndarray[Any, np.dtype[np.int64]]
+from neuro_divergent.core.arrays import Ints
+
 _ROUNDS = 6
 
 
-def shuffled(positions: Integers, size: int, seed: int, epoch: int) -> Integers:
+def shuffled(positions: Ints, size: int, seed: int, epoch: int) -> Ints:
     """Return where the given positions of a shuffled ``range(size)`` point.
 
     Args:
@@ -29,7 +30,7 @@ def shuffled(positions: Integers, size: int, seed: int, epoch: int) -> Integers:
     result = _permute(positions.astype(np.uint64), half, keys)
     while (outside := result >= size).any():
         result[outside] = _permute(result[outside], half, keys)
-    order: Integers = result.astype(np.int64)
+    order: Ints = result.astype(np.int64)
     return order
 
 

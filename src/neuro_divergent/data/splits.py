@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def split_by_time(
     test_begin = ends - held_out
     validation_begin = test_begin - checked
 
-    def windows(first: Integers, last: Integers, apart: int) -> Windows:
+    def windows(first: Ints, last: Ints, apart: int) -> Windows:
         return Windows(panel, input_size, horizon, first, last, apart, joint)
 
     split = Split(
@@ -77,7 +78,7 @@ def split_by_time(
     return split
 
 
-def _rows(amount: int | float, lengths: Integers, horizon: int) -> Integers:
+def _rows(amount: int | float, lengths: Ints, horizon: int) -> Ints:
     """Return how many rows of each series a share or a count stands for."""
     if amount == 0:
         return np.zeros_like(lengths)

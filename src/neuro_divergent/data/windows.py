@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.panel import Panel
-
-Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class _Table(NamedTuple):
     """What turns a window number into a place, per series."""
 
-    cumulative: Integers  # windows of this series and all before it
-    zero: Integers  # row where the history of window number 0 would begin if it were of this series
+    cumulative: Ints  # windows of this series and all before it
+    zero: Ints  # row where the history of window number 0 would begin if it were of this series
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +43,8 @@ class Windows:
     panel: Panel
     input_size: int
     horizon: int
-    begins: Integers
-    ends: Integers
+    begins: Ints
+    ends: Ints
     step: int = 1
     joint: bool = False
 
@@ -53,10 +52,10 @@ class Windows:
         """Number of windows."""
         return int(self._table.cumulative[-1]) if len(self._table.cumulative) else 0
 
-    def locate(self, numbers: Integers) -> tuple[Integers, Integers]:
+    def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
         table = self._table
-        series: Integers = np.searchsorted(table.cumulative, numbers, side="right").astype(np.int64, copy=False)
+        series: Ints = np.searchsorted(table.cumulative, numbers, side="right").astype(np.int64, copy=False)
         return series, table.zero[series] + numbers * self.step
 
     @cached_property
@@ -70,7 +69,7 @@ class Windows:
         first_row = last - (counts - 1) * self.step - self.input_size
         return _Table(cumulative, first_row - (cumulative - counts) * self.step)
 
-    def by_time(self) -> Integers:
+    def by_time(self) -> Ints:
         """Return all window numbers in order of the time they begin at; series break ties."""
         series, rows = self.locate(np.arange(len(self)))
         starts = self.panel.starts.gather(series)
@@ -78,7 +77,7 @@ class Windows:
         return np.lexsort((series, times))
 
 
-def across(panel: Panel, rows: Integers) -> tuple[Integers, Integers]:
+def across(panel: Panel, rows: Ints) -> tuple[Ints, Ints]:
     """Return series and rows of windows that span all series, one for each series of each window."""
     count, length = panel.num_series, int(panel.lengths[0])
     return np.tile(np.arange(count), len(rows)), (rows[:, None] + length * np.arange(count)).reshape(-1)

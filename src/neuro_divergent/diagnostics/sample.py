@@ -11,8 +11,7 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.future import read_future
 
 if TYPE_CHECKING:
-    from neuro_divergent.data.scaling.base import Array
-    from neuro_divergent.data.windows import Integers
+    from neuro_divergent.core.arrays import Array, Ints
     from neuro_divergent.forecasting.fitted import FittedModel
     from neuro_divergent.forecasting.forecaster import Forecaster
 
@@ -32,12 +31,12 @@ def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
     return take(batch, chosen)
 
 
-def take(batch: Batch, chosen: Integers | slice) -> Batch:
+def take(batch: Batch, chosen: Ints | slice) -> Batch:
     """Return some windows of a batch."""
     return Batch._make(None if item is None else item[chosen] for item in batch)
 
 
-def spread(count: int, most: int) -> Integers:
+def spread(count: int, most: int) -> Ints:
     """Return up to ``most`` numbers below ``count``, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import AnyFloats, Floats, Ints
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.evaluation.metrics import Floats, Integers
 
 NAMES = ("last value", "seasonal naive", "drift")
 
@@ -31,20 +30,20 @@ class Baselines:
     """
 
     panel: Panel
-    series: Integers
-    rows: Integers
+    series: Ints
+    rows: Ints
     horizon: int
     season_length: int
 
-    def all(self) -> dict[str, Floats]:
+    def all(self) -> dict[str, AnyFloats]:
         """Return each baseline by its name, ``(windows, horizon)``."""
         return dict(zip(NAMES, (self.last_value(), self.seasonal_naive(), self.drift()), strict=True))
 
-    def last_value(self) -> Floats:
+    def last_value(self) -> AnyFloats:
         """Repeat the last observed value."""
         return np.repeat(self._values(self._last)[:, None], self.horizon, axis=1)
 
-    def seasonal_naive(self) -> Floats:
+    def seasonal_naive(self) -> AnyFloats:
         """Repeat the last observed value of the same place in the season.
 
         Where a series has no such value yet, the last observed value of any place stands in for it.
@@ -56,28 +55,28 @@ class Baselines:
         places = np.where((wanted >= self._begins[:, None]) & (places >= self._begins[:, None]), places, -1)
         return np.where(places >= 0, self._values(places), self.last_value())
 
-    def drift(self) -> Floats:
+    def drift(self) -> AnyFloats:
         """Continue the straight line through the first and the last observed value."""
         first, last = self._first, self._last
         rise = self._values(last) - self._values(first)
         slope = rise / np.maximum(last - first, 1)
         ahead = self.rows[:, None] + np.arange(self.horizon) - last[:, None]
-        line: Floats = self._values(last)[:, None] + slope[:, None] * ahead
+        line: AnyFloats = self._values(last)[:, None] + slope[:, None] * ahead
         return line
 
     @property
-    def _begins(self) -> Integers:
+    def _begins(self) -> Ints:
         """First row of the series of each window."""
         return self.panel.offsets[:-1][self.series]
 
     @cached_property
-    def _last(self) -> Integers:
+    def _last(self) -> Ints:
         """Last observed row before the target, or -1."""
         places = self._latest(1)[np.maximum(self.rows - 1, 0)]
         return np.where((self.rows > self._begins) & (places >= self._begins), places, -1)
 
     @cached_property
-    def _first(self) -> Integers:
+    def _first(self) -> Ints:
         """First observed row of the series, or -1 where it does not lie before the target."""
         if self.panel.mask is None:
             return np.where(self._last >= 0, self._begins, -1)
@@ -85,7 +84,7 @@ class Baselines:
         earliest = np.minimum.accumulate(rows[::-1])[::-1]
         return np.where(self._last >= 0, earliest[self._begins], -1)
 
-    def _latest(self, season: int) -> Integers:
+    def _latest(self, season: int) -> Ints:
         """For each row of the panel, the last observed row up to it a whole number of seasons away; -1 for none."""
         rows = np.arange(len(self.panel))
         if self.panel.mask is None:
@@ -94,6 +93,6 @@ class Baselines:
         seen = np.pad(np.where(self.panel.mask, rows, -1), (0, padding), constant_values=-1).reshape(-1, season)
         return np.maximum.accumulate(seen, axis=0).reshape(-1)[: len(rows)]
 
-    def _values(self, places: Integers) -> npt.NDArray[np.float64]:
+    def _values(self, places: Ints) -> Floats:
         """Return the target at some rows, NaN at -1."""
         return np.where(places >= 0, self.panel.y[np.maximum(places, 0)].astype(np.float64), np.nan)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.levels import answerable_levels
-from neuro_divergent.evaluation.metrics import Floats, Mask
 from neuro_divergent.evaluation.window_sample import sample_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
     }
 
 
-def pit_histogram(actual: Floats, quantiles: Mapping[float, Floats], observed: Mask | None = None) -> dict[str, Any]:
+def pit_histogram(
+    actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None
+) -> dict[str, Any]:
     """Return which share of values fell between which quantiles of their forecasts.
 
     The probability integral transform of right forecasts is uniform: each bin holds as much as it is wide. Forecasts

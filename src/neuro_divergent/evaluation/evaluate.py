@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
@@ -17,7 +17,6 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.evaluation.levels import answerable_levels
-from neuro_divergent.evaluation.metrics import Floats, Integers, Mask
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
@@ -202,21 +201,21 @@ def _note_on_new_data(context: Panel, windows: Windows) -> str:
     return "New data: these values come after the data of training, or belong to series that were not in it."
 
 
-def _first_rows(panel: Panel, series: Integers, rows: Integers, offset: int) -> Integers:
+def _first_rows(panel: Panel, series: Ints, rows: Ints, offset: int) -> Ints:
     """Return the first target row of each series; the number of rows of the panel where there is none."""
     first = np.full(panel.num_series, len(panel), dtype=np.int64)
     np.minimum.at(first, series, rows + offset)
     return first
 
 
-def _scale(panel: Panel, series: Integers, rows: Integers, season_length: int) -> npt.NDArray[np.float64]:
+def _scale(panel: Panel, series: Ints, rows: Ints, season_length: int) -> Floats:
     """Return the seasonal error of each series before its first target, for MASE."""
     ends = np.minimum(_first_rows(panel, series, rows, 0), panel.offsets[1:])
     return metrics.seasonal_error(panel.y, panel.offsets, ends, season_length, panel.mask)
 
 
 def _scores(
-    name: str, forecast: Floats, actual: Floats, observed: Mask, scale: Floats, reference: float
+    name: str, forecast: AnyFloats, actual: AnyFloats, observed: Bools, scale: AnyFloats, reference: float
 ) -> dict[str, Any]:
     error = metrics.mae(actual, forecast, observed)
     return {
@@ -234,12 +233,12 @@ def _scores(
 
 
 def _per_series(
-    result: WindowForecasts, reference: Floats, observed: Mask, scale: Floats, panel: Panel
+    result: WindowForecasts, reference: AnyFloats, observed: Bools, scale: AnyFloats, panel: Panel
 ) -> pl.DataFrame:
     count = panel.num_series
     seen = np.bincount(result.series, observed.sum(1), minlength=count)
 
-    def mean(values: Floats) -> npt.NDArray[np.float64]:
+    def mean(values: AnyFloats) -> Floats:
         total = np.bincount(result.series, np.where(observed, values, 0).sum(1), minlength=count)
         return np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
 
@@ -260,7 +259,7 @@ def _per_series(
     return frame.filter(pl.col("values") > 0)
 
 
-def _coverage(result: WindowForecasts, observed: Mask) -> pl.DataFrame:
+def _coverage(result: WindowForecasts, observed: Bools) -> pl.DataFrame:
     rows = [
         {
             "level": float(level),
@@ -272,7 +271,7 @@ def _coverage(result: WindowForecasts, observed: Mask) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"level": pl.Float64, "coverage": pl.Float64, "width": pl.Float64})
 
 
-def _long(result: WindowForecasts, baselines: dict[str, Floats], panel: Panel) -> pl.DataFrame:
+def _long(result: WindowForecasts, baselines: dict[str, AnyFloats], panel: Panel) -> pl.DataFrame:
     """Lay every forecast value out as a row."""
     count, horizon = result.point.shape
     windows = np.repeat(np.arange(count), horizon)

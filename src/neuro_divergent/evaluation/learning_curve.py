@@ -1,17 +1,18 @@
-"""What more data would bring: errors over growing training parts, and what they say about a model."""
+"""Learning curves: errors over growing training sets, and a verdict on the model."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import AnyFloats, Bools, Ints
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
@@ -20,9 +21,9 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.evaluation.cross_validation.cross_validation import require_counts
-from neuro_divergent.evaluation.cross_validation.fold_task import fresh, training_part
+from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
-from neuro_divergent.evaluation.metrics import Floats, Integers
+from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 from neuro_divergent.evaluation.window_sample import sample_of
@@ -35,42 +36,43 @@ if TYPE_CHECKING:
 UNDERFITTING, OVERFITTING, DATA_LIMITED, WELL_FITTED = "underfitting", "overfitting", "data-limited", "well fitted"
 
 STEEP = -0.1
-"""Slope of the validation error in the end, in logarithms of size and error, from which on data are what is missing:
-twice as many would save 7 %."""
+"""Largest slope of the validation error, in logarithms of size and error, at which the verdict is ``"data-limited"``:
+twice the data would reduce the error by 7 %."""
 
 WIDE_GAP = 0.3
-"""Share of the validation error that the training part does not have, from which on a model knows it by heart."""
+"""Least relative gap between validation and training error at which the verdict is ``"overfitting"``."""
 
 LITTLE_SKILL = 0.05
-"""Share of the error of the seasonal naive forecast that a model should save at least."""
+"""Skill, compared with the seasonal naive forecast, below which the verdict is ``"underfitting"``."""
 
 SIZES = (0.1, 0.2, 0.4, 0.7, 1.0)
-_HELD_OUT = 0.3  # share of a series that all folds together are tested on
+_HELD_OUT = 0.3  # fraction of a series that all folds together are tested on
 _MOST_WINDOWS = 512  # of the training part that are forecast
 
 _ADVICE = {
-    UNDERFITTING: "Give the model more: train longer (max_steps), raise the learning rate, choose a larger hidden_size "
-    "or input_size, or add covariates.",
-    OVERFITTING: "Hold the model back: more dropout or weight_decay, a smaller hidden_size, augmentation, or early "
+    UNDERFITTING: "Increase capacity or training: train longer (max_steps), raise the learning rate, choose a larger "
+    "hidden_size or input_size, or add covariates.",
+    OVERFITTING: "Regularise the model: more dropout or weight_decay, a smaller hidden_size, augmentation, or early "
     "stopping with less patience.",
     DATA_LIMITED: "Get more data: longer histories or more series of the same kind, augmentation, or pretraining on "
     "other series.",
-    WELL_FITTED: "Leave it: neither more data nor another size promises much. What is left may be noise, or need "
-    "covariates.",
+    WELL_FITTED: "Keep it: neither more data nor another size is likely to help much. The remaining error may be "
+    "noise, or need covariates.",
 }
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a learning curve says.
+    """Verdict on a learning curve.
 
     Attributes:
         name: ``"underfitting"``, ``"overfitting"``, ``"data-limited"`` or ``"well fitted"``.
-        reason: Why, in words.
-        advice: What to do about it.
-        gap: Share of the validation error that the training part does not have, at the largest size.
-        slope: Of the validation error over the largest sizes, in logarithms: -0.5 halves it with four times the data.
-        skill: Share of the seasonal naive error that is saved, at the largest size; ``None`` where that is not known.
+        reason: Why, as sentences.
+        advice: What to do.
+        gap: ``1 - training error / validation error`` at the largest size.
+        slope: Slope of the logarithm of the validation error over that of the size, at the largest sizes: with -0.5
+            four times the data halve the error.
+        skill: ``1 - validation error / seasonal naive error`` at the largest size; ``None`` where that is not known.
     """
 
     name: str
@@ -83,22 +85,21 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """Errors over growing training parts; tables are of the kind that came in.
+    """Errors over growing training sets; tables are of the same kind as the input.
 
-    Errors are mean absolute ones in units of how far values one season apart differ in each series (MASE), so that
-    series of different size count alike.
+    Errors are mean absolute scaled errors (MASE), so that series of different scale have equal weight.
 
     Attributes:
         table: One row per size: ``size`` (rows to train on, of all series together), ``train_mean``, ``train_low`` and
             ``train_high`` (over folds and repeats), the same of ``validation``, and ``folds``.
         per_fold: One row per training: ``size``, ``fold``, ``repeat``, ``train``, ``validation``.
         verdict: ``"underfitting"``, ``"overfitting"``, ``"data-limited"`` or ``"well fitted"``.
-        reason: Why, in words.
-        advice: What to do about it.
-        details: The numbers that the verdict comes from.
+        reason: Why, as sentences.
+        advice: What to do.
+        details: The numbers behind the verdict.
         naive: Error of the seasonal naive forecast on the same validation parts; NaN where it is not defined.
-        notes: What else there is to know, such as sizes that were too small.
-        seconds: What training and forecasting took.
+        notes: Remarks, such as sizes that were too small.
+        seconds: Time of training and forecasting.
     """
 
     table: Any
@@ -121,26 +122,30 @@ def learning_curve(
     repeats: int = 1,
     max_steps: int | None = None,
     season_length: int | None = None,
+    jobs: int = 1,
+    threads: int | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     **schema: Any,
 ) -> LearningCurve:
-    """Train a forecaster on more and more data and see what that does to its errors.
+    """Train a forecaster on training sets of growing size and record its errors.
 
     In each fold the same rows at the end of each series are forecast, whatever the size of the training part, which is
-    the stretch right before them. What is trained are copies; they see nothing of the validation part, and hold out the
-    end of their training part for early stopping as ``fit`` always does.
+    the segment right before them. Clones are trained; they see nothing of the validation part, and hold out the end of
+    their training part for early stopping as ``fit`` always does.
 
     Args:
-        forecaster: The forecaster. It is a template and stays as it is. An ``input_size`` that is left open is the same
-            for all sizes: the one for the whole training part.
+        forecaster: The forecaster; it does not change. An unset ``input_size`` is resolved once, for the largest
+            training part, and is the same for all sizes.
         data: As for ``fit``.
-        sizes: Training parts: shares of what the first fold can train on, or numbers of rows of each series. All are
-            the same in every fold.
+        sizes: Sizes of the training part: fractions of what the first fold can train on, or numbers of rows of each
+            series. They are the same in every fold.
         folds: Number of validation parts, one after the other at the end of each series.
         repeats: Trainings of each size and fold, with different seeds.
         max_steps: Steps of each training at most; unset, as the forecaster says.
         season_length: Rows in a season; unset, it follows from the frequency.
-        progress: Is called with the trainings that are done, their number, and a text.
+        jobs: Number of worker processes, as for ``cross_validate``.
+        threads: Threads of all processes together, as for ``cross_validate``.
+        progress: Called with the number of finished trainings, of all trainings, and a text.
         schema: Fields of ``Schema``, as for ``fit``.
 
     Raises:
@@ -151,7 +156,9 @@ def learning_curve(
 
     if not isinstance(forecaster, Ours):
         raise InputError(f"forecaster: {forecaster!r} is not a forecaster; pass Forecaster(...).")
-    require_counts(folds=folds, repeats=repeats, max_steps=max_steps, season_length=season_length)
+    require_counts(
+        folds=folds, repeats=repeats, max_steps=max_steps, season_length=season_length, jobs=jobs, threads=threads
+    )
     _check_sizes(sizes)
     began = time.perf_counter()
     panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
@@ -163,25 +170,23 @@ def learning_curve(
         **{name: getattr(forecaster.task, name) for name in type(forecaster.task).model_fields if name != "input_size"},
         input_size=plan.input_size,
     )
+    tasks = [
+        _CurveTask(template, fold, lengths, repeat, season)
+        for fold in plan.folds
+        for lengths in plan.sizes
+        for repeat in range(repeats)
+    ]
     rows: list[dict[str, Any]] = []
-    naives: list[float] = []
-    total = len(plan.sizes) * len(plan.folds) * repeats
-    for fold in plan.folds:
-        scale = _scale(panel, fold, season)
-        for lengths in plan.sizes:
-            for repeat in range(repeats):
-                copy = _trained(template, _last_rows(fold, lengths), panel, repeat)
-                result = _validated(copy, fold, panel)
-                row = {"size": int(lengths[fold.train_series].sum()), "fold": fold.number, "repeat": repeat}
-                train, validation = _training_error(copy, panel, scale), _error(result, result.point, scale)
-                rows.append({**row, "train": train, "validation": validation})
-                if progress is not None:
-                    progress(len(rows), total, f"{row['size']:,} rows, fold {fold.number + 1}")
-        naive = Baselines(panel, result.series, result.rows, result.point.shape[1], season).seasonal_naive()
-        naives.append(_error(result, naive, scale))
-    per_fold = pl.DataFrame(rows)
-    table, error = _over_folds(per_fold), float(np.mean(naives))
-    verdict = judge_curve(table, error)
+    with closing(_fit_all(tasks, panel, jobs, threads)) as finished:
+        for task, errors in finished:
+            rows.append({"size": task.size, "fold": task.fold.number, "repeat": task.repeat, **errors})
+            if progress is not None:
+                progress(len(rows), len(tasks), f"{task.size:,} rows, fold {task.fold.number + 1}")
+    per_fold = pl.DataFrame(rows).sort("fold", "size", "repeat")
+    naive = float(per_fold.unique("fold", keep="first", maintain_order=True)["naive"].mean())  # type: ignore[arg-type]
+    per_fold = per_fold.drop("naive")
+    table = _over_folds(per_fold)
+    verdict = judge_curve(table, naive)
     backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
     return LearningCurve(
         table=native(table, backend),
@@ -190,18 +195,17 @@ def learning_curve(
         reason=verdict.reason,
         advice=verdict.advice,
         details=verdict,
-        naive=error,
+        naive=naive,
         notes=plan.notes,
         seconds=time.perf_counter() - began,
     )
 
 
 def judge_curve(table: pl.DataFrame, naive: float | None = None) -> Verdict:
-    """Return what errors over growing sizes say.
+    """Return the verdict on errors over growing sizes.
 
-    An error that still falls with more data says that data are missing, whatever else is the matter. Where it does not,
-    a wide gap between both errors is overfitting, and a narrow one at an error that a naive forecast has as well is
-    underfitting.
+    If the validation error still falls with more data, the model is data-limited, whatever else holds. Otherwise a wide
+    gap between training and validation error is overfitting, and a narrow one with little skill is underfitting.
 
     Args:
         table: ``size``, ``train_mean`` and ``validation_mean``, at least two sizes.
@@ -250,26 +254,26 @@ def _reason(gap: float, slope: float, skill: float | None) -> str:
 
 def _check_sizes(sizes: Sequence[int | float]) -> None:
     for size in sizes:
-        whole = isinstance(size, int) and not isinstance(size, bool) and size > 1
-        if not whole and not (isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size <= 1):
-            raise InputError(f"sizes: {size!r} must be a share above 0 and up to 1, or a whole number of rows.")
+        is_count = isinstance(size, int) and not isinstance(size, bool) and size > 1
+        if not is_count and not (isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size <= 1):
+            raise InputError(f"sizes: {size!r} must be a fraction above 0 and up to 1, or an integer number of rows.")
     if len(set(sizes)) < 2:
         raise InputError("sizes: there must be at least two different ones.")
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What is trained on and tested.
+    """Training and validation parts.
 
     Attributes:
         folds: Validation parts with all that may be trained on before them.
         sizes: Rows of each series of the panel to train on, from the fewest to the most.
-        input_size: Rows of history, the same for all.
+        input_size: Rows of history of every training.
         notes: What was left out.
     """
 
     folds: list[Fold]
-    sizes: list[Integers]
+    sizes: list[Ints]
     input_size: int
     notes: tuple[str, ...]
 
@@ -285,7 +289,7 @@ class _Plan:
         most[first.train_series] = first.train_ends - first.train_begins
         if panel.schema.short != "pad":  # series without a window to train on take no part
             most[most < least] = 0
-        chosen: list[Integers] = []
+        chosen: list[Ints] = []
         left_out: list[str] = []
         for size in sorted(sizes, key=lambda size: size if size > 1 else size * int(most.max())):
             wanted = np.round(size * most).astype(np.int64) if size <= 1 else np.full_like(most, int(size))
@@ -306,7 +310,7 @@ class _Plan:
         return cls(kept, chosen, input_size, (note,) if left_out else ())
 
 
-def _only(fold: Fold, series: npt.NDArray[np.bool_]) -> Fold:
+def _only(fold: Fold, series: Bools) -> Fold:
     """Return the fold with some series only."""
     train, test = series[fold.train_series], series[fold.test_series]
     return Fold(
@@ -320,16 +324,59 @@ def _only(fold: Fold, series: npt.NDArray[np.bool_]) -> Fold:
     )
 
 
-def _last_rows(fold: Fold, lengths: Integers) -> Fold:
+def _last_rows(fold: Fold, lengths: Ints) -> Fold:
     """Return the fold with the last rows of its training part only."""
     return replace(fold, train_begins=np.maximum(fold.train_begins, fold.train_ends - lengths[fold.train_series]))
 
 
-def _trained(template: Forecaster, fold: Fold, panel: Panel, repeat: int) -> Forecaster:
-    """Return a copy that was trained on the training part of a fold."""
-    copy: Forecaster = fresh(template)
-    copy.training = copy.training.replace(seed=copy.training.seed + repeat)
-    return copy.fit(training_part(copy.task, fold, panel))
+@dataclass(frozen=True, eq=False)
+class _CurveTask:
+    """One training: on the last rows of a fold's training part.
+
+    Attributes:
+        template: The forecaster; a clone of it is trained.
+        fold: Fold with all that may be trained on.
+        lengths: Rows of each series of the panel to train on.
+        repeat: Added to the seed.
+        season: Rows in a season.
+    """
+
+    template: Forecaster
+    fold: Fold
+    lengths: Ints
+    repeat: int
+    season: int
+
+    @property
+    def size(self) -> int:
+        return int(self.lengths[self.fold.train_series].sum())
+
+
+def _fit_all(
+    tasks: list[_CurveTask], panel: Panel, jobs: int, threads: int | None
+) -> Generator[tuple[_CurveTask, dict[str, float]], None, None]:
+    """Yield the errors of each task as it ends."""
+    if jobs == 1:
+        yield from ((task, _fit(task, panel, threads)) for task in tasks)
+        return
+    with panel_pool(_fit, panel, jobs=jobs, threads=threads) as pool:
+        for result in pool.run(tasks):
+            yield result.task, result.get()
+
+
+def _fit(task: _CurveTask, panel: Panel, threads: int | None = None) -> dict[str, float]:
+    """Train a clone; return its errors on the training and validation part, and that of the seasonal naive forecast."""
+    forecaster: Forecaster = clone(task.template, threads)
+    forecaster.training = forecaster.training.replace(seed=forecaster.training.seed + task.repeat)
+    forecaster.fit(training_part(forecaster.task, _last_rows(task.fold, task.lengths), panel))
+    result = _validated(forecaster, task.fold, panel)
+    scale = _scale(panel, task.fold, task.season)
+    naive = Baselines(panel, result.series, result.rows, result.point.shape[1], task.season).seasonal_naive()
+    return {
+        "train": _training_error(forecaster, panel, scale),
+        "validation": _error(result, result.point, scale),
+        "naive": _error(result, naive, scale),
+    }
 
 
 def _validated(forecaster: Forecaster, fold: Fold, panel: Panel) -> WindowForecasts:
@@ -341,8 +388,8 @@ def _validated(forecaster: Forecaster, fold: Fold, panel: Panel) -> WindowForeca
     return forecaster.forecast_windows(windows)
 
 
-def _training_error(forecaster: Forecaster, panel: Panel, scale: Floats) -> float:
-    """Return the error on windows that were learned from."""
+def _training_error(forecaster: Forecaster, panel: Panel, scale: AnyFloats) -> float:
+    """Return the error on windows of the training part."""
     assert forecaster.split is not None
     result = forecaster.forecast_windows(sample_of(forecaster.split.train, _MOST_WINDOWS))
     places = {name: place for place, name in enumerate(panel.ids.to_list())}
@@ -350,12 +397,12 @@ def _training_error(forecaster: Forecaster, panel: Panel, scale: Floats) -> floa
     return _error(result, result.point, scale[own])
 
 
-def _error(result: WindowForecasts, forecast: Floats, scale: Floats) -> float:
+def _error(result: WindowForecasts, forecast: AnyFloats, scale: AnyFloats) -> float:
     return metrics.mase(result.actual, forecast, scale[result.series], result.observed)
 
 
-def _scale(panel: Panel, fold: Fold, season: int) -> Floats:
-    """Return the seasonal error of each series in the whole training part of a fold; 1 for all where none has any."""
+def _scale(panel: Panel, fold: Fold, season: int) -> AnyFloats:
+    """Return the seasonal error of each series in the complete training part of a fold; 1 if no series has one."""
     ends = panel.offsets[:-1].copy()
     ends[fold.train_series] = fold.train_ends
     scale = metrics.seasonal_error(panel.y, panel.offsets, ends, season, panel.mask)
@@ -363,7 +410,7 @@ def _scale(panel: Panel, fold: Fold, season: int) -> Floats:
 
 
 def _over_folds(per_fold: pl.DataFrame) -> pl.DataFrame:
-    """Return mean, least and most of the errors of each size."""
+    """Return mean, minimum and maximum of the errors of each size."""
     ends: Iterator[pl.Expr] = (
         expression
         for part in ("train", "validation")

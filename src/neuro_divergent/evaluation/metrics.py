@@ -7,39 +7,33 @@ NaN where it is not defined, for instance because nothing was observed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
 from neuro_divergent.evaluation.pointwise import error, mean_of, symmetric_percentage
 
-Floats = npt.NDArray[np.floating[Any]]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
-
-def mae(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def mae(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Mean absolute error."""
     return mean_of(np.abs(error(actual, forecast)), observed)
 
 
-def mse(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def mse(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Mean squared error."""
     return mean_of(np.square(error(actual, forecast)), observed)
 
 
-def rmse(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def rmse(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Root of the mean squared error."""
     return float(np.sqrt(mse(actual, forecast, observed)))
 
 
-def bias(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def bias(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Mean of forecast minus actual: positive when forecasts are too high."""
     return mean_of(error(actual, forecast), observed)
 
 
-def mape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def mape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Mean absolute error in percent of the actual value; actual values of zero are left out, having no percent."""
     size = np.abs(np.asarray(actual, np.float64))
     usable = size > 0 if observed is None else (size > 0) & observed
@@ -47,7 +41,7 @@ def mape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> floa
         return 100 * mean_of(np.abs(error(actual, forecast)) / size, usable)
 
 
-def smape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def smape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Symmetric percentage error as in the M4 competition: ``200 |e| / (|actual| + |forecast|)``, from 0 to 200.
 
     Where both are zero the forecast is right and the error is 0.
@@ -55,12 +49,12 @@ def smape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> flo
     return mean_of(symmetric_percentage(actual, forecast), observed)
 
 
-def wape(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def wape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Sum of absolute errors in percent of the sum of absolute actual values."""
     return 100 * _ratio(mae(actual, forecast, observed), mean_of(np.abs(np.asarray(actual, np.float64)), observed))
 
 
-def mase(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None = None) -> float:
+def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
     """Mean absolute scaled error (Hyndman & Koehler, 2006): errors in units of the naive error before the forecast.
 
     Args:
@@ -74,7 +68,7 @@ def mase(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None 
     return mean_of(np.abs(scaled), usable)
 
 
-def rmsse(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None = None) -> float:
+def rmsse(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
     """Root mean squared scaled error (M5 competition, 2020): as ``mase`` does, with squares.
 
     Args:
@@ -88,7 +82,9 @@ def rmsse(actual: Floats, forecast: Floats, scale: Floats, observed: Mask | None
     return float(np.sqrt(mean_of(np.square(scaled), usable)))
 
 
-def owa(actual: Floats, forecast: Floats, reference: Floats, scale: Floats, observed: Mask | None = None) -> float:
+def owa(
+    actual: AnyFloats, forecast: AnyFloats, reference: AnyFloats, scale: AnyFloats, observed: Bools | None = None
+) -> float:
     """Overall weighted average (M4 competition, 2018): half of MASE and half of sMAPE, each as a share of a reference.
 
     Args:
@@ -106,7 +102,7 @@ def owa(actual: Floats, forecast: Floats, reference: Floats, scale: Floats, obse
     return (_ratio(*scaled) + _ratio(*symmetric)) / 2
 
 
-def r2(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
+def r2(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Coefficient of determination: the share of the variance of the actual values that the forecast explains.
 
     1 is perfect, 0 is as good as the mean of the actual values, below 0 is worse; NaN where those are all the same.
@@ -121,7 +117,7 @@ def r2(actual: Floats, forecast: Floats, observed: Mask | None = None) -> float:
 
 
 def directional_accuracy(
-    actual: Floats, forecast: Floats, last: Floats | None = None, observed: Mask | None = None
+    actual: AnyFloats, forecast: AnyFloats, last: AnyFloats | None = None, observed: Bools | None = None
 ) -> float:
     """Percentage of steps whose forecast moves the same way as the actual value does: up, down or not at all.
 
@@ -144,12 +140,12 @@ def directional_accuracy(
     return 100 * mean_of(same.astype(np.float64), known[:, 1:] & known[:, :-1])
 
 
-def coverage(actual: Floats, lower: Floats, upper: Floats, observed: Mask | None = None) -> float:
+def coverage(actual: AnyFloats, lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
     """Percentage of actual values inside the interval, its ends included."""
     return 100 * mean_of(((actual >= lower) & (actual <= upper)).astype(np.float64), observed)
 
 
-def width(lower: Floats, upper: Floats, observed: Mask | None = None) -> float:
+def width(lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
     """Mean width of the interval."""
     return mean_of(error(lower, upper), observed)
 
@@ -160,14 +156,14 @@ def skill(error: float, reference: float) -> float:
 
 
 def seasonal_error(
-    values: Floats,
-    offsets: Integers,
-    ends: Integers,
+    values: AnyFloats,
+    offsets: Ints,
+    ends: Ints,
     season_length: int,
-    observed: Mask | None = None,
+    observed: Bools | None = None,
     *,
     squared: bool = False,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the mean absolute difference between values one season apart, for each series.
 
     Args:
@@ -192,13 +188,11 @@ def seasonal_error(
     # Each series is summed by itself: differences of running totals would drown small series in large ones.
     total = np.bincount(series[usable], difference**2 if squared else np.abs(difference), minlength=count)
     with np.errstate(invalid="ignore"):
-        mean: npt.NDArray[np.float64] = total / np.bincount(series[usable], minlength=count)
+        mean: Floats = total / np.bincount(series[usable], minlength=count)
     return np.sqrt(mean) if squared else mean
 
 
-def _scaled(
-    errors: npt.NDArray[np.float64], scale: Floats, observed: Mask | None
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _scaled(errors: Floats, scale: AnyFloats, observed: Bools | None) -> tuple[Floats, Bools]:
     """Return the errors of windows in units of their scale, and which of them have one."""
     usable = np.broadcast_to((np.isfinite(scale) & (scale > 0))[:, None], errors.shape)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,17 +12,16 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import AnyFloats, Bools, Floats
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation import pointwise
-from neuro_divergent.evaluation.metrics import Floats, Mask
 from neuro_divergent.evaluation.pointwise import mean_of
 
 _TOGETHER = 1 << 22  # Distances between draws that are held at once: 32 MB.
 
 
-def pinball(actual: Floats, quantile: Floats, share: float, observed: Mask | None = None) -> float:
+def pinball(actual: AnyFloats, quantile: AnyFloats, share: float, observed: Bools | None = None) -> float:
     """Pinball loss of one quantile: lowest, on average, where ``share`` of the actual values lie below it.
 
     With a share of 0.5 it is half of the mean absolute error.
@@ -30,7 +29,7 @@ def pinball(actual: Floats, quantile: Floats, share: float, observed: Mask | Non
     return mean_of(pointwise.pinball(actual, quantile, _share(share)), observed)
 
 
-def crps_quantiles(actual: Floats, quantiles: Mapping[float, Floats], observed: Mask | None = None) -> float:
+def crps_quantiles(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
     """Continuous ranked probability score from quantiles: twice their mean pinball loss.
 
     The score is twice the pinball loss averaged over all shares from 0 to 1; this is its average over those at hand. It
@@ -41,13 +40,13 @@ def crps_quantiles(actual: Floats, quantiles: Mapping[float, Floats], observed: 
     return 2 * float(np.mean([pinball(actual, quantiles[share], share, observed) for share in _shares(quantiles)]))
 
 
-def scaled_crps(actual: Floats, quantiles: Mapping[float, Floats], observed: Mask | None = None) -> float:
+def scaled_crps(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
     """``crps_quantiles`` in percent of the mean absolute actual value, as ``wape`` is for a point forecast."""
     size = mean_of(np.abs(np.asarray(actual, np.float64)), observed)
     return 100 * crps_quantiles(actual, quantiles, observed) / size if size > 0 else math.nan
 
 
-def crps_samples(actual: Floats, samples: Floats, observed: Mask | None = None, *, fair: bool = False) -> float:
+def crps_samples(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
     """Continuous ranked probability score from draws (Gneiting & Raftery, 2007): ``E|X - y| - E|X - X'| / 2``.
 
     Args:
@@ -67,7 +66,7 @@ def crps_samples(actual: Floats, samples: Floats, observed: Mask | None = None, 
     return mean_of(np.abs(drawn).mean(axis=-1) - distances / _pairs(count, fair), None) if count else math.nan
 
 
-def energy_score(actual: Floats, samples: Floats, observed: Mask | None = None, *, fair: bool = False) -> float:
+def energy_score(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
     """Energy score (Gneiting & Raftery, 2007) of whole trajectories: ``crps_samples`` with distances between vectors.
 
     It judges how the steps of a horizon go together, not only each by itself. With one step it is the score of
@@ -91,7 +90,9 @@ def energy_score(actual: Floats, samples: Floats, observed: Mask | None = None, 
     return mean_of(np.sqrt(np.square(drawn).sum(axis=1)).mean(axis=-1) - spread, None)
 
 
-def winkler(actual: Floats, lower: Floats, upper: Floats, level: float, observed: Mask | None = None) -> float:
+def winkler(
+    actual: AnyFloats, lower: AnyFloats, upper: AnyFloats, level: float, observed: Bools | None = None
+) -> float:
     """Winkler or interval score: the width, plus a penalty for values outside that grows with their distance.
 
     Args:
@@ -107,12 +108,12 @@ def winkler(actual: Floats, lower: Floats, upper: Floats, level: float, observed
     return mean_of(pointwise.winkler(actual, lower, upper, level), observed)
 
 
-def calibration(actual: Floats, quantile: Floats, observed: Mask | None = None) -> float:
+def calibration(actual: AnyFloats, quantile: AnyFloats, observed: Bools | None = None) -> float:
     """Percentage of actual values that are not above the quantile; it should be the share of the quantile."""
     return 100 * mean_of((np.asarray(actual) <= quantile).astype(np.float64), observed)
 
 
-def calibration_error(actual: Floats, quantiles: Mapping[float, Floats], observed: Mask | None = None) -> float:
+def calibration_error(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
     """Mean distance between ``calibration`` and the share of each quantile, in percentage points from 0 to 100."""
     shares = _shares(quantiles)
     return float(
@@ -120,7 +121,7 @@ def calibration_error(actual: Floats, quantiles: Mapping[float, Floats], observe
     )
 
 
-def log_score(log_density: Floats, observed: Mask | None = None) -> float:
+def log_score(log_density: AnyFloats, observed: Bools | None = None) -> float:
     """Mean negative logarithm of the density that was forecast at what happened.
 
     Args:
@@ -130,7 +131,7 @@ def log_score(log_density: Floats, observed: Mask | None = None) -> float:
     return -mean_of(np.asarray(log_density, np.float64), observed)
 
 
-def normal_log_score(actual: Floats, mean: Floats, deviation: Floats, observed: Mask | None = None) -> float:
+def normal_log_score(actual: AnyFloats, mean: AnyFloats, deviation: AnyFloats, observed: Bools | None = None) -> float:
     """``log_score`` of Normal distributions; NaN where a standard deviation is not positive."""
     deviation = np.asarray(deviation, np.float64)
     spread = np.where(deviation > 0, deviation, np.nan)
@@ -138,7 +139,7 @@ def normal_log_score(actual: Floats, mean: Floats, deviation: Floats, observed: 
     return log_score(density, observed)
 
 
-def _mean_distance(drawn: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _mean_distance(drawn: Floats) -> Floats:
     """Return the mean distance between two draws of each window, ``(windows, steps, draws)``, equal ones included."""
     # Around their mean, the squares that cancel in a distance are no larger than the distances themselves.
     points = np.moveaxis(drawn - drawn.mean(axis=-1, keepdims=True), 1, -1)
@@ -148,7 +149,7 @@ def _mean_distance(drawn: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         rows = slice(begin, begin + together)
         squares = sizes[:, rows, None] + sizes[:, None, :] - 2 * points[:, rows] @ np.moveaxis(points, 1, -1)
         total += np.sqrt(np.maximum(squares, 0)).sum(axis=(1, 2))
-    mean: npt.NDArray[np.float64] = total / count**2
+    mean: Floats = total / count**2
     return mean
 
 
@@ -164,7 +165,7 @@ def _share(share: float) -> float:
     return share
 
 
-def _shares(quantiles: Mapping[float, Floats]) -> list[float]:
+def _shares(quantiles: Mapping[float, AnyFloats]) -> list[float]:
     if not quantiles:
         raise InputError("quantiles: there are none; pass at least one array by its share, such as {0.9: upper}.")
     return list(quantiles)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import torch
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import WindowLoader
-from neuro_divergent.data.windows import Integers
 from neuro_divergent.forecasting.fitted import FittedModel
 
 
@@ -41,7 +41,7 @@ class TaughtLoader(WindowLoader):
             batch = self.gather.windows(series, rows)
             yield batch._replace(soft_y=self._forecast(series, rows, batch))
 
-    def _forecast(self, series: Integers, rows: Integers, batch: Batch) -> torch.Tensor:
+    def _forecast(self, series: Ints, rows: Ints, batch: Batch) -> torch.Tensor:
         """Return the teacher's point forecast ``(batch, horizon, channel)``, scaled like the student's targets."""
         seen = self._reader.windows(series, rows + self._later)
         point, _ = self._teacher.predictor.values(self._reader, seen, ())

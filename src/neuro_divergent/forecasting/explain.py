@@ -10,6 +10,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.io.source import to_native
 from neuro_divergent.forecasting.prediction_context import PredictionContext
@@ -51,7 +52,7 @@ def explain(outlook: PredictionContext, name: str) -> Explanation:
     with torch.inference_mode():
         told = [network.explain(batch if outer is None else outer.inside(batch)) for batch in outlook.batches]
 
-    def all_of(field: str) -> np.ndarray[Any, Any]:
+    def all_of(field: str) -> Array:
         values: Tensor = torch.cat([getattr(part, field) for part in told]).flatten(0, 1)
         return values.cpu().numpy()
 

@@ -10,12 +10,12 @@ import polars as pl
 import torch
 from torch import nn
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task

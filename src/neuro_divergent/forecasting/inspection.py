@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array, SeriesScaler
+from neuro_divergent.data.scaling.base import SeriesScaler
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.forecasting.task import Task
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
@@ -17,7 +18,6 @@ from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.predictor import by_series, interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array
-from neuro_divergent.data.windows import Integers, Windows, across
+from neuro_divergent.data.windows import Windows, across
 from neuro_divergent.forecasting.uncertainty.copula import Copula
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import (
@@ -47,8 +47,8 @@ class WindowForecasts:
         quantiles: Quantiles by their share.
     """
 
-    series: Integers
-    rows: Integers
+    series: Ints
+    rows: Ints
     point: Array
     actual: Array
     observed: Array

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.splits import Split
 from neuro_divergent.forecasting.fitted import build_batcher

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.losses.weighted import Weighting
 

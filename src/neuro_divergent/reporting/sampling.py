@@ -7,13 +7,10 @@ which is what to use where a spike matters; ``lttb`` gives a smoother line of ex
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Places = npt.NDArray[np.intp]
+from neuro_divergent.core.arrays import Array, Indices
 
 PER_BUCKET = 5
 """Most points that ``min_max`` keeps of a bucket: first, lowest, highest, last, and one where there is a gap."""
@@ -34,7 +31,7 @@ def min_max(x: Array, y: Array, buckets: int) -> tuple[Array, Array]:
     return np.asarray(x)[places], np.asarray(y)[places]
 
 
-def min_max_places(y: Array, buckets: int) -> Places:
+def min_max_places(y: Array, buckets: int) -> Indices:
     """Return which points ``min_max`` keeps, in order."""
     y = np.asarray(y)
     count = len(y)
@@ -101,7 +98,7 @@ def lttb(x: Array, y: Array, points: int) -> tuple[Array, Array]:
     return x[chosen], y[chosen]
 
 
-def raster_places(x: Array, y: Array, columns: int, rows: int) -> Places:
+def raster_places(x: Array, y: Array, columns: int, rows: int) -> Indices:
     """Return which of many points to draw: the first in each cell of a raster, and those farthest out.
 
     Points that are not finite are left out.

@@ -12,7 +12,8 @@ from itertools import groupby
 import numpy as np
 from rich.text import Text
 
-from neuro_divergent.reporting.chart import Floats, ForecastChart
+from neuro_divergent.core.arrays import Floats
+from neuro_divergent.reporting.chart import ForecastChart
 from neuro_divergent.reporting.svg.ticks import round_ticks, show_number
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # of a braille cell, by row and column

@@ -78,7 +78,7 @@ def test_the_note_counts_what_training_had_seen(fitted: nd.Forecaster) -> None:
 def test_the_test_part_of_training_is_clean() -> None:
     training = nd.TrainingConfig(max_steps=2, threads=1)
     forecaster = nd.Forecaster("nlinear", horizon=HORIZON, input_size=HISTORY, test=8, training=training).fit(FRAME)
-    assert backtest(forecaster, cutoffs=2).note == "Nothing in training saw these values."
+    assert backtest(forecaster, cutoffs=2).note == "None of these values were used in training."
 
 
 def test_models_of_all_series_at_once() -> None:

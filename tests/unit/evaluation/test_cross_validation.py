@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,14 @@ import polars as pl
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import DataError, InputError, StorageWarning
+from neuro_divergent.core.errors import DataError, InputError, StorageWarning, WorkerDiedError
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
-from neuro_divergent.evaluation.cross_validation.fold_task import FoldTask, fresh, training_part, work
+from neuro_divergent.evaluation.cross_validation.fold_task import FoldTask, clone, fit_fold, training_part
 from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
@@ -92,7 +94,7 @@ def test_changing_every_test_value_moves_no_weight_and_no_number_of_a_scaler(ser
         panel = build_panel(FRAME)
         for begin, end in zip(fold.test_begins, fold.test_ends, strict=True):
             panel.y[begin:] += change * (np.arange(len(panel.y) - begin) < end - begin)
-        template = fresh(forecaster(series_scaler=series_scaler))
+        template = clone(forecaster(series_scaler=series_scaler))
         template.fit(training_part(template.task, fold, panel))
         network = template.fitted.predictor.network.state_dict()
         learned.append(
@@ -107,11 +109,11 @@ def test_a_forecast_does_not_see_what_it_forecasts() -> None:
     panel = build_panel(FRAME)
     fold = list(THREE.split(panel))[1]
     assignment = FoldTask("a", forecaster(), (fold,), levels=(80.0,))
-    before = work(assignment, panel)[0].values
+    before = fit_fold(assignment, panel)[0].values
     changed = build_panel(FRAME)
     for begin, end in zip(fold.test_begins, panel.offsets[1:][fold.test_series], strict=True):
         changed.y[begin:end] = -1e6
-    assert work(assignment, changed)[0].values.equals(before)
+    assert fit_fold(assignment, changed)[0].values.equals(before)
 
 
 def test_without_refit_all_folds_come_from_the_first_training(plain: CrossValidation) -> None:
@@ -224,7 +226,7 @@ def test_pandas_comes_out_where_pandas_went_in() -> None:
     assert result.forecasts["forecast"].to_numpy() == pytest.approx(same.forecasts["forecast"].to_numpy())
 
 
-def test_processes_side_by_side_give_the_same_bits(plain: CrossValidation) -> None:
+def test_two_processes_give_the_same_bits_as_one(plain: CrossValidation) -> None:
     apart = cross_validate(forecaster(), FRAME, THREE, levels=[80], quantiles=[0.1], jobs=2)
     assert apart.forecasts.equals(plain.forecasts)
     assert apart.scores.equals(plain.scores)
@@ -234,6 +236,32 @@ def test_an_error_in_another_process_arrives_here() -> None:
     two = TimeSeriesSplit(n_splits=2, test_size=HORIZON)
     with pytest.raises(InputError, match=r"quantile 0\.1 was not trained"):
         cross_validate(forecaster(loss=nd.QuantileLoss([0.3, 0.5])), FRAME, two, quantiles=[0.1], jobs=2)
+
+
+class KilledForecaster:
+    """Trains like a forecaster until the system kills its process."""
+
+    def __init__(self) -> None:
+        self.task = forecaster().task
+
+    def fit(self, data: Any) -> None:
+        del data
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def forecast_windows(self, *arguments: Any) -> None:
+        raise AssertionError
+
+
+def test_a_killed_worker_is_an_error_that_names_model_and_fold() -> None:
+    with pytest.raises(WorkerDiedError, match=r"killedforecaster, fold 1: .*SIGKILL"):
+        cross_validate(KilledForecaster(), FRAME, TimeSeriesSplit(n_splits=2, test_size=HORIZON), jobs=2)
+
+
+def test_a_forecaster_that_cannot_be_pickled_is_an_error_that_names_the_part() -> None:
+    unpicklable = KilledForecaster()
+    unpicklable.loss = lambda: 1  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"template\.loss \(<function .* cannot be sent to another process"):
+        cross_validate(unpicklable, FRAME, TimeSeriesSplit(n_splits=2, test_size=HORIZON), jobs=2)
 
 
 def test_progress_is_told_up_to_the_end() -> None:
@@ -336,7 +364,7 @@ def test_a_store_that_is_in_use_is_refused(tmp_path: Path) -> None:
 
 def test_wrong_arguments_are_named() -> None:
     for arguments, message in [
-        ({"forecasters": []}, "there is none"),
+        ({"forecasters": []}, "pass at least one"),
         ({"forecasters": "nlinear"}, "is not a forecaster"),
         ({"forecasters": nd.Forecaster}, "is not a forecaster"),
         ({"forecasters": [forecaster(), forecaster(horizon=5)]}, "same horizon"),
@@ -353,11 +381,11 @@ def test_wrong_arguments_are_named() -> None:
 
 
 def test_a_fold_without_room_is_named() -> None:
-    with pytest.raises(DataError, match="fold 0: no training stretch is long enough"):
+    with pytest.raises(DataError, match="fold 0: no training segment is long enough"):
         cross_validate(forecaster(input_size=80), FRAME, THREE)
 
 
-def test_a_stretch_too_short_for_a_window_is_no_mistake_of_the_data() -> None:
+def test_a_segment_too_short_for_a_window_is_left_out() -> None:
     panel = build_panel(FRAME)
     fold = Fold(
         0,

@@ -101,7 +101,7 @@ def test_more_data_lower_the_error_on_a_noisy_linear_process() -> None:
     assert table["folds"].to_list() == [2] * 4
     validation, train = table["validation_mean"].to_list(), table["train_mean"].to_list()
     assert validation[0] > 1.1 * validation[1] > 1.1 * validation[3]
-    assert train[0] < 0.75 * train[-1]  # few values are learned by heart, noise and all
+    assert train[0] < 0.75 * train[-1]  # few values are overfitted, noise included
     assert abs(validation[-1] - train[-1]) < 0.15 * validation[-1]
     assert (table["validation_low"] <= table["validation_mean"]).all()
     assert (table["validation_mean"] <= table["validation_high"]).all()
@@ -142,6 +142,14 @@ def test_the_same_seed_gives_the_same_curve_and_repeats_have_seeds_of_their_own(
     assert [news[:2] for news in told] == [(done, 8) for done in range(1, 9)]
 
 
+def test_two_processes_give_the_same_curve_as_one() -> None:
+    arguments: dict[str, Any] = {"sizes": (0.4, 1.0), "folds": 2, "max_steps": 10}
+    one, two = (learning_curve(linear(), autoregression(150), **arguments, jobs=jobs) for jobs in (1, 2))
+    assert one.per_fold.equals(two.per_fold)
+    assert one.table.equals(two.table)
+    assert one.naive == two.naive
+
+
 def test_validation_parts_do_not_depend_on_the_size_and_are_not_learned_from() -> None:
     table = autoregression(150)
     changed = table.with_columns(y=pl.when(pl.int_range(pl.len()) >= 106).then(1e6).otherwise("y"))
@@ -179,11 +187,12 @@ def test_series_of_different_length_and_joint_models_work(architecture: str) -> 
     [
         ({"sizes": (0.5,)}, "at least two"),
         ({"sizes": (0.5, 1.5)}, "1.5"),
-        ({"sizes": (0, 1.0)}, "share"),
-        ({"sizes": (True, 0.5)}, "share"),
+        ({"sizes": (0, 1.0)}, "fraction"),
+        ({"sizes": (True, 0.5)}, "fraction"),
         ({"folds": 0}, "folds"),
         ({"repeats": 0}, "repeats"),
         ({"max_steps": 0}, "max_steps"),
+        ({"jobs": 0}, "jobs"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: Any, message: str) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation import metrics, probabilistic
 
-Doubles = npt.NDArray[np.float64]
 RANDOM = np.random.default_rng(3)
 ACTUAL = RANDOM.normal(2.0, 3.0, (5, 4))
 OBSERVED = RANDOM.random((5, 4)) < 0.7
@@ -25,14 +24,14 @@ draws = arrays.arrays(np.float64, (2, 3, 6), elements=st.integers(-20, 20).map(f
 truths = arrays.arrays(np.float64, (2, 3), elements=st.integers(-20, 20).map(float))
 
 
-def normal_crps(actual: Doubles, mean: float, deviation: float) -> float:
+def normal_crps(actual: Floats, mean: float, deviation: float) -> float:
     """Closed form of Gneiting et al. (2005)."""
     z = (actual - mean) / deviation
     score = deviation * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / math.sqrt(math.pi))
     return float(score.mean())
 
 
-def spoilt(values: Doubles) -> Doubles:
+def spoilt(values: Floats) -> Floats:
     """Return values of which none is usable outside of the mask."""
     mask = OBSERVED.reshape(*OBSERVED.shape, *[1] * (values.ndim - 2))
     return np.where(mask, values, np.nan)
@@ -78,7 +77,7 @@ def test_crps_of_quantiles_of_a_normal_comes_to_the_closed_form() -> None:
         (np.array([0.1, 0.9]), 0.351),
     ],
 )
-def test_how_far_few_quantiles_are_from_the_crps_is_as_documented(shares: Doubles, expected: float) -> None:
+def test_how_far_few_quantiles_are_from_the_crps_is_as_documented(shares: Floats, expected: float) -> None:
     # Values at the quantiles of many even shares stand for draws from the distribution.
     values = stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000)[None]
     quantiles = {float(share): np.full(values.shape, stats.norm.ppf(share)) for share in shares}
@@ -231,7 +230,7 @@ def test_what_was_not_observed_does_not_count() -> None:
 @given(truths, draws, st.sampled_from([2.0, 0.5]), st.integers(-100, 100), st.booleans())
 @settings(max_examples=50, deadline=None)
 def test_scores_of_draws_scale_with_the_data_and_ignore_its_level_and_the_order_of_draws(
-    actual: Doubles, samples: Doubles, factor: float, shift: int, fair: bool
+    actual: Floats, samples: Floats, factor: float, shift: int, fair: bool
 ) -> None:
     for score in (probabilistic.crps_samples, probabilistic.energy_score):
         before = score(actual, samples, fair=fair)
@@ -244,7 +243,7 @@ def test_scores_of_draws_scale_with_the_data_and_ignore_its_level_and_the_order_
 
 @given(truths, draws)
 @settings(max_examples=50, deadline=None)
-def test_scores_of_quantiles_ignore_the_level_of_the_data(actual: Doubles, samples: Doubles) -> None:
+def test_scores_of_quantiles_ignore_the_level_of_the_data(actual: Floats, samples: Floats) -> None:
     quantiles = {0.1: samples[..., 0], 0.5: samples[..., 1], 0.8: samples[..., 2]}
     moved = {share: 4 * values + 7 for share, values in quantiles.items()}
     before = probabilistic.crps_quantiles(actual, quantiles)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pytest
@@ -16,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import ConfigError, DataError, InputError
 from neuro_divergent.evaluation import metrics, probabilistic
 from neuro_divergent.evaluation.scoring.formulas import METRICS
 from neuro_divergent.evaluation.scoring.score import score
 
-Doubles = npt.NDArray[np.float64]
 SERIES, CUTOFFS, HORIZON, LENGTH, SEASON = ("a", "b", "c"), (20, 25), 5, 30, 4
 EVERYTHING = tuple(METRICS)
 
@@ -63,13 +62,13 @@ def make_forecasts(*models: str) -> pl.DataFrame:
     )
 
 
-def windows(frame: pl.DataFrame, column: str) -> Doubles:
+def windows(frame: pl.DataFrame, column: str) -> Floats:
     """Return a column as ``(windows, horizon)``."""
     ordered = frame.sort("unique_id", "cutoff", "step")[column].cast(pl.Float64).to_numpy()
     return ordered.reshape(-1, frame["step"].n_unique())
 
 
-def naive_errors(frame: pl.DataFrame) -> tuple[Doubles, Doubles, Doubles]:
+def naive_errors(frame: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
     """Return the naive errors up to the first cut-off, and the last value, of each window, by a loop."""
     history = {name: part["y"].to_list() for (name,), part in make_history().group_by("unique_id")}
     scale, squared, last = [], [], []

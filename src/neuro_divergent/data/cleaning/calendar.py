@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats32
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.cleaning.frequency import PIECE
 from neuro_divergent.data.io.table import show_type
@@ -62,7 +62,7 @@ def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType
             raise ConfigError(f"calendar: {name!r} needs times of day, and the time column {column!r} holds dates")
 
 
-def calendar_features(times: pl.Series, names: tuple[str, ...], into: npt.NDArray[np.float32]) -> None:
+def calendar_features(times: pl.Series, names: tuple[str, ...], into: Floats32) -> None:
     """Compute calendar features of times; zoned times count by their wall clock.
 
     A feature runs from -0.5 (first hour, Monday, January) to 0.5 (last hour, Sunday, December); a claim such as

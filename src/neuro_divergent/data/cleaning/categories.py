@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats32, Ints
 from neuro_divergent.data.cleaning.calendar import show
 from neuro_divergent.data.io.table import show_type
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel_builder import Layout
 
-Codes = npt.NDArray[np.float32]
 
 ALLOW_UNKNOWN = 'Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it'
 
@@ -32,7 +31,7 @@ def learn_categories(column: pl.Series) -> list[Any]:
     return _plain(column).unique().drop_nulls().sort().to_list()
 
 
-def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[Codes, list[Any]]:
+def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[Floats32, list[Any]]:
     """Number the values of a column of a table.
 
     Args:
@@ -76,7 +75,7 @@ def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
         )
 
 
-def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Codes, npt.NDArray[np.int64]]:
+def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Floats32, Ints]:
     """Number the values of a column.
 
     Args:
@@ -95,7 +94,7 @@ def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Codes, npt.N
     return encoded, np.flatnonzero(encoded == 0)
 
 
-def decode_categories(codes: Codes, known: list[Any], dtype: Any = None) -> pl.Series:
+def decode_categories(codes: Floats32, known: list[Any], dtype: Any = None) -> pl.Series:
     """Return the values behind codes; null behind 0."""
     values = pl.Series([None, *known], dtype=dtype, strict=False)
     return values.gather(codes.astype(np.int64))

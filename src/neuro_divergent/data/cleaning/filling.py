@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Bools, Floats32, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import show_time
@@ -17,9 +17,6 @@ from neuro_divergent.data.schema import Policy
 if TYPE_CHECKING:
     from neuro_divergent.data.panel_builder import Layout
 
-Floats = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 
 _MOST_NEW_ROWS = 100  # Filling gaps may lengthen a table this many times; beyond it the frequency is surely wrong.
 
@@ -34,9 +31,9 @@ class Grid:
         inserted: The places of the missing rows.
     """
 
-    offsets: Integers
-    positions: Integers | None = None
-    inserted: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    offsets: Ints
+    positions: Ints | None = None
+    inserted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def find_frequency(layout: Layout, known: Frequency | None) -> Frequency:
@@ -100,7 +97,7 @@ def _refuse_starts(layout: Layout, frequency: Frequency) -> None:
         raise layout.table.error(f"{place}row {row}, {time} is not on the calendar of the frequency ({frequency})")
 
 
-def _explain_steps(layout: Layout, frequency: Frequency, steps: Integers) -> DataError:
+def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataError:
     """Find the words for steps that are not 1: another frequency, a time between two steps, or a gap."""
     wrong = np.flatnonzero(steps < 1)
     first = int(wrong[0]) if len(wrong) else int(np.flatnonzero(steps > 1)[0])
@@ -126,7 +123,7 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Integers) -> Dat
     )
 
 
-def _mixed(layout: Layout, frequency: Frequency, steps: Integers, series: int, own: Frequency) -> DataError:
+def _mixed(layout: Layout, frequency: Frequency, steps: Ints, series: int, own: Frequency) -> DataError:
     # Name a series that has the frequency too, as most of its steps say.
     single = np.setdiff1d(np.flatnonzero(steps == 1), layout.offsets[1:-1] - 1)
     counts = np.bincount(layout.series(single), minlength=len(layout.ids))
@@ -147,8 +144,8 @@ def _gap(layout: Layout, frequency: Frequency, position: int, missing: int, cons
 
 
 def complete(
-    layout: Layout, grid: Grid, name: str, values: Floats, feature: Feature | None
-) -> tuple[Floats, Booleans | None]:
+    layout: Layout, grid: Grid, name: str, values: Floats32, feature: Feature | None
+) -> tuple[Floats32, Bools | None]:
     """Fill the holes of a column, by the policy for missing values and by the one for missing rows.
 
     Args:
@@ -184,7 +181,7 @@ def complete(
     return values, mask
 
 
-def _refuse_unobserved(layout: Layout, missing: Integers) -> None:
+def _refuse_unobserved(layout: Layout, missing: Ints) -> None:
     counts = np.bincount(layout.series(missing), minlength=len(layout.ids))
     empty = np.flatnonzero(counts == np.diff(layout.offsets))
     if len(empty):
@@ -193,7 +190,7 @@ def _refuse_unobserved(layout: Layout, missing: Integers) -> None:
         raise layout.table.error(f"{place}: no observed values{others}. Leave such series out")
 
 
-def refuse_holes(layout: Layout, name: str, values: Floats, feature: Feature | None, *, static: bool = False) -> None:
+def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature | None, *, static: bool = False) -> None:
     """Raise an error where a column has holes that its policy does not allow or cannot fill."""
     policy, holes = layout.schema.missing, np.flatnonzero(np.isnan(values))
     series = layout.series(holes)
@@ -224,12 +221,12 @@ def refuse_holes(layout: Layout, name: str, values: Floats, feature: Feature | N
 
 
 def fill(
-    values: Floats,
-    offsets: Integers,
-    holes: Integers,
+    values: Floats32,
+    offsets: Ints,
+    holes: Ints,
     policy: Policy,
     *,
-    observed: Booleans,
+    observed: Bools,
     categorical: bool = False,
 ) -> None:
     """Fill missing values of a column, in place.
@@ -262,7 +259,7 @@ def fill(
     values[holes] = np.where(between, left + share * (right.astype(np.float64) - left), left)
 
 
-def _neighbours(observed: Booleans, offsets: Integers, holes: Integers) -> tuple[Integers, Integers]:
+def _neighbours(observed: Bools, offsets: Ints, holes: Ints) -> tuple[Ints, Ints]:
     """Return the nearest observed positions before and after each hole within its series, or -1."""
     known = np.flatnonzero(observed)
     place = np.searchsorted(known, holes)

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.io.table import first_line, show_type
 
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
-Integers = npt.NDArray[np.int64]
 
 PIECE = 1 << 20  # Rows looked at together: large enough for numpy and small enough to need no memory to speak of.
 _DAY = 86_400 * 10**9
@@ -107,7 +106,7 @@ class Frequency:
                 f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency {str(self)!r}"
             )
 
-    def between(self, earlier: pl.Series, later: pl.Series) -> Integers:
+    def between(self, earlier: pl.Series, later: pl.Series) -> Ints:
         """Count the steps from each time to another; -1 where it is not a whole number of steps.
 
         Args:
@@ -126,7 +125,7 @@ class Frequency:
             count[~fits] = -1
         return count
 
-    def _between_dates(self, earlier: pl.Series, later: pl.Series) -> tuple[Integers, int, npt.NDArray[np.bool_]]:
+    def _between_dates(self, earlier: pl.Series, later: pl.Series) -> tuple[Ints, int, Bools]:
         a, b = pl.col("a"), pl.col("b")
         if self.unit == "bd":
             size = self.count
@@ -144,7 +143,7 @@ class Frequency:
         same_hour = (_physical(later) - _physical(earlier)) % (_DAY // _resolution(earlier.dtype)) == 0
         return frame["steps"].to_numpy(writable=True), size, frame["fits"].to_numpy() & same_hour
 
-    def time_at(self, starts: pl.Series, steps: Integers) -> pl.Series:
+    def time_at(self, starts: pl.Series, steps: Ints) -> pl.Series:
         """Return the times that lie some steps after (or, where negative, before) the given ones, in the same type."""
         steps = np.asarray(steps, np.int64)
         size = self.size(starts.dtype)
@@ -205,7 +204,7 @@ class Frequency:
         return self.count if self.unit == "" else _duration(self) // _resolution(dtype)
 
 
-def extremes(times: pl.Series, offsets: Integers) -> tuple[int, int] | None:
+def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
     """Return the smallest and largest difference between neighbouring times of a series, as whole numbers.
 
     Args:
@@ -227,7 +226,7 @@ def extremes(times: pl.Series, offsets: Integers) -> tuple[int, int] | None:
     return low, high
 
 
-def pairs(times: pl.Series, offsets: Integers) -> Iterator[tuple[pl.Series, pl.Series, Integers]]:
+def pairs(times: pl.Series, offsets: Ints) -> Iterator[tuple[pl.Series, pl.Series, Ints]]:
     """Give each time and the one after it, a piece at a time, and the positions that belong to two series."""
     borders = offsets[1:-1] - 1
     for begin in range(0, len(times) - 1, PIECE):
@@ -236,7 +235,7 @@ def pairs(times: pl.Series, offsets: Integers) -> Iterator[tuple[pl.Series, pl.S
         yield times.slice(begin, end - begin), times.slice(begin + 1, end - begin), borders[first:last] - begin
 
 
-def infer(times: pl.Series, offsets: Integers) -> Frequency | None:
+def infer(times: pl.Series, offsets: Ints) -> Frequency | None:
     """Find the step that most neighbouring rows are apart; whether all are is for ``between`` to say.
 
     Args:
@@ -266,7 +265,7 @@ def infer(times: pl.Series, offsets: Integers) -> Frequency | None:
     return Frequency(step // _NANOSECONDS[largest], cast(Unit, largest))
 
 
-def _usual_step(times: pl.Series, offsets: Integers, spread: tuple[int, int]) -> int:
+def _usual_step(times: pl.Series, offsets: Ints, spread: tuple[int, int]) -> int:
     """Return the most common difference, or what divides all of them where none is common."""
     if spread[0] == spread[1]:
         return spread[0]
@@ -277,7 +276,7 @@ def _usual_step(times: pl.Series, offsets: Integers, spread: tuple[int, int]) ->
     return int(np.gcd.reduce(values))
 
 
-def _usual_months(unit: Unit, times: pl.Series, offsets: Integers) -> tuple[float, int, Unit]:
+def _usual_months(unit: Unit, times: pl.Series, offsets: Ints) -> tuple[float, int, Unit]:
     """Return which share of neighbours is whole months apart, and the most common number of months."""
     # One piece is enough to guess from; the check that follows looks at all rows.
     earlier, later, apart = next(pairs(times, offsets))
@@ -296,13 +295,13 @@ def _is_month_end(time: pl.Expr) -> pl.Expr:
     return (time + pl.duration(days=1)).dt.day() == 1
 
 
-def _physical(times: pl.Series) -> Integers:
+def _physical(times: pl.Series) -> Ints:
     """Return the whole numbers behind the times; a view where possible (``Series.to_physical`` takes far longer)."""
     values = times.to_numpy()
     return values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.int64, copy=False)
 
 
-def _moved(physical: Integers, steps: Integers, size: int, like: pl.Series) -> Integers:
+def _moved(physical: Ints, steps: Ints, size: int, like: pl.Series) -> Ints:
     """Return the whole numbers some steps later; numpy would begin again at the other end where 64 bits are left."""
     farthest = max(abs(int(physical.max(initial=0))), abs(int(physical.min(initial=0))))
     farthest += size * max(abs(int(steps.max(initial=0))), abs(int(steps.min(initial=0))))
@@ -315,7 +314,7 @@ def _unfit(like: pl.Series) -> DataError:
     return DataError(f"column {like.name!r}: the times to come do not fit its type {show_type(like.dtype)}")
 
 
-def _times(physical: Integers, like: pl.Series) -> pl.Series:
+def _times(physical: Ints, like: pl.Series) -> pl.Series:
     """Turn whole numbers back into times of the type and name of a series."""
     values = pl.Series(like.name, physical)
     if isinstance(like.dtype, pl.Datetime):

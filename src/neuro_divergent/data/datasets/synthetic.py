@@ -6,14 +6,12 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from pydantic import Field, PositiveInt, field_validator
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import Config
 from neuro_divergent.data.cleaning.frequency import Frequency
-
-Values = npt.NDArray[np.float64]
 
 _REGIONS = ("east", "north", "south", "west")
 _WEATHER = ("rain", "snow", "sun")
@@ -101,14 +99,14 @@ class Synthetic(Config):
         y[random.random(self.length) < self.missing] = np.nan
         return {"y": y, **columns}
 
-    def _season(self, random: np.random.Generator, steps: Values, season: int) -> Values:
+    def _season(self, random: np.random.Generator, steps: Floats, season: int) -> Floats:
         waves = np.zeros_like(steps)
         for harmonic in (1, 2):
             size = self.amplitude / harmonic * random.uniform(0.5, 1.5)
             waves += size * np.sin(2 * np.pi * (harmonic * steps / season + random.random()))
         return waves
 
-    def _covariates(self, random: np.random.Generator, y: Values) -> dict[str, Any]:
+    def _covariates(self, random: np.random.Generator, y: Floats) -> dict[str, Any]:
         """Make covariates and add their effect to the series."""
         price = 10 + random.standard_normal(self.length).cumsum() * 0.1
         weather = random.integers(len(_WEATHER), size=self.length)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.scaling.base import SMALLEST, Array
+from neuro_divergent.data.scaling.base import SMALLEST
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel

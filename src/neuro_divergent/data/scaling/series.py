@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import register
-from neuro_divergent.data.scaling.base import LARGEST, SMALLEST, Array, SeriesScaler
+from neuro_divergent.data.scaling.base import LARGEST, SMALLEST, SeriesScaler
 
 if TYPE_CHECKING:
     from torch import Tensor

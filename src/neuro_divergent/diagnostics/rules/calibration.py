@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
-from neuro_divergent.diagnostics.rules.errors import Errors, Floats
+from neuro_divergent.diagnostics.rules.errors import Errors
 
 CLEAR, SLIGHT = 0.1, 0.05
 """Distance of the coverage from the level, as a share of all values, for a warning and for a hint."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
-
-Floats = npt.NDArray[np.float64]
 
 _SHIFTING = ("training.curriculum", "training.teacher_forcing")
 _NORMAL_FROM_MEDIAN = 1.4826

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ENOUGH_GROUPS = 10
 """Groups of values that are independent of each other from which a standard error is worth something."""
@@ -54,11 +51,11 @@ class Errors:
 
     frame: pl.DataFrame
     error: Floats
-    step: Integers
-    series: Integers
-    window: Integers
-    cutoff: Integers
-    place: Integers
+    step: Ints
+    series: Ints
+    window: Ints
+    cutoff: Ints
+    place: Ints
 
     @classmethod
     def of(cls, evidence: Evidence) -> Errors:
@@ -115,7 +112,7 @@ class Errors:
         return float(np.abs(self.error).mean())
 
     @property
-    def groups(self) -> Integers:
+    def groups(self) -> Ints:
         """Groups of values to be counted as one observation each: by cutoff, else by series, else by forecast.
 
         Series that are forecast at the same time may share their luck, and so do the steps of one forecast.
@@ -139,7 +136,7 @@ class Errors:
         """Return the mean of values of all rows, with its standard error between groups."""
         return grouped_mean(values, self.groups)
 
-    def pairs(self, lag: int) -> tuple[Integers, Integers]:
+    def pairs(self, lag: int) -> tuple[Ints, Ints]:
         """Return rows that lie ``lag`` steps apart, the earlier of which was known when the later was forecast."""
         keys = self.place
         found = np.searchsorted(keys, keys - lag)
@@ -148,7 +145,7 @@ class Errors:
         return found[later], later.astype(np.int64)
 
 
-def grouped_mean(values: Floats, groups: Integers) -> Estimate:
+def grouped_mean(values: Floats, groups: Ints) -> Estimate:
     """Return a mean with its standard error, where values of one group are not independent of each other."""
     _, places = np.unique(groups, return_inverse=True)
     mean = float(values.mean())

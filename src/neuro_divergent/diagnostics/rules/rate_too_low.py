@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, rounded, show
-from neuro_divergent.diagnostics.rules.curve import Curve, Floats, require_same_targets
+from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
 
 ROWS = 10

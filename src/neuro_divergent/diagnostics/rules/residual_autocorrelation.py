@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.config import register
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, scale_windows, show
-from neuro_divergent.diagnostics.rules.errors import Errors, Floats, Integers, grouped_mean
+from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
 
 PAIRS = 30
 """Pairs of forecasts, one right after the other, below which a correlation is not worth telling."""
@@ -54,7 +55,7 @@ class ResidualAutocorrelation(Rule):
         return self.finding(severity, text, numbers, _changes(evidence))
 
 
-def _neighbours(errors: Errors) -> tuple[Floats, Floats, Integers]:
+def _neighbours(errors: Errors) -> tuple[Floats, Floats, Ints]:
     """Return mean first errors, mean last errors of the forecast before, and the group of each pair."""
     order = np.argsort(errors.place, kind="stable")
     windows = errors.window[order]

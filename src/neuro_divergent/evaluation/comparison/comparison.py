@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError, did_you_mean
 from neuro_divergent.data.io.source import DEFAULT_ID, Backend, read_table
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.comparison.significance import (
     Friedman,
-    Values,
     critical_difference,
     diebold_mariano,
     friedman,
@@ -221,22 +221,22 @@ class _Table:
         }
         return cls(table.frame, table.backend, metric, named_by, time, scoring)
 
-    def overall(self) -> tuple[list[str], Values]:
+    def overall(self) -> tuple[list[str], Floats]:
         """Return the models that have a score, and their scores over all values."""
         scores = self._scores(()).drop_nulls(self.metric)
         if not scores.height:
             raise InputError(f"metric: {self.metric!r} is not defined for any model; was nothing observed?")
         return scores["model"].to_list(), _floats(scores[self.metric])
 
-    def by_series(self) -> Values:
+    def by_series(self) -> Floats:
         """Return scores of each series, ``(series, models)``."""
         return self._matrix(() if self.named_by is None else (self.named_by,))
 
-    def by_cutoff(self) -> Values:
+    def by_cutoff(self) -> Floats:
         """Return scores at each cut-off from the last one backwards, averaged over series, ``(cut-offs, models)``."""
         return self._matrix((_BACK,))
 
-    def spread(self) -> Values:
+    def spread(self) -> Floats:
         """Return the standard deviation of the scores of each model over folds or cut-offs."""
         scores = self._matrix(("fold",)) if "fold" in self.frame.columns else self.by_cutoff()
         scores = scores[np.isfinite(scores).all(1)]
@@ -253,7 +253,7 @@ class _Table:
         horizon = int(self.frame["step"].max())  # type: ignore[arg-type]
         return math.ceil(horizon / int(met.min())) if len(met) else 1  # type: ignore[arg-type]
 
-    def _matrix(self, by: tuple[str, ...]) -> Values:
+    def _matrix(self, by: tuple[str, ...]) -> Floats:
         scores = self._scores(by)
         return _floats(scores[self.metric]).reshape(-1, scores["model"].n_unique())
 
@@ -270,7 +270,7 @@ class _Table:
         return scores
 
 
-def _pairs(names: list[str], by_cutoff: Values, overlap: int, ranking: Friedman) -> pl.DataFrame:
+def _pairs(names: list[str], by_cutoff: Floats, overlap: int, ranking: Friedman) -> pl.DataFrame:
     """Test every pair of models."""
     places = list(combinations(range(len(names)), 2))
     tests = [diebold_mariano(by_cutoff[:, one] - by_cutoff[:, other], overlap) for one, other in places]
@@ -292,7 +292,7 @@ def _pairs(names: list[str], by_cutoff: Values, overlap: int, ranking: Friedman)
     )
 
 
-def _against(names: list[str], reference: str, test: str, by_cutoff: Values, overlap: int, ranking: Friedman) -> Values:
+def _against(names: list[str], reference: str, test: str, by_cutoff: Floats, overlap: int, ranking: Friedman) -> Floats:
     """Return the p value of each model against the reference, NaN for the reference itself."""
     place = names.index(reference)
     p_values = np.full(len(names), np.nan)
@@ -312,7 +312,7 @@ def _require_error(metric: str) -> None:
         raise InputError(f"metric: lower is not better for {metric!r}; compare by an error, such as 'mae'.")
 
 
-def _floats(column: pl.Series) -> Values:
+def _floats(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).fill_null(math.nan).to_numpy()
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import InputError
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Friedman:
         f_p: Its p value, the better one.
     """
 
-    ranks: Values
+    ranks: Floats
     series: int
     chi_square: float
     chi_square_p: float
@@ -146,7 +144,7 @@ def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> flo
     return range_ / math.sqrt(2) * _rank_error(forecasts, series)
 
 
-def nemenyi(ranks: npt.ArrayLike, series: int) -> Values:
+def nemenyi(ranks: npt.ArrayLike, series: int) -> Floats:
     """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, allowing for all the pairs there are.
 
     Args:
@@ -162,7 +160,7 @@ def nemenyi(ranks: npt.ArrayLike, series: int) -> Values:
     return np.asarray(stats.studentized_range.sf(apart * math.sqrt(2), len(mean), np.inf), np.float64)
 
 
-def holm(p_values: npt.ArrayLike) -> Values:
+def holm(p_values: npt.ArrayLike) -> Floats:
     """Return p values that stay honest although many were looked at (Holm, 1979); NaN stays NaN and does not count."""
     values = np.asarray(p_values, np.float64)
     known = np.flatnonzero(np.isfinite(values))
@@ -173,7 +171,7 @@ def holm(p_values: npt.ArrayLike) -> Values:
     return adjusted
 
 
-def _long_run_variance(centred: Values, lags: int) -> float:
+def _long_run_variance(centred: Floats, lags: int) -> float:
     """Return the variance of the mean times the number of values."""
     count = len(centred)
     autocovariances = [float(centred[lag:] @ centred[: count - lag]) / count for lag in range(lags + 1)]
@@ -191,7 +189,7 @@ def _rank_error(forecasts: int, series: int) -> float:
     return math.sqrt(forecasts * (forecasts + 1) / (6 * series))
 
 
-def _matrix(scores: npt.ArrayLike) -> npt.NDArray[Any]:
+def _matrix(scores: npt.ArrayLike) -> Array:
     values = np.asarray(scores, np.float64)
     if values.ndim != 2:
         raise InputError(f"scores: shape {values.shape} must be (series, forecasts).")

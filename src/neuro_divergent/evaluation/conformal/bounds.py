@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import InputError
 
 if TYPE_CHECKING:
     from neuro_divergent.losses.base import Loss
 
-Floats = npt.NDArray[np.float64]
 Pair = tuple[float, float]
 POINT: tuple[Pair, ...] = ((0.5, 0.5),)
 _USUAL = (50.0, 80.0, 90.0, 95.0, 99.0)  # levels for which a distribution is asked
@@ -55,7 +54,7 @@ def shares_of(pairs: Sequence[Pair]) -> tuple[float, ...]:
     return () if pairs == POINT else tuple(sorted({share for pair in pairs for share in pair}))
 
 
-def ends_from(point: npt.NDArray[Any], quantiles: Mapping[float, npt.NDArray[Any]], pairs: Sequence[Pair]) -> Bounds:
+def ends_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[Pair]) -> Bounds:
     """Lay the ends of every pair out in one array."""
     if pairs == POINT:
         both = point.astype(np.float64)[None]

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Array, Floats, Ints, Objects
 from neuro_divergent.core.errors import InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
@@ -18,7 +19,6 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
     Bounds,
-    Floats,
     Pair,
     ends_from,
     nearest_pair,
@@ -30,7 +30,7 @@ from neuro_divergent.evaluation.conformal.model import Model, Named, Remains
 from neuro_divergent.evaluation.conformal.online import scale_of, walk
 from neuro_divergent.evaluation.conformal.pool import widths
 from neuro_divergent.evaluation.conformal.request import RequestedLevels
-from neuro_divergent.evaluation.conformal.scores import Names, Scores, names
+from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
 from neuro_divergent.forecasting.predictor import WindowForecasts
@@ -288,7 +288,7 @@ class Conformal:
         scores = Scores.of(self._pairs, ids, target_times(panel, made), ends, actual, spread)
         return _Made(made, ends, spread, scores)
 
-    def _spread(self, panel: Panel, rows: npt.NDArray[np.int64], input_size: int) -> Floats:
+    def _spread(self, panel: Panel, rows: Ints, input_size: int) -> Floats:
         return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
 
     def _start(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, list[Any]]:
@@ -312,7 +312,7 @@ class Conformal:
         """Return what the width of one end must cover for a level in percent."""
         return level / 100 if self.settings.symmetric else 0.5 + level / 200
 
-    def _widths_now(self, levels: Sequence[float], ids: Names) -> Floats:
+    def _widths_now(self, levels: Sequence[float], ids: Objects) -> Floats:
         """Return the widths for forecasts made after everything known, ``(windows, levels, ends, horizon)``."""
         known = self._known()
         if not levels:
@@ -392,11 +392,11 @@ def _to_whole(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     return np.where(empty, middle, inside[0]), np.where(empty, middle, inside[1])
 
 
-def _places(ids: Names, known: Sequence[Any]) -> npt.NDArray[np.int64]:
+def _places(ids: Objects, known: Sequence[Any]) -> Ints:
     """Return the place of each series among the known ones; -1 for others."""
     places = {name: place for place, name in enumerate(known)}
     return np.array([places.get(name, -1) for name in ids.tolist()], dtype=np.int64)
 
 
-def _series(values: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def _series(values: Array, dtype: npt.DTypeLike) -> Array:
     return values.reshape(-1).astype(dtype)

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
@@ -64,7 +64,7 @@ def panel_of(forecaster: Model, data: Any) -> Panel:
     return check_lengths(panel, input_size=task.history, horizon=task.horizon)
 
 
-def target_times(panel: Panel, made: WindowForecasts) -> npt.NDArray[np.int64]:
+def target_times(panel: Panel, made: WindowForecasts) -> Ints:
     """Return the time of every target as a whole number, ``(windows, horizon)``."""
     count, horizon = made.point.shape
     series = np.repeat(made.series, horizon)
@@ -73,7 +73,7 @@ def target_times(panel: Panel, made: WindowForecasts) -> npt.NDArray[np.int64]:
     return times.to_physical().to_numpy().astype(np.int64).reshape(count, horizon)
 
 
-def _windows(forecaster: Model, panel: Panel, begins: npt.NDArray[np.int64], step: int) -> Windows:
+def _windows(forecaster: Model, panel: Panel, begins: Ints, step: int) -> Windows:
     task = forecaster.task
     return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
 

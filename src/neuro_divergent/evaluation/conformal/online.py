@@ -9,13 +9,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.evaluation.conformal.bounds import Floats
-from neuro_divergent.evaluation.conformal.scores import Times
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.evaluation.conformal.trackers import WIDE, Trackers
-
-Integers = npt.NDArray[np.int64]
 
 
 class Walk(NamedTuple):
@@ -32,8 +28,8 @@ class Walk(NamedTuple):
 
 def walk(
     scores: Floats,
-    times: Times,
-    groups: Integers,
+    times: Ints,
+    groups: Ints,
     *,
     start: Floats,
     middle: Floats,
@@ -106,7 +102,7 @@ def _middle(scores: Floats) -> tuple[Floats, Floats]:
     return middle, WIDE * np.nanmean(np.abs(scores - middle[:, :, None]), axis=2)
 
 
-def _learn(trackers: Trackers, tracker: Integers, known: Times, truth: Floats) -> None:
+def _learn(trackers: Trackers, tracker: Ints, known: Ints, truth: Floats) -> None:
     """Learn truths in the order of time; those of different trackers do not wait for each other."""
     if not len(tracker):
         return

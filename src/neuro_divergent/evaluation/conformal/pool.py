@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.evaluation.conformal.bounds import Floats
 
-Groups = npt.NDArray[np.int64]
 ENOUGH = 40  # scores per step from which on steps are not pooled, and that the pool counts as beside those of a series
 
 
-def widths(scores: Floats, share: float, *, by: Literal["step", "pooled"], groups: Groups | None = None) -> Floats:
+def widths(scores: Floats, share: float, *, by: Literal["step", "pooled"], groups: Ints | None = None) -> Floats:
     """Return the width that covers a share, at each step.
 
     A group has its own scores, each counting 1, and those of all groups, which together count as ``ENOUGH`` more (or as
@@ -73,7 +71,7 @@ def _neighbours(scores: Floats, needed: int, by: str) -> Iterator[tuple[int, int
         yield begin, begin + together, [step for step, first in enumerate(begins) if first == begin]
 
 
-def _ranks_of_groups(owners: Groups, count: int, share: float, weight: float) -> Groups:
+def _ranks_of_groups(owners: Ints, count: int, share: float, weight: float) -> Ints:
     """Return the rank in the pool of each group's weighted quantile.
 
     With ``c(r)`` scores of its own among the first ``r`` of ``n``, it is the first rank for which
@@ -96,5 +94,5 @@ def _ranks_of_groups(owners: Groups, count: int, share: float, weight: float) ->
     reached = np.maximum(by_group + 1, rest)
     ranks = np.ceil(target * total / weight)  # with none of its own
     np.minimum.at(ranks, owners[by_group], reached)
-    result: Groups = np.clip(ranks, 1, total).astype(np.int64)
+    result: Ints = np.clip(ranks, 1, total).astype(np.int64)
     return result

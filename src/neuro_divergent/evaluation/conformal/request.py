@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy.typing as npt
-
-from neuro_divergent.evaluation.conformal.bounds import Floats
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 
 
@@ -27,9 +24,7 @@ class RequestedLevels:
         implied = {_level_of(share) for share in self.quantiles}
         self.all: tuple[float, ...] = tuple(sorted({*self.levels, *implied} - {0.0}))
 
-    def quantile(
-        self, share: float, point: npt.NDArray[Any], bounds: dict[float, tuple[Floats, Floats]]
-    ) -> npt.NDArray[Any]:
+    def quantile(self, share: float, point: Array, bounds: dict[float, tuple[Floats, Floats]]) -> Array:
         """Return one quantile."""
         level = _level_of(share)
         return point if level == 0 else bounds[level][int(share > 0.5)]

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Floats, Ints, Objects
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.evaluation.conformal.bounds import Bounds, Floats, Pair, nearest_pair
-
-Times = npt.NDArray[np.int64]
-Names = npt.NDArray[np.object_]
+from neuro_divergent.evaluation.conformal.bounds import Bounds, Pair, nearest_pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +27,14 @@ class Scores:
     """
 
     pairs: tuple[Pair, ...]
-    ids: Names
-    times: Times
+    ids: Objects
+    times: Ints
     below: Floats
     above: Floats
 
     @classmethod
     def of(
-        cls, pairs: tuple[Pair, ...], ids: Names, times: Times, ends: Bounds, actual: Floats, spread: Floats
+        cls, pairs: tuple[Pair, ...], ids: Objects, times: Ints, ends: Bounds, actual: Floats, spread: Floats
     ) -> Self:
         """Measure forecasts; ``actual`` is NaN where it was not observed."""
         unit = spread[:, None]
@@ -98,7 +95,7 @@ class Scores:
         return cls(pairs, ids, times, below, above)
 
 
-def names(values: list[Any]) -> Names:
+def names(values: list[Any]) -> Objects:
     """Return the names of series as an array of objects, whatever their type."""
     result = np.empty(len(values), dtype=object)
     result[:] = values

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SMALLEST
-from neuro_divergent.data.windows import Integers
 
 _ROWS = 4096  # histories that are copied at once
 
 
-def spread_before(panel: Panel, rows: Integers, input_size: int) -> npt.NDArray[np.float64]:
+def spread_before(panel: Panel, rows: Ints, input_size: int) -> Floats:
     """Return the standard deviation of what was observed in the ``input_size`` rows before each row.
 
     A history that never moves has spread 1, as it has for the scaler of windows.

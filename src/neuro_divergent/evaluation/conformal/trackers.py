@@ -11,9 +11,8 @@ off, which keeps the promise of a single tracker.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.evaluation.conformal.bounds import Floats
+from neuro_divergent.core.arrays import Bools, Floats, Ints
 
 _SPEEDS = np.array([0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])  # moves per truth, in units of the scale
 _MEMORY = 100  # truths over which the speeds are judged and the scale is measured
@@ -47,7 +46,7 @@ class Trackers:
         mean: Floats = (self.trust * self.widths).sum(-1) + _RETURN * self.scale * self.excess
         return mean
 
-    def learn(self, trackers: npt.NDArray[np.int64], scores: Floats) -> None:
+    def learn(self, trackers: Ints, scores: Floats) -> None:
         """Move on after truths that became known at one time.
 
         Args:
@@ -71,7 +70,7 @@ class Trackers:
         self.scale[used] += (WIDE * _mean(np.abs(scores - self.middle[trackers]), place) - scale) / _MEMORY
 
 
-def _mean(values: npt.NDArray[np.bool_] | Floats, place: npt.NDArray[np.int64]) -> Floats:
+def _mean(values: Bools | Floats, place: Ints) -> Floats:
     """Average values that have the same place."""
     count = np.bincount(place)
     if len(count) == len(place):

@@ -1,4 +1,4 @@
-"""One trained forecaster at many cut-offs, without training it again."""
+"""Backtesting: forecasts of one trained forecaster at many cut-offs, without refitting."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _CUTOFFS = 10
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Forecasts at many cut-offs and their scores; every table is of the kind that came in.
+    """Forecasts at many cut-offs and their scores; every table is of the same kind as the input.
 
     Attributes:
         forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
             ``actual`` (null where it was not observed), ``forecast``, intervals and quantiles, and the baselines.
         scores: One row for the forecaster, called ``forecast``, and one per baseline.
-        per_cutoff: The same at each cut-off.
-        note: How far these scores can be trusted, in words.
-        windows: Number of forecasts, each of a whole horizon.
-        seconds: What forecasting took.
+        per_cutoff: The same for each cut-off.
+        note: Whether the forecast values overlap with the data of training, in words.
+        windows: Number of forecasts, each of a complete horizon.
+        seconds: Time of forecasting.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
         panel: The data.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     forecasts: Any
@@ -74,9 +74,9 @@ def backtest(
     season_length: int | None = None,
     baselines: bool = True,
 ) -> Backtest:
-    """Forecast from many points in the past of each series, in one pass, and compare with what happened.
+    """Forecast from many cut-offs in the past of each series, in one pass, and compare with the observed values.
 
-    Cut-offs are counted back from the last one that a whole horizon follows. To train again on the way, use
+    Cut-offs are counted back from the last one that a complete horizon follows. To refit on the way, use
     ``cross_validate``.
 
     Args:
@@ -85,12 +85,12 @@ def backtest(
             the data of training.
         cutoffs: Cut-offs of each series; 10 if neither this nor ``last`` is given. Shorter series have fewer.
         step: Rows between two cut-offs; unset, one horizon, so that each value is forecast once.
-        last: Instead of ``cutoffs``: share of each series (below 1) or number of rows at its end to forecast.
-        metrics: Names of scores.
-        levels: Intervals to give, in percent.
-        quantiles: Quantiles to give, as shares.
+        last: Instead of ``cutoffs``: fraction of each series (below 1) or number of rows at its end to forecast.
+        metrics: Names of metrics.
+        levels: Levels of the intervals to forecast, in percent.
+        quantiles: Quantiles to forecast, between 0 and 1.
         season_length: Rows in a season; unset, it follows from the frequency.
-        baselines: Whether to forecast with the naive baselines as well.
+        baselines: Whether to include the naive baselines.
 
     Raises:
         InputError: If an argument cannot be used or there is nothing to forecast.
@@ -142,10 +142,10 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
     elif cutoffs is not None:
         raise InputError("cutoffs and last both say how far back to go; give one of them.")
     elif last <= 0 or (last >= 1 and last != int(last)):
-        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
+        raise InputError(f"last: {last!r} must be a fraction between 0 and 1 or an integer number of rows.")
     else:
-        share = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
-        rows = np.maximum(share.astype(np.int64), task.horizon)
+        wanted = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
+        rows = np.maximum(wanted.astype(np.int64), task.horizon)
     ends = panel.offsets[1:]
     windows = Windows(panel, task.history, task.horizon, ends - rows, ends, step, bool(task.joint))
     if not len(windows):
@@ -154,19 +154,17 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
 
 
 def _note_on_own(forecaster: Forecaster, values: pl.DataFrame) -> str:
-    """Say how many values of the data of training lie in the part that was learned from."""
+    """Say how many values lie in the training part of the data of training."""
     split = forecaster.split
     assert split is not None
     rows = values["row"].to_numpy() + values["step"].to_numpy() - 1
     inside = int((rows < split.train.ends[values["series"].to_numpy()]).sum())
     if inside:
-        return f"{_share(inside, len(rows))} within the training part: these scores flatter the model."
+        return f"{_values(inside, len(rows))} within the training part: these scores are optimistic."
     checked = int((rows < split.validation.ends[values["series"].to_numpy()]).sum()) if len(split.validation) else 0
     if checked:
-        return (
-            f"{_share(checked, len(rows))} within the validation part, which chose when to stop and measured intervals."
-        )
-    return "Nothing in training saw these values."
+        return f"{_values(checked, len(rows))} within the validation part, which early stopping and the intervals used."
+    return "None of these values were used in training."
 
 
 def _note_on_other(forecaster: Forecaster, frame: pl.DataFrame, panel: Panel) -> str:
@@ -176,9 +174,9 @@ def _note_on_other(forecaster: Forecaster, frame: pl.DataFrame, panel: Panel) ->
     both = frame.join(pl.DataFrame({name: context.ids, "end of training": ends}), on=name, how="left")
     inside = both.filter(pl.col(panel.schema.time) <= pl.col("end of training")).height
     if inside:
-        return f"{_share(inside, frame.height)} within the data of training: these scores may flatter the model."
+        return f"{_values(inside, frame.height)} within the data of training: these scores may be optimistic."
     return "These values come after the data of training, or belong to series that were not in it."
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,} values lie"
+def _values(part: int, total: int) -> str:
+    return f"{part:,} of {total:,} values lie"

@@ -1,11 +1,11 @@
-"""Forecasters trained and tested on several folds of the same data."""
+"""Cross-validation: forecasters trained and tested on several folds of the same data."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.threads import available_cores
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.baselines import NAMES
-from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask, work
+from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask, fit_fold
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
     FORECAST,
     PLACE,
@@ -31,7 +30,7 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import (
     native,
     prefixed,
 )
-from neuro_divergent.evaluation.cross_validation.pool import run_parallel
+from neuro_divergent.evaluation.cross_validation.parallel import run_parallel
 from neuro_divergent.evaluation.cross_validation.store import FoldStore
 from neuro_divergent.evaluation.scoring.score import score
 from neuro_divergent.evaluation.splitters.fold import Fold
@@ -46,7 +45,7 @@ _LIKE_AN_INTERVAL = re.compile(r".*-(lo|hi|q)-[0-9.]+")
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """Out-of-fold forecasts and their scores; every table is of the kind that came in.
+    """Out-of-fold forecasts and their scores; every table is of the same kind as the input.
 
     Attributes:
         models: Names of the forecasters, as in the columns of ``forecasts``; baselines not included.
@@ -56,10 +55,10 @@ class CrossValidation:
         scores: One row per model and baseline: mean of each metric over the folds, and its standard deviation in
             ``<metric>_std`` (null with a single fold).
         per_fold: One row per model and fold.
-        seconds: What training and forecasting took for each forecaster, added up over its trainings.
+        seconds: Time of training and forecasting of each forecaster, summed over its trainings.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
         panel: The data.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     models: tuple[str, ...]
@@ -92,35 +91,36 @@ def cross_validate(
     """Train forecasters on the training part of each fold and forecast its test part.
 
     The training part is cut out of the data, so that scalers, early stopping and intervals see no value of the test
-    part. All forecasters are judged on the same windows: those that the one with the longest history can forecast.
+    part. All forecasters are scored on the same windows: those that the one with the longest history can forecast.
 
     Args:
-        forecasters: A forecaster, several, or several by name. They are templates: copies are trained, and they stay as
-            they are.
+        forecasters: A forecaster, a list of them, or a dict of them by name. Clones are trained; the given ones do not
+                change.
         data: As for ``fit``.
-        splitter: What divides the data: a splitter, a function or an object with ``split(panel)``; unset, five folds of
-            one horizon each at the end of every series.
-        refit: Whether to train for every fold; ``False`` trains for the first one and forecasts all in one pass, and a
-            number trains for the first of every so many folds.
-        metrics: Names of scores.
-        levels: Intervals to give, in percent.
-        quantiles: Quantiles to give, as shares.
-        jobs: Processes that work side by side. Results do not depend on it, as long as training uses as many threads;
-            networks large enough for several use fewer where processes share the machine. A script that uses it needs
+        splitter: A splitter, a function or an object with ``split(panel)``; unset, five folds of one horizon each at
+            the end of every series.
+        refit: Whether to train for every fold; ``False`` trains for the first fold and forecasts all in one pass, and
+            an integer ``n`` trains for every ``n``-th fold.
+        metrics: Names of metrics.
+        levels: Levels of the intervals to forecast, in percent.
+        quantiles: Quantiles to forecast, between 0 and 1.
+        jobs: Number of worker processes. Results do not depend on it as long as training uses as many threads; networks
+            large enough for several use fewer where processes share the machine. A script that uses it needs
             ``if __name__ == "__main__":``.
-        threads: Threads for all processes together; unset, training uses what its settings say, or all processes
-            together the cores there are.
-        store: Directory in which finished folds are kept. Called again with the same data and settings, what is there
-            is not done again, however the call before ended; with others, it is. Functions among the settings are told
-            apart by their names only.
-        progress: Is called with the folds that are done, their number, over all forecasters, and a text.
+        threads: Threads of all processes together; unset, training uses what its settings say with one process, and
+            several processes share the cores.
+        store: Directory in which finished folds are stored. A later call with the same data and settings reads them
+            instead of computing them, however the earlier call ended. Functions among the settings are told apart by
+            their names only.
+        progress: Called with the number of finished folds, of all folds, over all forecasters, and a text.
         season_length: Rows in a season; unset, it follows from the frequency.
-        baselines: Whether to forecast with the naive baselines as well.
+        baselines: Whether to include the naive baselines.
         schema: Fields of ``Schema``, as for ``fit``.
 
     Raises:
-        InputError: If an argument cannot be used, or if a forecaster would be tested on what it learned from.
+        InputError: If an argument cannot be used, or if a forecaster would be tested on rows it was trained on.
         DataError: If the data cannot be used or split like this.
+        WorkerDiedError: If the system killed a worker process.
     """
     templates, single = _by_name(forecasters)
     horizon = _common_horizon(templates)
@@ -129,18 +129,19 @@ def cross_validate(
     _require_free_names(() if single else tuple(templates), panel)
     chosen = TimeSeriesSplit(n_splits=5, test_size=horizon) if splitter is None else as_splitter(splitter)
     folds = list(chosen.split(panel))
-    assignments = [
+    tasks = [
         FoldTask(model, template, group, tuple(levels), tuple(quantiles))
         for group in _groups(folds, refit, panel)
         for model, template in templates.items()
     ]
     results: dict[str, list[FoldResult]] = {model: [] for model in templates}
     done = 0
-    for assignment, found in _results(assignments, panel, jobs, threads, store):
-        results[assignment.model] += found
-        done += len(found)
-        if progress is not None:
-            progress(done, len(folds) * len(templates), f"{assignment.model}, fold {found[-1].fold + 1}")
+    with closing(_results(tasks, panel, jobs, threads, store)) as finished:
+        for task, found in finished:
+            results[task.model] += found
+            done += len(found)
+            if progress is not None:
+                progress(done, len(folds) * len(templates), f"{task.model}, fold {found[-1].fold + 1}")
     season = panel.frequency.season_length if season_length is None else season_length
     values = _combined({None if single else model: found for model, found in results.items()})
     frame = _frame(values, panel, season if baselines else None)
@@ -162,7 +163,7 @@ def cross_validate(
 
 
 def _by_name(forecasters: Any) -> tuple[dict[str, Any], bool]:
-    """Return the forecasters by their names, and whether it is one that stands alone."""
+    """Return the forecasters by their names, and whether a single one was given."""
     if isinstance(forecasters, Mapping):
         named = {str(name): item for name, item in forecasters.items()}
     elif isinstance(forecasters, (list, tuple)):
@@ -174,7 +175,7 @@ def _by_name(forecasters: Any) -> tuple[dict[str, Any], bool]:
     else:
         return {_name_of(forecasters): forecasters}, True
     if not named:
-        raise InputError("forecasters: there is none; pass at least one.")
+        raise InputError("forecasters: pass at least one.")
     return {name: _checked(item) for name, item in named.items()}, False
 
 
@@ -205,23 +206,23 @@ def _common_horizon(templates: dict[str, Any]) -> int:
 
 
 def require_counts(**counts: int | None) -> None:
-    """Refuse an argument, given by its name, that is no count."""
+    """Refuse an argument that is neither unset nor a positive integer."""
     for name, count in counts.items():
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-            raise InputError(f"{name}: {count!r} must be a whole number of at least 1.")
+            raise InputError(f"{name}: {count!r} must be an integer of at least 1.")
 
 
 def _require_free_names(models: Sequence[str], panel: Panel) -> None:
     """Refuse names that would make columns ambiguous."""
     for name in models:
         if name in (*_RESERVED, "", id_column(panel), panel.schema.time) or _LIKE_AN_INTERVAL.fullmatch(name):
-            raise InputError(f"forecasters: {name!r} cannot be the name of one, because it means another column.")
+            raise InputError(f"forecasters: {name!r} cannot be the name of one, because another column has it.")
 
 
 def _groups(folds: list[Fold], refit: bool | int, panel: Panel) -> Iterator[tuple[Fold, ...]]:
-    """Give the folds that share a training."""
+    """Yield the folds that share a training."""
     if not isinstance(refit, int) or (refit < 1 and refit is not False):
-        raise InputError(f"refit: {refit!r} must be True, False or a whole number of folds of at least 1.")
+        raise InputError(f"refit: {refit!r} must be True, False or an integer number of folds of at least 1.")
     size = len(folds) if refit is False else int(refit)
     for begin in range(0, len(folds), size):
         group = tuple(folds[begin : begin + size])
@@ -231,14 +232,14 @@ def _groups(folds: list[Fold], refit: bool | int, panel: Panel) -> Iterator[tupl
 
 
 def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
-    """Refuse to test on rows that the training of an earlier fold learned from."""
+    """Refuse to test on rows that the model of an earlier fold was trained on."""
     first = group[0]
     change = np.zeros(len(panel) + 1, np.int64)
     np.add.at(change, first.train_begins, 1)
     np.add.at(change, first.train_ends, -1)
-    learned = np.concatenate([[0], np.cumsum(np.cumsum(change)[:-1] > 0)])
+    trained = np.concatenate([[0], np.cumsum(np.cumsum(change)[:-1] > 0)])
     for fold in group[1:]:
-        if (learned[fold.test_ends] > learned[fold.test_begins]).any():
+        if (trained[fold.test_ends] > trained[fold.test_begins]).any():
             raise InputError(
                 f"refit: fold {fold.number} is tested on rows that fold {first.number} trains on, so one training "
                 "cannot serve both. Use refit=True."
@@ -246,52 +247,52 @@ def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
 
 
 def _results(
-    assignments: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
-) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
-    """Give the results of assignments: first what is in the store, then the rest as it is done."""
+    tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
+) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
+    """Yield the results of tasks: first those in the store, then the others as they are computed."""
     with ExitStack() as stack:
-        kept = None if store is None else FoldStore.of(store, panel)
-        if kept is not None:
-            stack.enter_context(kept.opened())
-        todo = []
-        for assignment in assignments:
-            found = None if kept is None else kept.find(assignment)
+        stored = None if store is None else FoldStore.of(store, panel)
+        if stored is not None:
+            stack.enter_context(stored.opened())
+        missing = []
+        for task in tasks:
+            found = None if stored is None else stored.find(task)
             if found is None:
-                todo.append(assignment)
+                missing.append(task)
             else:
-                yield assignment, found
-        for assignment, results in _worked(todo, panel, jobs, threads):
-            if kept is not None:
-                kept.keep(assignment, results)
-            yield assignment, results
+                yield task, found
+        computed = stack.enter_context(closing(_compute(missing, panel, jobs, threads)))
+        for task, results in computed:
+            if stored is not None:
+                stored.save(task, results)
+            yield task, results
 
 
-def _worked(
-    assignments: list[FoldTask], panel: Panel, jobs: int, threads: int | None
-) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
-    if jobs == 1 or len(assignments) < 2:
-        yield from ((assignment, work(assignment, panel, threads)) for assignment in assignments)
-        return
-    each = max((available_cores() if threads is None else threads) // jobs, 1)
-    yield from run_parallel(assignments, panel, jobs=jobs, threads=each)
+def _compute(
+    tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None
+) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
+    if jobs == 1 or len(tasks) < 2:
+        yield from ((task, fit_fold(task, panel, threads)) for task in tasks)
+    else:
+        yield from run_parallel(tasks, panel, jobs=jobs, threads=threads)
 
 
 def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:
-    """Return the values that all models forecast, side by side."""
+    """Join the forecasts of all models on the values that every model forecasts."""
     key = ["fold", *PLACE]
-    whole: pl.DataFrame | None = None
+    joined: pl.DataFrame | None = None
     for model, found in results.items():
         parts = [item.values.with_columns(fold=pl.lit(item.fold, pl.Int64)) for item in found]
         values = prefixed(pl.concat(parts), model)
-        whole = values if whole is None else whole.join(values, on=key, how="inner")
-    assert whole is not None
-    if not whole.height:
+        joined = values if joined is None else joined.join(values, on=key, how="inner")
+    assert joined is not None
+    if not joined.height:
         raise InputError("forecasters: there is no window that all of them can forecast; choose similar input sizes.")
-    return whole.sort("series", "fold", "row", "step")
+    return joined.sort("series", "fold", "row", "step")
 
 
 def _frame(values: pl.DataFrame, panel: Panel, season_length: int | None) -> pl.DataFrame:
-    """Name the rows, and put baselines beside the forecasts."""
+    """Add ids, times, actual values and the baselines to the forecasts."""
     frame = name_rows(values.drop("fold"), panel)
     if season_length is not None:
         frame = frame.hstack(baselines_for(values, panel, season_length))
@@ -301,7 +302,7 @@ def _frame(values: pl.DataFrame, panel: Panel, season_length: int | None) -> pl.
 def scores_of(
     frame: pl.DataFrame, panel: Panel, models: Sequence[str], metrics: Sequence[str], season_length: int, by: str | None
 ) -> pl.DataFrame:
-    """Score a table of forecasts of a panel, which is also the history that errors are scaled with."""
+    """Score a table of forecasts; the panel is the history that scaled errors need."""
     scores: pl.DataFrame = score(
         frame,
         models=list(models),

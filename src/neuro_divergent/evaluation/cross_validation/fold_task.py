@@ -1,4 +1,4 @@
-"""What is done for a fold: train on one part, forecast the other."""
+"""Training and forecasting for one fold, or for several that share a training."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FoldTask:
-    """Folds that one training serves: it learns from the training part of the first and forecasts the test part of all.
+    """Folds that share one training: on the training part of the first, to forecast the test part of each.
 
     Attributes:
         model: Name of the forecaster.
-        template: The forecaster, not to be touched.
+        template: The forecaster; a clone of it is trained.
         folds: In order.
-        levels: Intervals to give, in percent.
-        quantiles: Quantiles to give, as shares.
+        levels: Levels of the intervals to forecast, in percent.
+        quantiles: Quantiles to forecast, between 0 and 1.
     """
 
     model: str
@@ -46,8 +46,8 @@ class FoldResult:
 
     Attributes:
         fold: Number of the fold.
-        values: What ``forecast_values.values_of`` gives.
-        seconds: What training and forecasting took; 0 where they were done together with those of an earlier fold.
+        values: What ``forecast_values.values_of`` returns.
+        seconds: Time of training and forecasting; 0 for a fold that shares the training of an earlier one.
     """
 
     fold: int
@@ -55,53 +55,54 @@ class FoldResult:
     seconds: float
 
 
-def work(assignment: FoldTask, panel: Panel, threads: int | None = None) -> list[FoldResult]:
-    """Train once and forecast every fold of an assignment in one pass.
+def fit_fold(task: FoldTask, panel: Panel, threads: int | None = None) -> list[FoldResult]:
+    """Train a clone of the forecaster once and forecast every fold of the task in one pass.
 
     Args:
-        assignment: What to do.
-        panel: The whole data.
-        threads: Threads that training may use; as its settings say if unset.
+        task: The forecaster and its folds.
+        panel: All data.
+        threads: Threads that training may use; unset, as its settings say.
 
     Raises:
         DataError: If a fold has no room for a window.
-        InputError: If the model spans all series and a fold does not.
+        InputError: If the model takes all series at once and a fold trains on some of them only.
     """
     began = time.perf_counter()
-    forecaster = fresh(assignment.template, threads)
-    forecaster.fit(training_part(forecaster.task, assignment.folds[0], panel))
+    forecaster = clone(task.template, threads)
+    forecaster.fit(training_part(forecaster.task, task.folds[0], panel))
     if forecaster.task.joint:
-        _require_whole(assignment.folds[0], panel)
-    parts = [_test_windows(forecaster.task, fold, panel) for fold in assignment.folds]
-    result = forecaster.forecast_windows(WindowList.of(parts), assignment.levels, assignment.quantiles)
+        _require_all_series(task.folds[0], panel)
+    parts = [_test_windows(forecaster.task, fold, panel) for fold in task.folds]
+    result = forecaster.forecast_windows(WindowList.of(parts), task.levels, task.quantiles)
     # A window that spans all series gives a forecast for each.
     rows = np.cumsum([0, *(len(part) for part in parts)]) * (result.point.size // sum(len(part) for part in parts))
     values = values_of(result)
     seconds = time.perf_counter() - began
     return [
         FoldResult(fold.number, values[int(rows[place]) : int(rows[place + 1])], 0.0 if place else seconds)
-        for place, fold in enumerate(assignment.folds)
+        for place, fold in enumerate(task.folds)
     ]
 
 
-def fresh(template: Any, threads: int | None = None) -> Any:
+def clone(template: Any, threads: int | None = None) -> Any:
     """Return an untrained forecaster with the settings of another.
 
-    One of another kind gives a fresh one itself, with ``fresh()``, or is copied as a whole.
+    A forecaster of another class is cloned by its method ``clone``, or else copied.
     """
     from neuro_divergent.forecasting.forecaster import Forecaster
 
     if type(template) is not Forecaster:
-        return template.fresh() if hasattr(template, "fresh") else copy.deepcopy(template)
+        method = getattr(template, "clone", None) or getattr(template, "fresh", None)
+        return copy.deepcopy(template) if method is None else method()
     task = {name: getattr(template.task, name) for name in type(template.task).model_fields}
     return Forecaster(template.architecture, training=_within(template.training, threads), **task)
 
 
 def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:
-    """Return the rows to learn from, without stretches that are too short for one window.
+    """Return the rows to train on, without segments that are too short for one window.
 
-    A stretch of time before or after a test part has the length that is left to it, which is nothing to complain about
-    in the data. With ``short="pad"`` such stretches are lengthened instead.
+    The length of a segment before or after a test part depends on the splitter and is no fault of the data. With
+    ``short="pad"`` such segments are padded instead.
     """
     part = fold.train(panel)
     if task.input_size is None or panel.schema.short == "pad":
@@ -111,7 +112,7 @@ def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:
         return part
     if not enough.any():
         raise DataError(
-            f"fold {fold.number}: no training stretch is long enough: a window needs {task.input_size + task.horizon} "
+            f"fold {fold.number}: no training segment is long enough: a window needs {task.input_size + task.horizon} "
             f"rows ({task.input_size} history + {task.horizon} horizon), the longest has {int(part.lengths.max())}. "
             "Use fewer or shorter folds, or lower input_size."
         )
@@ -128,20 +129,20 @@ def _test_windows(task: Any, fold: Fold, panel: Panel) -> Windows:
     return windows
 
 
-def _require_whole(fold: Fold, panel: Panel) -> None:
-    """Refuse to train on some series only, or on several stretches of one, where a window spans all series."""
+def _require_all_series(fold: Fold, panel: Panel) -> None:
+    """Refuse to train on some series only, or on several segments of one, where a window spans all series."""
     if not np.array_equal(np.sort(fold.train_series), np.arange(panel.num_series)):
         raise InputError(
-            f"fold {fold.number} trains on some series only, or on several stretches of one, but this model takes all "
+            f"fold {fold.number} trains on some series only, or on several segments of one, but this model takes all "
             "series at once. Choose a splitter that cuts all series alike, or train with joint=False."
         )
 
 
 def _within(training: TrainingConfig, threads: int | None) -> TrainingConfig:
-    """Return settings that use no more threads than there are to use."""
+    """Return settings that use at most ``threads`` threads."""
     if threads is None or training.threads == 1:
         return training
     if training.threads == "auto":
-        # What the size of the work asks for is at least one, so one is all that can be said here.
+        # "auto" uses at least one thread, so only a limit of one can be set here.
         return training.replace(threads=1) if threads == 1 else training
     return training.replace(threads=min(training.threads, threads))

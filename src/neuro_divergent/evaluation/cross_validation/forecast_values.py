@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.predictor import WindowForecasts
 
 PLACE = ("series", "row", "step")
-"""Columns that say which value a row forecasts: series and first target row in the panel, and step from 1."""
+"""Columns that identify a forecast value: series and first target row in the panel, and step from 1."""
 
 FORECAST = "forecast"
 
 
 def values_of(result: WindowForecasts) -> pl.DataFrame:
-    """Return ``PLACE``, ``forecast``, and ``lo-80``, ``hi-80``, ``q-0.1`` for the levels and quantiles there are."""
+    """Return ``PLACE``, ``forecast``, and ``lo-80``, ``hi-80``, ``q-0.1`` for its levels and quantiles."""
     count, horizon = result.point.shape
     columns: dict[str, Any] = {
         "series": np.repeat(result.series, horizon),
@@ -32,7 +32,7 @@ def values_of(result: WindowForecasts) -> pl.DataFrame:
     for level, low in result.lower.items():
         columns[f"lo-{level:g}"] = low.reshape(-1)
         columns[f"hi-{level:g}"] = result.upper[level].reshape(-1)
-    columns |= {f"q-{share:g}": values.reshape(-1) for share, values in result.quantiles.items()}
+    columns |= {f"q-{quantile:g}": values.reshape(-1) for quantile, values in result.quantiles.items()}
     return pl.DataFrame(columns)
 
 
@@ -45,10 +45,10 @@ def prefixed(values: pl.DataFrame, model: str | None) -> pl.DataFrame:
 
 
 def name_rows(values: pl.DataFrame, panel: Panel) -> pl.DataFrame:
-    """Put id, time, ``cutoff``, ``step`` and ``actual`` in the place of ``PLACE``.
+    """Replace the columns ``PLACE`` by id, time, ``cutoff``, ``step`` and ``actual``.
 
-    The cut-off is the time of the last value that was seen. What happened is taken from the panel, and is null where it
-    was not observed.
+    The cut-off is the time of the last value of the history. Actual values come from the panel and are null where they
+    were not observed.
     """
     series, rows, steps = (values[name].to_numpy() for name in PLACE)
     starts = panel.starts.gather(series.astype(np.uint32))
@@ -66,7 +66,7 @@ def name_rows(values: pl.DataFrame, panel: Panel) -> pl.DataFrame:
 
 
 def baselines_for(values: pl.DataFrame, panel: Panel, season_length: int) -> pl.DataFrame:
-    """Return the baselines for the same rows, one column each; null where there was nothing to forecast from."""
+    """Return the baselines for the same rows, one column each; null where the history is too short."""
     horizon = int(values["step"].max())  # type: ignore[arg-type]
     firsts = values.gather_every(horizon)
     made = Baselines(panel, firsts["series"].to_numpy(), firsts["row"].to_numpy(), horizon, season_length).all()
@@ -79,7 +79,7 @@ def id_column(panel: Panel) -> str:
 
 
 def history_of(panel: Panel) -> pl.DataFrame:
-    """Return id, time and target of all rows, as scores that need a history read them."""
+    """Return id, time and target of all rows, for metrics that need a history."""
     series = np.repeat(np.arange(panel.num_series, dtype=np.uint32), panel.lengths)
     y = pl.Series(panel.y)
     return pl.DataFrame(
@@ -92,5 +92,5 @@ def history_of(panel: Panel) -> pl.DataFrame:
 
 
 def native(frame: pl.DataFrame, backend: Backend) -> Any:
-    """Return a table of the kind that came in."""
+    """Return the table in the given backend."""
     return frame if backend == "polars" else to_native({name: frame[name] for name in frame.columns}, backend)

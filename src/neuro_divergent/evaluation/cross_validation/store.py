@@ -1,10 +1,10 @@
-"""Finished folds on disk, so that a cross-validation that was interrupted goes on where it was.
+"""Finished folds on disk, from which an interrupted cross-validation resumes.
 
     store/  fold-<key>/  forecasts.parquet  fold.json  manifest.json
 
-The key is a fingerprint of all that a forecast depends on: data, settings of the forecaster, the rows it learned from,
-the rows it forecasts, and the version of this package. What was made from anything else is never found, and a fold that
-has another number now is.
+The key is a fingerprint of all that a forecast depends on: data, settings of the forecaster, the rows it was trained
+on, the rows it forecasts, and the version of this package. A fold is found only if all of these are the same; its
+number may differ.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from neuro_divergent.evaluation.splitters.fold import Fold
 FORMAT = 1
 _LOCK = "lock"
 _FORECASTS, _DESCRIPTION = "forecasts.parquet", "fold.json"
-# What training takes from the machine, and what it reports.
-_NOT_ASKED = ("threads", "prefetch", "log_every")
+# Settings that do not change the forecasts.
+_IGNORED_SETTINGS = ("threads", "prefetch", "log_every")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class FoldStore:
     """Finished folds in a directory.
 
     Attributes:
-        path: The directory; it is made when it is needed.
-        panel: The whole data.
+        path: The directory; ``opened`` creates it.
+        panel: All data.
         data: Fingerprint of the data.
     """
 
@@ -55,17 +55,17 @@ class FoldStore:
 
     @classmethod
     def of(cls, path: str | Path, panel: Panel) -> FoldStore:
-        """Return the store at a place, for some data."""
+        """Return the store at a path, for some data."""
         from neuro_divergent.runs.directory import fingerprint
 
         return cls(Path(path), panel, fingerprint(panel)["sha256"])
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory, hold it for this process and clear what a killed one left half done.
+        """Create the directory, lock it for this process and delete incomplete files of killed processes.
 
         Raises:
-            InputError: If another process works on it.
+            InputError: If another process uses it.
             StorageError: If the disk refuses.
         """
         try:
@@ -76,57 +76,57 @@ class FoldStore:
             clear_leftovers(self.path)
             yield
 
-    def find(self, assignment: FoldTask) -> list[FoldResult] | None:
-        """Return the results of an assignment if all of its folds are there.
+    def find(self, task: FoldTask) -> list[FoldResult] | None:
+        """Return the results of a task if all of its folds are stored.
 
-        A damaged one counts as absent, with a ``StorageWarning``.
+        A damaged fold counts as missing, with a ``StorageWarning``.
         """
-        places = [self._place(assignment, fold) for fold in assignment.folds]
-        if not all(place.is_dir() for place in places):
+        paths = [self._path(task, fold) for fold in task.folds]
+        if not all(path.is_dir() for path in paths):
             return None
         try:
-            return [_read(place, fold.number) for place, fold in zip(places, assignment.folds, strict=True)]
+            return [_read(path, fold.number) for path, fold in zip(paths, task.folds, strict=True)]
         except UntrustedFileError as error:
             warnings.warn(f"{error} The fold is computed again.", StorageWarning, stacklevel=2)
             return None
 
-    def keep(self, assignment: FoldTask, results: list[FoldResult]) -> None:
-        """Write the results of an assignment, each complete or not at all.
+    def save(self, task: FoldTask, results: list[FoldResult]) -> None:
+        """Write the results of a task, each completely or not at all.
 
         Raises:
             StorageError: If the disk refuses.
         """
-        for fold, result in zip(assignment.folds, results, strict=True):
+        for fold, result in zip(task.folds, results, strict=True):
             buffer = io.BytesIO()
             result.values.write_parquet(buffer)
             description = {
                 "format": FORMAT,
                 "version": __version__,
-                "model": assignment.model,
+                "model": task.model,
                 "fold": fold.number,
                 "seconds": result.seconds,
-                "made_from": self._made_from(assignment, fold),
+                "made_from": self._made_from(task, fold),
             }
             files = [(_FORECASTS, buffer.getvalue()), (_DESCRIPTION, strict_json.dumps(description, indent=1))]
-            write_directory(self._place(assignment, fold), files, whatever_is_there=True)
+            write_directory(self._path(task, fold), files, whatever_is_there=True)
 
-    def _place(self, assignment: FoldTask, fold: Fold) -> Path:
-        key = hashlib.sha256(strict_json.dumps(self._made_from(assignment, fold))).hexdigest()
+    def _path(self, task: FoldTask, fold: Fold) -> Path:
+        key = hashlib.sha256(strict_json.dumps(self._made_from(task, fold))).hexdigest()
         return self.path / f"fold-{key[:32]}"
 
-    def _made_from(self, assignment: FoldTask, fold: Fold) -> dict[str, Any]:
+    def _made_from(self, task: FoldTask, fold: Fold) -> dict[str, Any]:
         """Return all that the forecasts of a fold depend on."""
-        learned = assignment.folds[0]
+        first = task.folds[0]
         return {
             "version": __version__,
             "data": self.data,
             "schema": _spell(self.panel.schema.to_dict()),
             "frequency": str(self.panel.frequency),
-            "forecaster": _spell(describe(assignment.template)),
-            "train": _digest(learned.train_series, learned.train_begins, learned.train_ends),
+            "forecaster": _spell(describe(task.template)),
+            "train": _digest(first.train_series, first.train_begins, first.train_ends),
             "test": _digest(fold.test_series, fold.test_begins, fold.test_ends),
-            "levels": list(assignment.levels),
-            "quantiles": list(assignment.quantiles),
+            "levels": list(task.levels),
+            "quantiles": list(task.quantiles),
         }
 
 
@@ -134,29 +134,29 @@ def describe(template: Any) -> dict[str, Any]:
     """Return the settings of a forecaster as plain values.
 
     Raises:
-        InputError: If it is of a kind whose settings cannot be told.
+        InputError: If it has no ``to_dict``.
     """
     from neuro_divergent.forecasting.forecaster import Forecaster
 
     if type(template) is Forecaster:
-        training = {name: value for name, value in template.training.to_dict().items() if name not in _NOT_ASKED}
+        training = {name: value for name, value in template.training.to_dict().items() if name not in _IGNORED_SETTINGS}
         return {
             "architecture": template.architecture.to_dict(),
             "task": template.task.to_dict(),
             "training": training,
         }
-    tell = getattr(template, "to_dict", None)
-    if tell is None:
+    to_dict = getattr(template, "to_dict", None)
+    if to_dict is None:
         raise InputError(
-            f"store: the settings of a {type(template).__name__} cannot be written down, so its folds cannot be kept. "
-            "Leave store out."
+            f"store: a {type(template).__name__} has no to_dict(), which identifies its settings, so its folds cannot "
+            "be stored. Leave store out."
         )
-    return {"kind": type(template).__name__, **tell()}
+    return {"kind": type(template).__name__, **to_dict()}
 
 
-def _read(place: Path, fold: int) -> FoldResult:
-    files = read_directory(place)
-    description = strict_json.loads(files.get(_DESCRIPTION, b""), str(place / _DESCRIPTION))
+def _read(path: Path, fold: int) -> FoldResult:
+    files = read_directory(path)
+    description = strict_json.loads(files.get(_DESCRIPTION, b""), str(path / _DESCRIPTION))
     try:
         if description["format"] != FORMAT:
             raise ValueError("another format")
@@ -164,7 +164,7 @@ def _read(place: Path, fold: int) -> FoldResult:
         values.select(*PLACE, FORECAST)
         return FoldResult(fold, values, float(description["seconds"]))
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise UntrustedFileError(f"{place}: is not a finished fold ({error}).") from None
+        raise UntrustedFileError(f"{path}: is not a finished fold ({error}).") from None
 
 
 def _digest(*arrays: Any) -> str:
@@ -176,7 +176,7 @@ def _digest(*arrays: Any) -> str:
 
 
 def _spell(value: Any) -> Any:
-    """Return settings without what JSON does not have: an infinite number, or a function, as text."""
+    """Return settings with what JSON cannot hold, such as infinity or a function, as text."""
     if isinstance(value, dict):
         return {str(key): _spell(item) for key, item in sorted(value.items())}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Windows that are named one by one, so that one pass forecasts those of many folds."""
+"""A list of single windows, so that one pass can forecast those of many folds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.core.arrays import Ints
+from neuro_divergent.data.windows import Windows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -16,12 +17,12 @@ class WindowList(Windows):
     """Windows of a panel, in any order and with repetitions.
 
     Attributes:
-        series: Place of each window's series in the panel.
+        series: Index of each window's series in the panel.
         targets: First target row of each window.
     """
 
-    series: Integers
-    targets: Integers
+    series: Ints
+    targets: Ints
 
     @classmethod
     def of(cls, parts: Sequence[Windows]) -> Self:
@@ -44,6 +45,6 @@ class WindowList(Windows):
         """Number of windows."""
         return len(self.targets)
 
-    def locate(self, numbers: Integers) -> tuple[Integers, Integers]:
+    def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
         return self.series[numbers], self.targets[numbers] - self.input_size

@@ -12,10 +12,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import did_you_mean
 from neuro_divergent.data.io.table import Table, show_type
 
@@ -99,7 +98,7 @@ def choose_models(
     return {name: known[name] for name in wanted}
 
 
-def numbers(table: Table, column: str) -> npt.NDArray[np.float64]:
+def numbers(table: Table, column: str) -> Floats:
     """Return a column as numbers, NaN where it has none.
 
     Raises:

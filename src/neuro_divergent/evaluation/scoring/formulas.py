@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Bools, Floats, Ints
 from neuro_divergent.evaluation import pointwise
 from neuro_divergent.evaluation.scoring.groups import grouped_mean, ratio
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +33,19 @@ class Values:
         before: Actual value and forecast of the step before, NaN where there is none.
     """
 
-    group: Integers
+    group: Ints
     num_groups: int
-    actual: Doubles
-    forecast: Doubles
-    quantiles: dict[float, Doubles] = field(default_factory=dict)
-    intervals: dict[float, tuple[Doubles, Doubles]] = field(default_factory=dict)
-    weight: Doubles | None = None
-    scale: Doubles | None = None
-    squared_scale: Doubles | None = None
-    before: tuple[Doubles, Doubles] | None = None
+    actual: Floats
+    forecast: Floats
+    quantiles: dict[float, Floats] = field(default_factory=dict)
+    intervals: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
+    weight: Floats | None = None
+    scale: Floats | None = None
+    squared_scale: Floats | None = None
+    before: tuple[Floats, Floats] | None = None
 
     @property
-    def error(self) -> Doubles:
+    def error(self) -> Floats:
         """Forecast minus actual."""
         return self.forecast - self.actual
 
@@ -61,7 +57,7 @@ class Values:
             intervals={key: value for key, value in self.intervals.items() if key == number},
         )
 
-    def mean(self, values: Doubles, where: Mask | None = None) -> Doubles:
+    def mean(self, values: Floats, where: Bools | None = None) -> Floats:
         """Return the weighted mean of each group, ``(groups,)``; NaN where nothing counts.
 
         Args:
@@ -92,7 +88,7 @@ class Metric:
         is_error: Whether it is 0 at best and higher where a forecast is worse, so that a share of it can be saved.
     """
 
-    measure: Callable[[Values], Doubles] | None = None
+    measure: Callable[[Values], Floats] | None = None
     needs: Literal["point", "quantiles", "intervals"] = "point"
     scaled: bool = False
     ordered: bool = False
@@ -103,50 +99,50 @@ class Metric:
     is_error: bool = True
 
 
-def _mae(values: Values) -> Doubles:
+def _mae(values: Values) -> Floats:
     return values.mean(np.abs(values.error))
 
 
-def _mse(values: Values) -> Doubles:
+def _mse(values: Values) -> Floats:
     return values.mean(np.square(values.error))
 
 
-def _rmse(values: Values) -> Doubles:
+def _rmse(values: Values) -> Floats:
     return np.sqrt(_mse(values))
 
 
-def _bias(values: Values) -> Doubles:
+def _bias(values: Values) -> Floats:
     return values.mean(values.error)
 
 
-def _mape(values: Values) -> Doubles:
+def _mape(values: Values) -> Floats:
     size = np.abs(values.actual)
     with np.errstate(divide="ignore", invalid="ignore"):
         return 100 * values.mean(np.abs(values.error) / size, where=size > 0)
 
 
-def _smape(values: Values) -> Doubles:
+def _smape(values: Values) -> Floats:
     return values.mean(pointwise.symmetric_percentage(values.actual, values.forecast))
 
 
-def _wape(values: Values) -> Doubles:
+def _wape(values: Values) -> Floats:
     return 100 * ratio(_mae(values), values.mean(np.abs(values.actual)))
 
 
-def _mase(values: Values) -> Doubles:
+def _mase(values: Values) -> Floats:
     assert values.scale is not None
     with np.errstate(divide="ignore", invalid="ignore"):
         return values.mean(np.abs(values.error) / values.scale, where=values.scale > 0)
 
 
-def _rmsse(values: Values) -> Doubles:
+def _rmsse(values: Values) -> Floats:
     assert values.squared_scale is not None
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = values.error / values.squared_scale
     return np.sqrt(values.mean(np.square(scaled), where=values.squared_scale > 0))
 
 
-def _r2(values: Values) -> Doubles:
+def _r2(values: Values) -> Floats:
     # Seen from any one of them, the equal values of a group are exactly 0, which their mean need not be.
     some = np.zeros(values.num_groups)
     some[values.group] = values.actual
@@ -155,47 +151,47 @@ def _r2(values: Values) -> Doubles:
     return 1 - ratio(_mse(values), variance)
 
 
-def _directional_accuracy(values: Values) -> Doubles:
+def _directional_accuracy(values: Values) -> Floats:
     assert values.before is not None
     actual, forecast = values.before
     same = np.sign(values.actual - actual) == np.sign(values.forecast - forecast)
     return 100 * values.mean(same.astype(np.float64), where=~(np.isnan(actual) | np.isnan(forecast)))
 
 
-def _pinball(values: Values) -> Doubles:
+def _pinball(values: Values) -> Floats:
     costs = [values.mean(pointwise.pinball(values.actual, value, share)) for share, value in values.quantiles.items()]
     return np.asarray(np.mean(costs, axis=0))
 
 
-def _crps(values: Values) -> Doubles:
+def _crps(values: Values) -> Floats:
     return 2 * _pinball(values)
 
 
-def _scaled_crps(values: Values) -> Doubles:
+def _scaled_crps(values: Values) -> Floats:
     return 100 * ratio(_crps(values), values.mean(np.abs(values.actual)))
 
 
-def _calibration(values: Values) -> Doubles:
+def _calibration(values: Values) -> Floats:
     (quantile,) = values.quantiles.values()
     return 100 * values.mean((values.actual <= quantile).astype(np.float64))
 
 
-def _calibration_error(values: Values) -> Doubles:
+def _calibration_error(values: Values) -> Floats:
     distances = [np.abs(_calibration(values.only(share)) - 100 * share) for share in values.quantiles]
     return np.asarray(np.mean(distances, axis=0))
 
 
-def _coverage(values: Values) -> Doubles:
+def _coverage(values: Values) -> Floats:
     ((lower, upper),) = values.intervals.values()
     return 100 * values.mean(((values.actual >= lower) & (values.actual <= upper)).astype(np.float64))
 
 
-def _width(values: Values) -> Doubles:
+def _width(values: Values) -> Floats:
     ((lower, upper),) = values.intervals.values()
     return values.mean(upper - lower)
 
 
-def _winkler(values: Values) -> Doubles:
+def _winkler(values: Values) -> Floats:
     ((level, (lower, upper)),) = values.intervals.items()
     return values.mean(pointwise.winkler(values.actual, lower, upper, level))
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from neuro_divergent.core.arrays import Array, Floats, Ints
+
 _CODE = "number of the group"
 
 
@@ -26,7 +25,7 @@ class Groups:
 
     keys: dict[str, pl.Series]
     count: int
-    codes: Integers
+    codes: Ints
 
     @classmethod
     def of(cls, frame: pl.DataFrame, by: tuple[str, ...]) -> Groups:
@@ -38,12 +37,12 @@ class Groups:
         codes = frame.select(by).join(numbered, on=by, how="left", nulls_equal=True, maintain_order="left")[_CODE]
         return cls(keys.to_dict(), len(keys), codes.to_numpy().astype(np.int64))
 
-    def take(self, rows: Integers) -> Groups:
+    def take(self, rows: Ints) -> Groups:
         """Return the same groups with some of the rows."""
         return Groups(self.keys, self.count, self.codes[rows])
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         """Number of rows of each group."""
         return np.bincount(self.codes, minlength=self.count)
 
@@ -53,13 +52,13 @@ class Groups:
         return {name: keys.gather(places) for name, keys in self.keys.items()}
 
 
-def grouped_mean(values: Doubles, codes: Integers, count: int, weight: Doubles | None = None) -> Doubles:
+def grouped_mean(values: Floats, codes: Ints, count: int, weight: Floats | None = None) -> Floats:
     """Return the weighted mean of each group, ``(groups,)``; NaN where nothing counts."""
     total = np.bincount(codes, values if weight is None else values * weight, minlength=count)
     return ratio(total.astype(np.float64), np.bincount(codes, weight, minlength=count))
 
 
-def mean_of_parts(scores: Doubles, parts: Groups, groups: Groups, weight: Doubles | None = None) -> Doubles:
+def mean_of_parts(scores: Floats, parts: Groups, groups: Groups, weight: Floats | None = None) -> Floats:
     """Return the mean of the scores of the parts of each group, ``(groups,)``; those that are NaN do not count.
 
     Args:
@@ -75,7 +74,7 @@ def mean_of_parts(scores: Doubles, parts: Groups, groups: Groups, weight: Double
     return grouped_mean(scores[defined], owner[defined], groups.count, sizes)
 
 
-def ratio(values: Doubles, sizes: npt.NDArray[Any]) -> Doubles:
+def ratio(values: Floats, sizes: Array) -> Floats:
     """Return quotients, NaN where there is nothing to divide by."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes > 0, values / sizes, np.nan)

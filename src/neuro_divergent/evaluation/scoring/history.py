@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.data.cleaning.calendar import check_times, show, show_time
 from neuro_divergent.data.cleaning.frequency import Frequency, infer
@@ -19,8 +19,6 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.metrics import seasonal_error
 from neuro_divergent.evaluation.scoring.columns import CUTOFF, numbers
 
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 _MOST_NEW_ROWS = 100  # Gaps may lengthen a history this many times; beyond it the times are surely wrong.
 
 
@@ -41,7 +39,7 @@ class History:
     season_length: int | None
 
     @property
-    def scale(self) -> Doubles:
+    def scale(self) -> Floats:
         """Mean absolute difference of values one season apart before the first cut-off of the series, ``(rows,)``.
 
         NaN where there is no such pair.
@@ -49,12 +47,12 @@ class History:
         return self._scales[0][self._codes]
 
     @property
-    def squared_scale(self) -> Doubles:
+    def squared_scale(self) -> Floats:
         """Root of the mean squared difference of the same pairs, ``(rows,)``."""
         return self._scales[1][self._codes]
 
     @property
-    def last(self) -> Doubles:
+    def last(self) -> Floats:
         """Value at the cut-off of each row, ``(rows,)``; NaN where none is known."""
         if not self.has_cutoffs:
             return np.full(len(self.ahead), np.nan)
@@ -67,12 +65,12 @@ class History:
         return self.ahead.group_by("id", maintain_order=True).agg(pl.col("end").min()).with_row_index("code")
 
     @cached_property
-    def _codes(self) -> Integers:
+    def _codes(self) -> Ints:
         codes = self.ahead.join(self._series, on="id", how="left", maintain_order="left")["code"]
         return codes.to_numpy()
 
     @cached_property
-    def _scales(self) -> tuple[Doubles, Doubles]:
+    def _scales(self) -> tuple[Floats, Floats]:
         """Both kinds of naive errors of each series."""
         seen = pl.col("time") <= pl.col("end") if self.has_cutoffs else pl.col("time") < pl.col("end")
         known = self.past.join(self._series, on="id").filter(seen).sort("code", "time")
@@ -153,7 +151,7 @@ def _alike(times: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
     return times, ends.cast(times.dtype)
 
 
-def _places(known: pl.DataFrame, offsets: Integers, frequency: Frequency) -> Integers:
+def _places(known: pl.DataFrame, offsets: Ints, frequency: Frequency) -> Ints:
     """Return where each row lies when rows that are missing are counted too."""
     times = known["time"]
     steps = frequency.between(times.slice(0, len(times) - 1), times.slice(1))

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import ModelColumns, numbers
 from neuro_divergent.evaluation.scoring.formulas import Values
@@ -17,9 +17,6 @@ from neuro_divergent.evaluation.scoring.groups import Groups, mean_of_parts
 from neuro_divergent.evaluation.scoring.history import History
 from neuro_divergent.evaluation.scoring.requests import Request
 from neuro_divergent.evaluation.scoring.steps import Steps
-
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Columns(NamedTuple):
@@ -53,10 +50,10 @@ class Judge:
     shares: tuple[float, ...]
     by: tuple[str, ...]
     each_series: bool
-    weights: Doubles | None
+    weights: Floats | None
     history: History | None
 
-    def scores(self, model: ModelColumns) -> dict[str, Doubles]:
+    def scores(self, model: ModelColumns) -> dict[str, Floats]:
         """Return each score of a model for each group; NaN where it is not defined."""
         values = self._values(model)
         return {request.label: self._score(request, model, values) for request in self.measured}
@@ -75,13 +72,13 @@ class Judge:
         return Groups.of(self.table.frame, (*self.by, series)).take(self._rows)
 
     @cached_property
-    def _numbers(self) -> dict[str, Doubles]:
+    def _numbers(self) -> dict[str, Floats]:
         """What happened, and every column that is looked at."""
         columns = [name for model in self.models.values() for name in self._looked_at(model)]
         return {name: numbers(self.table, name) for name in dict.fromkeys([self.columns.target, *columns])}
 
     @cached_property
-    def _rows(self) -> Integers:
+    def _rows(self) -> Ints:
         """Rows in which nothing is missing that is looked at."""
         return np.flatnonzero(~np.any([np.isnan(values) for values in self._numbers.values()], axis=0))
 
@@ -139,7 +136,7 @@ class Judge:
             },
         )
 
-    def _score(self, request: Request, model: ModelColumns, values: Values) -> Doubles:
+    def _score(self, request: Request, model: ModelColumns, values: Values) -> Floats:
         values = values if request.number is None else values.only(request.number)
         given = {"point": model.point, "quantiles": values.quantiles, "intervals": values.intervals}
         if not given[request.metric.needs]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.data.cleaning.calendar import show
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table, to_native
@@ -19,7 +19,6 @@ from neuro_divergent.evaluation.scoring.history import read_history
 from neuro_divergent.evaluation.scoring.judge import Columns, Judge
 from neuro_divergent.evaluation.scoring.requests import Offer, Request, resolve
 
-Doubles = npt.NDArray[np.float64]
 Aggregate = Literal["mean", "series"]
 _MODEL, _VALUES, _WEIGHT = "model", "values", "weight"
 
@@ -121,7 +120,7 @@ def _check_columns(table: Table, series: str | None, by: tuple[str, ...]) -> Non
             raise InputError(f"by: {name!r} would be there twice in the answer; rename the column or name it once.")
 
 
-def _combined(request: Request, scores: dict[str, Doubles], reference: dict[str, Doubles]) -> Doubles:
+def _combined(request: Request, scores: dict[str, Floats], reference: dict[str, Floats]) -> Floats:
     """Return what was measured, or for a metric made of parts, their shares of the reference."""
     if not request.parts:
         return scores[request.label]
@@ -129,7 +128,7 @@ def _combined(request: Request, scores: dict[str, Doubles], reference: dict[str,
     return np.asarray(1 - shares if request.metric.saved else shares)
 
 
-def _weights(weight: Any, table: Table, series: str | None) -> Doubles | None:
+def _weights(weight: Any, table: Table, series: str | None) -> Floats | None:
     """Return how much each row counts, from a column or from a table of series; ``None`` when all count the same."""
     if weight is None:
         return None
@@ -156,7 +155,7 @@ def _weights(weight: Any, table: Table, series: str | None) -> Doubles | None:
     return found[column].to_numpy()
 
 
-def _checked(weights: Doubles, place: str) -> Doubles:
+def _checked(weights: Floats, place: str) -> Floats:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
         raise DataError(f"{place}, row {wrong[0] + 1}: {weights[wrong[0]]:g} is no weight; zero or more is accepted.")

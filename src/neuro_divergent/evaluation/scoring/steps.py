@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Bools, Floats, Ints
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import CUTOFF, FOLD, STEP
 
-Doubles = npt.NDArray[np.float64]
 _ROW = "row of the table"
 
 
@@ -24,12 +23,12 @@ class Steps:
         last: Value at the cut-off of each row, from which the first step moves; NaN where it is not known.
     """
 
-    previous: npt.NDArray[np.int64]
-    first: npt.NDArray[np.bool_]
-    last: Doubles
+    previous: Ints
+    first: Bools
+    last: Floats
 
     @classmethod
-    def of(cls, table: Table, series: str | None, time: str, last: Doubles | None = None) -> Steps:
+    def of(cls, table: Table, series: str | None, time: str, last: Floats | None = None) -> Steps:
         """Find the steps of a table; a window is a series, a cut-off and a fold."""
         frame = table.frame
         window = [name for name in (FOLD, series, CUTOFF) if name is not None and name in frame.columns]
@@ -48,7 +47,7 @@ class Steps:
         first = frame[STEP].to_numpy() == 1 if order == STEP else previous < 0
         return cls(previous, first, np.full(len(rows), np.nan) if last is None else last)
 
-    def before(self, values: Doubles) -> Doubles:
+    def before(self, values: Floats) -> Floats:
         """Return the value of the step before each row; NaN where there is none."""
         found = np.where(self.previous >= 0, values[self.previous], np.nan)
         return np.where(self.first, self.last, found)

@@ -7,10 +7,10 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from pydantic import Field, field_validator, model_validator
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import DataError, did_you_mean
 from neuro_divergent.data.cleaning.calendar import show
@@ -23,10 +23,8 @@ from neuro_divergent.evaluation.splitters.timeline import first_steps
 if TYPE_CHECKING:
     from typing import Self
 
+    from neuro_divergent.core.arrays import Bools, Ints
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.data.windows import Integers
-
-    Mask = npt.NDArray[np.bool_]
 
 
 @register("blocked")
@@ -87,7 +85,7 @@ class BlockedSplit(Splitter):
                 yield fold
                 number += 1
 
-    def _fold(self, panel: Panel, number: int, block: tuple[Integers, Integers], held: Mask) -> Fold:
+    def _fold(self, panel: Panel, number: int, block: tuple[Ints, Ints], held: Bools) -> Fold:
         whole = panel.offsets[:-1], panel.offsets[1:]
         begins, ends = block
         before, after = begins - self.gap - self.purge, ends + self.purge
@@ -114,7 +112,7 @@ class BlockedSplit(Splitter):
             )
         return fold
 
-    def _blocks(self, panel: Panel) -> list[tuple[Integers, Integers]]:
+    def _blocks(self, panel: Panel) -> list[tuple[Ints, Ints]]:
         """Return the rows of each series at which each block would begin and end, were the series long enough."""
         if self.test == "groups":
             return [(panel.offsets[:-1], panel.offsets[1:])]
@@ -128,7 +126,7 @@ class BlockedSplit(Splitter):
         borders = [round(block * total / self.blocks) for block in range(self.blocks + 1)]
         return [(origin + begin, origin + end) for begin, end in pairwise(borders)]
 
-    def _groups(self, panel: Panel) -> list[Mask]:
+    def _groups(self, panel: Panel) -> list[Bools]:
         """Return the series of each group."""
         if self.groups is None:
             return [np.ones(panel.num_series, np.bool_)]
@@ -140,7 +138,7 @@ class BlockedSplit(Splitter):
             labels = _listed(panel, self.groups)
         return [labels == label for label in np.unique(labels)]
 
-    def _drawn(self, panel: Panel, groups: int) -> npt.NDArray[Any]:
+    def _drawn(self, panel: Panel, groups: int) -> Array:
         if groups > panel.num_series:
             raise DataError(
                 describe(panel.source, f"{groups} groups need as many series, and there are {panel.num_series}.")
@@ -149,7 +147,7 @@ class BlockedSplit(Splitter):
         return np.random.default_rng(self.seed).permutation(labels)
 
 
-def _column(panel: Panel, name: str) -> npt.NDArray[Any]:
+def _column(panel: Panel, name: str) -> Array:
     names = [feature.name for feature in panel.static]
     if name not in names or panel.static_x is None:
         known = did_you_mean(name, names) or f" Known: {', '.join(names) or 'none'}."
@@ -157,7 +155,7 @@ def _column(panel: Panel, name: str) -> npt.NDArray[Any]:
     return panel.static_x[:, names.index(name)]
 
 
-def _listed(panel: Panel, groups: dict[str, str]) -> npt.NDArray[Any]:
+def _listed(panel: Panel, groups: dict[str, str]) -> Array:
     names = panel.ids.cast(pl.String).to_list()
     missing = [place for place, name in enumerate(names) if name not in groups]
     if missing:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import show
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.splitters.segments import NOTHING, Segments
 
 _PARTS = ("train", "test")
@@ -35,12 +36,12 @@ class Fold:
     """
 
     number: int
-    train_series: Integers
-    train_begins: Integers
-    train_ends: Integers
-    test_series: Integers
-    test_begins: Integers
-    test_ends: Integers
+    train_series: Ints
+    train_begins: Ints
+    train_ends: Ints
+    test_series: Ints
+    test_begins: Ints
+    test_ends: Ints
     gap: Segments = NOTHING
     embargo: Segments = NOTHING
 
@@ -65,7 +66,7 @@ class Fold:
         """Number of rows to forecast."""
         return int((self.test_ends - self.test_begins).sum())
 
-    def left_out(self, panel: Panel) -> Integers:
+    def left_out(self, panel: Panel) -> Ints:
         """Return the series that are in neither part."""
         return np.setdiff1d(np.arange(panel.num_series), np.concatenate([self.train_series, self.test_series]))
 
@@ -148,7 +149,7 @@ class Fold:
             "must be in one stretch at most."
         )
 
-    def _whole_numbers(self, name: str) -> Integers:
+    def _whole_numbers(self, name: str) -> Ints:
         given: Any = getattr(self, name)
         values = np.asarray(given)
         if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):

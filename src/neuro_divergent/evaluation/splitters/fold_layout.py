@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.cleaning.calendar import show_time
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.windows import Integers
 from neuro_divergent.evaluation.splitters.segment_table import ROLES
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 
@@ -104,7 +104,7 @@ def show_ends(panel: Panel) -> tuple[str, str]:
     return show_time(panel.starts.sort(), 0), show_time(ends.sort(), len(ends) - 1)
 
 
-def _column(steps: Integers, total: int, columns: int, is_end: bool) -> Integers:
+def _column(steps: Ints, total: int, columns: int, is_end: bool) -> Ints:
     """Return the column in which a step lies; where steps are wider than columns, that nearest to its border."""
     if total <= columns:
         return np.round(steps * columns / total).astype(np.int64)
@@ -112,7 +112,7 @@ def _column(steps: Integers, total: int, columns: int, is_end: bool) -> Integers
 
 
 def _paint(
-    shape: tuple[int, int], series: Integers, begins: Integers, ends: Integers, roles: npt.NDArray[np.uint8]
+    shape: tuple[int, int], series: Ints, begins: Ints, ends: Ints, roles: npt.NDArray[np.uint8]
 ) -> Iterator[bytes]:
     """Give the columns of each series: 0 where it is not used, else 1 and the place in ``ROLES``."""
     canvas = np.zeros(shape, np.uint8)

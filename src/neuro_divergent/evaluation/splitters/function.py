@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Bools
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.function import UserFunction, label_of, require
@@ -82,7 +83,7 @@ def as_splitter(value: Any) -> Splitter:
     )
 
 
-def _mask(number: int, rows: Any, panel: Panel) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _mask(number: int, rows: Any, panel: Panel) -> Bools:
     """Return which rows were meant, one claim for each row of the panel."""
     given = np.asarray(rows)
     given = given if given.size else given.astype(np.int64)  # numpy makes an empty list one of floats

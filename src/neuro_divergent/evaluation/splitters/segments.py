@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.data.windows import Integers
+from neuro_divergent.core.arrays import Bools, Ints
 
-Range = tuple[Integers, Integers]
+Range = tuple[Ints, Ints]
 """First row and row after the last one, an entry for each series of the panel; empty where the first is not lower."""
 
 
@@ -23,9 +22,9 @@ class Segments(NamedTuple):
         ends: Row after the last one of each.
     """
 
-    series: Integers
-    begins: Integers
-    ends: Integers
+    series: Ints
+    begins: Ints
+    ends: Ints
 
 
 NOTHING = Segments(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -52,7 +51,7 @@ def cut_out(whole: Range, holes: Iterable[Range]) -> list[Range]:
     return [*left, (begins, ends)]
 
 
-def keep(chosen: npt.NDArray[np.bool_], whole: Range) -> Range:
+def keep(chosen: Bools, whole: Range) -> Range:
     """Return a range that is empty except for the chosen series."""
     return whole[0], np.where(chosen, whole[1], whole[0])
 
@@ -62,13 +61,13 @@ def clip(whole: Range, to: Range) -> Range:
     return np.maximum(whole[0], to[0]), np.minimum(whole[1], to[1])
 
 
-def count_rows(ranges: Sequence[Range]) -> Integers:
+def count_rows(ranges: Sequence[Range]) -> Ints:
     """Return how many rows each series has in some ranges."""
-    total: Integers = np.sum([np.maximum(ends - begins, 0) for begins, ends in ranges], axis=0)
+    total: Ints = np.sum([np.maximum(ends - begins, 0) for begins, ends in ranges], axis=0)
     return total
 
 
-def runs_of(mask: npt.NDArray[np.bool_], offsets: Integers) -> Segments:
+def runs_of(mask: Bools, offsets: Ints) -> Segments:
     """Return the unbroken runs of marked rows; the border between two series ends a run."""
     edges = np.zeros(len(mask) + 1, np.bool_)
     edges[offsets] = True

@@ -19,8 +19,8 @@ from neuro_divergent.evaluation.splitters.timeline import first_steps
 if TYPE_CHECKING:
     from typing import Self
 
+    from neuro_divergent.core.arrays import Ints
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.data.windows import Integers
 
 SomeRows = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 
@@ -124,7 +124,7 @@ class TimeSeriesSplit(Splitter):
                 free = np.maximum.reduce([test_ends, *(ends for _, ends in embargoes)])
                 embargoes.append((np.where(is_tested, free, 0), np.where(is_tested, test_ends + self.embargo, 0)))
 
-    def _stops(self, panel: Panel) -> tuple[Integers, Integers]:
+    def _stops(self, panel: Panel) -> tuple[Ints, Ints]:
         """Return where the last test range of each series ends, in rows of the panel, and how many rows it has."""
         if self.align == "end":
             stops, lengths = panel.offsets[1:], panel.lengths
@@ -136,7 +136,7 @@ class TimeSeriesSplit(Splitter):
             return stops, np.full_like(lengths, int(self.test_size))
         return stops, np.maximum(np.round(self.test_size * lengths).astype(np.int64), 1)
 
-    def _nothing_left(self, panel: Panel, number: int, test_size: Integers, later: Integers) -> DataError:
+    def _nothing_left(self, panel: Panel, number: int, test_size: Ints, later: Ints) -> DataError:
         """Say which rows the longest series would need."""
         longest = int(panel.lengths.argmax())
         train, between = max(self.min_train_size, self.train_size or 0), self.gap + self.purge

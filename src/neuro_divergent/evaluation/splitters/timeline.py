@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.windows import Integers
 
 
-def first_steps(panel: Panel) -> Integers:
+def first_steps(panel: Panel) -> Ints:
     """Return how many steps of the frequency after the earliest time of the panel each series begins.
 
     A series may begin between two steps, as weeks that begin on Wednesday do beside weeks that begin on Monday. The

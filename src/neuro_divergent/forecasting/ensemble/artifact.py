@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from neuro_divergent import __version__
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
@@ -155,7 +156,7 @@ def _rebuild(
     return EnsembleParts(members, committee, asked, description["is_one_training"])
 
 
-def check_weights(weights: Any, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def check_weights(weights: Any, count: int) -> Floats:
     """Return weights that add up to 1.
 
     Raises:

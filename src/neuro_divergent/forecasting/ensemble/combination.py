@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.losses.base import Loss
 
 Method = Literal["mean", "median", "quantile_average", "pool"]

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import check_lengths
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows

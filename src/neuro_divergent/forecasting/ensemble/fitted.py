@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch, TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.splits import Split
-from neuro_divergent.data.windows import Integers, Windows, across
+from neuro_divergent.data.windows import Windows, across
 from neuro_divergent.forecasting.ensemble.combination import Answer, Combination, Shares, accuracy_weights
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, interval_quantiles
@@ -46,7 +46,7 @@ class EnsembleBatcher:
     input_size: int
     joint: bool
 
-    def windows(self, series: Integers, rows: Integers) -> tuple[Batch, ...]:
+    def windows(self, series: Ints, rows: Ints) -> tuple[Batch, ...]:
         """Return windows with their targets for each member, from the series and the first history row of each."""
         each = across(self.members[0].panel, rows) if self.joint else (series, rows)
         batches = []

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel_builder import build_panel, check_history
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.forecasting.ensemble.combination import Answer, Shares
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.prediction_context import PredictionContext

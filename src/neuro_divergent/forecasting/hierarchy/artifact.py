@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from neuro_divergent import __version__
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
@@ -144,7 +145,7 @@ def _names(values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _matrix(tensors: dict[str, Tensor], nodes: int, bottom: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _matrix(tensors: dict[str, Tensor], nodes: int, bottom: int) -> Floats:
     rows, columns, weights = (tensors[name].numpy() for name in _MATRIX)
     if not rows.shape == columns.shape == weights.shape == (len(rows),) or not len(rows):
         raise ValueError("entries of the matrix")

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.io.table import Table, describe
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Hierarchy:
 
     nodes: tuple[str, ...]
     bottom: tuple[str, ...]
-    summing: Matrix
+    summing: Floats
 
     def __post_init__(self) -> None:
         """Check that every bottom series is itself a node, and that every node is a sum of something.
@@ -155,7 +153,7 @@ class Hierarchy:
         return {name: place for place, name in enumerate(self.nodes)}
 
     @cached_property
-    def bottom_rows(self) -> NDArray[np.int64]:
+    def bottom_rows(self) -> Ints:
         """Places of the bottom series among the nodes."""
         return np.array([self._places[name] for name in self.bottom], dtype=np.int64)
 
@@ -165,9 +163,9 @@ class Hierarchy:
         totals = np.flatnonzero((self.summing == 1).all(1))
         return int(totals[0]) if len(totals) else None
 
-    def aggregate(self, bottom: NDArray[Any]) -> Matrix:
+    def aggregate(self, bottom: Array) -> Floats:
         """Return values of all nodes ``(..., nodes, horizon)`` for values of the bottom ``(..., bottom, horizon)``."""
-        total: Matrix = self.summing @ bottom
+        total: Floats = self.summing @ bottom
         return total
 
     def aggregate_table(
@@ -219,7 +217,7 @@ class Hierarchy:
         }
         return to_native(columns, table.backend)
 
-    def incoherence(self, values: NDArray[Any]) -> float:
+    def incoherence(self, values: Array) -> float:
         """Return the largest difference between a node and the sum of its parts, in ``(..., nodes, horizon)``."""
         return float(np.abs(self.aggregate(values[..., self.bottom_rows, :]) - values).max())
 

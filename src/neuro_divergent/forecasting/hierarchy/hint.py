@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
 from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.io.source import Backend, backend_of, to_native
@@ -22,7 +22,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.artifact import HintParts, reading_hint, save_hint
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix, refuse_strangers
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, refuse_strangers
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors, Noise
 from neuro_divergent.forecasting.hierarchy.reconciliation import (
     NEED_ERRORS,
@@ -45,13 +45,13 @@ _TOLERANCE = 1e-3  # of the mean size of a node; tables of rounded numbers are n
 class _Base:
     """Forecasts of the network as they are, in the order of the nodes, and what will make them add up."""
 
-    values: Matrix  # (nodes, steps)
+    values: Floats  # (nodes, steps)
     reconciliation: Reconciliation
     index: dict[str, pl.Series]  # id and time columns, in the order of the panel
-    places: NDArray[np.int64]  # of the nodes in the panel
+    places: Ints  # of the nodes in the panel
     backend: Backend
 
-    def column(self, values: Matrix) -> NDArray[np.float64]:
+    def column(self, values: Floats) -> Floats:
         """Lay values of ``(..., nodes, steps)`` out like the index."""
         order = np.argsort(self.places)
         return np.ascontiguousarray(values[..., order, :]).reshape(-1)
@@ -210,7 +210,7 @@ class HINT:
         future: Any = None,
         seed: int = 0,
         noise: Noise = "bootstrap",
-    ) -> Matrix:
+    ) -> Floats:
         """Return what ``simulate`` draws as an array ``(num_paths, nodes, horizon)``, nodes as in the hierarchy."""
         return self._paths(self._base(df, future, None), num_paths, seed, noise)
 
@@ -265,7 +265,7 @@ class HINT:
             raise NotFittedError("this HINT has not been trained: call fit(data) first, or load a saved one.")
         return self._reconciliation
 
-    def _paths(self, base: _Base, num_paths: int, seed: int, noise: Noise, wanted: Sequence[float] = ()) -> Matrix:
+    def _paths(self, base: _Base, num_paths: int, seed: int, noise: Noise, wanted: Sequence[float] = ()) -> Floats:
         """Return paths ``(num_paths, nodes, steps)`` that can tell the quantiles that are wanted of them."""
         if self._measurement is None:
             raise InputError(
@@ -293,7 +293,7 @@ class HINT:
         backend = self._backend if df is None else outlook.backend
         return _Base(values[places], self._reconciliation_after(context), outlook.index, places, backend)
 
-    def _places(self, panel: Panel) -> NDArray[np.int64]:
+    def _places(self, panel: Panel) -> Ints:
         """Return the place of each node in a panel.
 
         Raises:
@@ -312,7 +312,7 @@ class HINT:
         return np.array([places[name] for name in self.hierarchy.nodes], dtype=np.int64)
 
 
-def _warn_incoherent(panel: Panel, places: NDArray[np.int64], hierarchy: Hierarchy) -> None:
+def _warn_incoherent(panel: Panel, places: Ints, hierarchy: Hierarchy) -> None:
     """Warn about a table that does not add up itself, which speaks for another hierarchy."""
     values, seen = aligned(panel, places)
     values = values[:, seen]

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 
-Errors = NDArray[np.float64]
 Noise = Literal["bootstrap", "normal"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
 
@@ -27,17 +26,17 @@ class JointErrors:
         values: What happened minus what was forecast, ``(windows, series, horizon)``; windows are one row apart.
     """
 
-    values: Errors
+    values: Floats
 
     @property
-    def variances(self) -> Errors:
+    def variances(self) -> Floats:
         """Mean square error of each series; one that was never missed counts as nearly, not infinitely, certain."""
         squares = np.square(self.values).mean((0, 2))
         largest = float(squares.max())
-        result: Errors = np.maximum(squares, 1e-10 * (largest if largest > 0 else 1.0))
+        result: Floats = np.maximum(squares, 1e-10 * (largest if largest > 0 else 1.0))
         return result
 
-    def covariance(self) -> Errors:
+    def covariance(self) -> Floats:
         """Return the covariance ``(series, series)`` of errors at the same step, with correlations shrunk towards none.
 
         The share of shrinkage minimises the expected squared error (Schaefer and Strimmer, 2005). Errors count around
@@ -53,10 +52,10 @@ class JointErrors:
         signal = float(np.square(correlation[apart]).sum())
         noise = float(spread[apart].sum()) / max(count + horizon - 2, 1)
         share = 1.0 if signal == 0 else float(np.clip(noise / signal, _LEAST_SHRINKAGE, 1))
-        result: Errors = np.where(apart, (1 - share) * correlation, 1.0) * np.outer(deviations, deviations)
+        result: Floats = np.where(apart, (1 - share) * correlation, 1.0) * np.outer(deviations, deviations)
         return result
 
-    def draw(self, count: int, *, seed: int, noise: Noise = "bootstrap") -> Errors:
+    def draw(self, count: int, *, seed: int, noise: Noise = "bootstrap") -> Floats:
         """Return errors that could happen next, ``(count, series, horizon)``.
 
         ``bootstrap`` repeats whole windows of the past, each about as often. ``normal`` draws from a normal
@@ -75,12 +74,12 @@ class JointErrors:
         sizes, directions = np.linalg.eigh(np.einsum("wsh,wsg->hg", scaled, scaled) / (windows * series))
         across_steps = directions * np.sqrt(np.maximum(sizes, 0))
         cases = self._cases()
-        triangle: Errors = np.asarray(np.linalg.qr(cases, mode="r"))  # its square is that of the cases
+        triangle: Floats = np.asarray(np.linalg.qr(cases, mode="r"))  # its square is that of the cases
         drawn = generator.standard_normal((count, len(triangle), horizon))
-        result: Errors = (triangle.T / math.sqrt(len(cases))) @ drawn @ across_steps.T
+        result: Floats = (triangle.T / math.sqrt(len(cases))) @ drawn @ across_steps.T
         return result
 
-    def _cases(self) -> Errors:
+    def _cases(self) -> Floats:
         """Return the errors of each window and step as a row, ``(windows * horizon, series)``."""
         return self.values.transpose(0, 2, 1).reshape(-1, self.values.shape[1])
 

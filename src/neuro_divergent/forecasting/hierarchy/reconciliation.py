@@ -16,13 +16,13 @@ Shapes: forecasts are ``(nodes, horizon)``; paths have one more axis in front.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import ConfigError, did_you_mean
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 
 Method = Literal["bottom_up", "top_down", "mint_ols", "mint_structural", "mint_variance", "mint_shrink"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -39,11 +39,11 @@ class Reconciliation:
     """
 
     hierarchy: Hierarchy
-    projection: Matrix
+    projection: Floats
 
     @classmethod
     def fit(
-        cls, hierarchy: Hierarchy, method: Method, *, covariance: Matrix | None = None, history: Matrix | None = None
+        cls, hierarchy: Hierarchy, method: Method, *, covariance: Floats | None = None, history: Floats | None = None
     ) -> Reconciliation:
         """Work out the matrix of a method.
 
@@ -73,14 +73,14 @@ class Reconciliation:
             return cls(hierarchy, _minimum_trace(summing, summing / np.diag(covariance)[:, None]))
         return cls(hierarchy, _minimum_trace(summing, np.linalg.solve(covariance, summing).astype(np.float64)))
 
-    def apply(self, values: NDArray[Any]) -> Matrix:
+    def apply(self, values: Array) -> Floats:
         """Return coherent values for point forecasts or sample paths ``(..., nodes, horizon)``."""
         return self.hierarchy.aggregate(self.projection @ values)
 
-    def covariance(self, covariance: Matrix) -> Matrix:
+    def covariance(self, covariance: Floats) -> Floats:
         """Return the covariance ``(nodes, nodes)`` of coherent forecasts whose base forecasts had the given one."""
         matrix = self.hierarchy.summing @ self.projection
-        result: Matrix = matrix @ covariance @ matrix.T
+        result: Floats = matrix @ covariance @ matrix.T
         return result
 
 
@@ -104,12 +104,12 @@ def lacks_errors(method: str) -> ConfigError:
     )
 
 
-def _minimum_trace(summing: Matrix, weighted: Matrix) -> Matrix:
+def _minimum_trace(summing: Floats, weighted: Floats) -> Floats:
     """Return ``(S' W^-1 S)^-1 S' W^-1`` for ``W^-1 S``, by solving."""
     return np.linalg.solve(weighted.T @ summing, weighted.T).astype(np.float64)
 
 
-def _top_down(hierarchy: Hierarchy, history: Matrix | None) -> Matrix:
+def _top_down(hierarchy: Hierarchy, history: Floats | None) -> Floats:
     """Split the node that sums up every bottom series by the shares they had of it."""
     if hierarchy.total_row is None:
         raise ConfigError("'top_down' needs a node that is the sum of all bottom series; the hierarchy has none.")

@@ -6,12 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuro_divergent.core.arrays import Bools, Floats, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
-from neuro_divergent.forecasting.hierarchy.joint_errors import Errors, JointErrors
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
+from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
 from neuro_divergent.forecasting.hierarchy.reconciliation import Method, Reconciliation
 
 _MOST = 500  # windows that are kept, the latest ones
@@ -28,10 +28,10 @@ class HierarchyResiduals:
     """
 
     errors: JointErrors
-    splits: Errors | None
+    splits: Floats | None
 
     @classmethod
-    def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: NDArray[np.int64]) -> HierarchyResiduals | None:
+    def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: Ints) -> HierarchyResiduals | None:
         """Measure a forecaster, trained in this process, on its validation part.
 
         Args:
@@ -71,7 +71,7 @@ class HierarchyResiduals:
         return JointErrors(errors)
 
 
-def aligned(panel: Panel, places: NDArray[np.int64]) -> tuple[Matrix, NDArray[np.bool_]]:
+def aligned(panel: Panel, places: Ints) -> tuple[Floats, Bools]:
     """Return the last values of every node ``(nodes, steps)``, and at which steps all of them were observed."""
     steps = int(panel.lengths.min())
     rows = (panel.offsets[1:] - steps)[places][:, None] + np.arange(steps)
@@ -81,12 +81,12 @@ def aligned(panel: Panel, places: NDArray[np.int64]) -> tuple[Matrix, NDArray[np
 
 def _splits(
     hierarchy: Hierarchy,
-    past: Matrix,
-    seen: NDArray[np.bool_],
-    begins: NDArray[np.int64],
+    past: Floats,
+    seen: Bools,
+    begins: Ints,
     input_size: int,
     horizon: int,
-) -> Errors | None:
+) -> Floats | None:
     if hierarchy.total_row is None:
         return None
     bottom = past[hierarchy.bottom_rows]

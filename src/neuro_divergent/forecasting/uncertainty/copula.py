@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
@@ -17,8 +18,6 @@ from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units, precise
-
-Matrix = NDArray[np.float64]
 
 _HALVINGS = 12  # of the range that a share lies in; windows are only ranked by it
 
@@ -51,21 +50,21 @@ class Copula:
         return cls(torch.from_numpy(_ranks(values, chance).astype(np.int16)))
 
     @cached_property
-    def correlation(self) -> Matrix:
+    def correlation(self) -> Floats:
         """Correlation ``(horizon, horizon)`` of the normal scores of the ranks, shrunk as errors of series are."""
         scores = torch.special.ndtri((self.ranks.double() + 0.5) / len(self.ranks)).numpy()
         covariance = JointErrors(scores[:, :, None]).covariance()
         deviations = np.sqrt(np.diag(covariance))
-        result: Matrix = covariance / np.outer(deviations, deviations)
+        result: Floats = covariance / np.outer(deviations, deviations)
         return result
 
-    def gaussian(self, count: int, rows: int, generator: np.random.Generator) -> Matrix:
+    def gaussian(self, count: int, rows: int, generator: np.random.Generator) -> Floats:
         """Draw shares ``(count, rows, horizon)`` whose normal scores are correlated like those of the past windows."""
         drawn = generator.standard_normal((count, rows, self.ranks.shape[1])) @ np.linalg.cholesky(self.correlation).T
-        result: Matrix = torch.special.ndtr(torch.from_numpy(drawn)).numpy()
+        result: Floats = torch.special.ndtr(torch.from_numpy(drawn)).numpy()
         return result
 
-    def shuffled(self, count: int, rows: int, generator: np.random.Generator) -> Matrix:
+    def shuffled(self, count: int, rows: int, generator: np.random.Generator) -> Floats:
         """Draw shares ``(count, rows, horizon)`` that have, at each step, the ranks of past windows.
 
         This is the Schaake shuffle (Clark et al., Journal of Hydrometeorology 2004): each path follows one window, and
@@ -76,11 +75,11 @@ class Copula:
         followed = generator.permuted(np.tile(np.arange(windows)[:, None], rows), axis=0)[np.arange(count) % windows]
         template = self.ranks.numpy()[followed]
         order = _ranks(template, generator.random(template.shape))
-        result: Matrix = np.take_along_axis(np.sort(generator.random((count, rows, horizon)), axis=0), order, 0)
+        result: Floats = np.take_along_axis(np.sort(generator.random((count, rows, horizon)), axis=0), order, 0)
         return result
 
 
-def independent(count: int, rows: int, horizon: int, generator: np.random.Generator) -> Matrix:
+def independent(count: int, rows: int, horizon: int, generator: np.random.Generator) -> Floats:
     """Draw shares ``(count, rows, horizon)`` of steps that have nothing to do with each other."""
     return generator.random((count, rows, horizon))
 
@@ -118,7 +117,7 @@ def _search(loss: Loss, raw: Tensor, value: Tensor, batch: Batch) -> Tensor:
     return (low + high) / 2
 
 
-def _ranks(values: NDArray[np.generic], chance: Matrix) -> NDArray[np.int64]:
+def _ranks(values: NDArray[np.generic], chance: Floats) -> Ints:
     """Return the rank of each value in its column; of equal ones, the one with less chance is lower."""
     return np.argsort(np.lexsort((chance, values), axis=0), axis=0)
 

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.windows import Integers, Windows
+from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.predictor import by_series
 from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
@@ -79,7 +80,7 @@ def measure(
     )
 
 
-def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Integers) -> Tensor:
+def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Ints) -> Tensor:
     """Return how high what happened is in what was forecast, for some windows of single series, ``(picked, horizon)``.
 
     Of a distribution it is the share below what happened, of a point the error itself.

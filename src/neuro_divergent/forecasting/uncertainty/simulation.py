@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import to_native
-from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, by_series
-from neuro_divergent.forecasting.uncertainty.copula import Matrix, independent, not_measured
+from neuro_divergent.forecasting.uncertainty.copula import independent, not_measured
 from neuro_divergent.forecasting.uncertainty.paths import draw_paths, forecast_from
 
 Dependence = Literal["auto", "copula", "schaake", "independent"]
@@ -61,10 +61,10 @@ def as_table(outlook: PredictionContext, paths: Array) -> Any:
 
 def _dependence(
     predictor: Predictor, dependence: Dependence, horizon: int
-) -> Callable[[int, int, np.random.Generator], Matrix]:
+) -> Callable[[int, int, np.random.Generator], Floats]:
     """Return what draws shares ``(paths, rows, horizon)`` from the number of paths, that of rows and a generator."""
 
-    def apart(count: int, rows: int, generator: np.random.Generator) -> Matrix:
+    def apart(count: int, rows: int, generator: np.random.Generator) -> Floats:
         return independent(count, rows, horizon, generator)
 
     if predictor.draws_paths:
@@ -82,7 +82,7 @@ def _dependence(
 
 
 @torch.inference_mode()
-def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: Matrix) -> Tensor:
+def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: Floats) -> Tensor:
     """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
     loss = predictor.loss
     share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Weights = npt.NDArray[np.float64]
-    Ages = npt.NDArray[np.integer[Any]]
-    Times = npt.NDArray[np.datetime64] | npt.NDArray[np.integer[Any]]
-    Values = npt.NDArray[np.floating[Any]]
+    from neuro_divergent.core.arrays import AnyFloats, AnyInts, Floats, Times
 
 
 class Weighting(Component):
@@ -27,7 +21,7 @@ class Weighting(Component):
 
     registry: ClassVar[Registry] = Registry("weighting", "neuro_divergent.losses.weighted")
 
-    def weights(self, age: Ages, time: Times, values: Values) -> Weights:
+    def weights(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         """Return the weight of each row, checked: finite and not negative.
 
         Args:
@@ -60,5 +54,5 @@ class Weighting(Component):
         return weight
 
     @abstractmethod
-    def weigh(self, age: Ages, time: Times, values: Values) -> Weights:
+    def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         """Return the weight of each row; ``weights`` checks what comes out."""

@@ -9,7 +9,7 @@ from neuro_divergent.core.function import UserFunction, label_of, require
 from neuro_divergent.losses.weighted.base import Weighting
 
 if TYPE_CHECKING:
-    from neuro_divergent.losses.weighted.base import Ages, Times, Values, Weights
+    from neuro_divergent.core.arrays import AnyFloats, AnyInts, Floats, Times
 
 
 @register("function")
@@ -30,10 +30,10 @@ class WeightFunction(Weighting):
     def __init__(self, function: UserFunction = "", **values: Any) -> None:
         super().__init__(**{"function": function, **values})
 
-    def weigh(self, age: Ages, time: Times, values: Values) -> Weights:
+    def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         """Return what the function gives."""
         del age
-        weight: Weights = require(self.function, "weighting 'function'")(time, values)
+        weight: Floats = require(self.function, "weighting 'function'")(time, values)
         return weight
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.losses.weighted.base import Weighting
 
 if TYPE_CHECKING:
-    from neuro_divergent.losses.weighted.base import Ages, Times, Values, Weights
+    from neuro_divergent.core.arrays import AnyFloats, AnyInts, Floats, Times
 
 
 @register("magnitude")
@@ -25,7 +25,7 @@ class Magnitude(Weighting):
 
     power: float = knob(1.0, low=0.5, high=2.0, ge=0, allow_inf_nan=False)
 
-    def weigh(self, age: Ages, time: Times, values: Values) -> Weights:
+    def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         """Return the weight of each size."""
         import numpy as np
 
@@ -34,5 +34,5 @@ class Magnitude(Weighting):
         observed = ~np.isnan(size)
         mean = size[observed].mean() if observed.any() else 0.0
         share = np.where(observed, size / mean, 1.0) if mean > 0 else np.ones_like(size)
-        weight: Weights = ((1 + share) / 2) ** self.power
+        weight: Floats = ((1 + share) / 2) ** self.power
         return weight

@@ -8,7 +8,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.losses.weighted.base import Weighting
 
 if TYPE_CHECKING:
-    from neuro_divergent.losses.weighted.base import Ages, Times, Values, Weights
+    from neuro_divergent.core.arrays import AnyFloats, AnyInts, Floats, Times
 
 
 @register("recency")
@@ -24,7 +24,7 @@ class Recency(Weighting):
     def __init__(self, half_life: float = 100.0, **values: Any) -> None:
         super().__init__(**{"half_life": half_life, **values})
 
-    def weigh(self, age: Ages, time: Times, values: Values) -> Weights:
+    def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         """Return one half to the power of the age in half-lives."""
         import numpy as np
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Array, Axis, Bars, Figure
+from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure
 from neuro_divergent.reporting.text_summaries import count
 
 _MOST_BLOCKS = 60

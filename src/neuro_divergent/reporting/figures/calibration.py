@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns
-from neuro_divergent.reporting.figures.figure import Array, Axis, Bars, Figure, Line, Mark, Points, Rule
+from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Line, Mark, Points, Rule
 
 _NARROW, _WIDE = 1.25, 0.75  # density of the outer fifth from which on intervals are called so
 _TOLD = (50, 80, 95)  # levels that are told in words, or those nearest to them

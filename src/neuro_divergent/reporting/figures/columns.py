@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table
-from neuro_divergent.reporting.figures.figure import Array
 
 RESIDUAL = "residual"
 

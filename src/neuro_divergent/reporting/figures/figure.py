@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
+from neuro_divergent.core.arrays import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Values = Array | Sequence[str]
 Tone = Literal["actual", "forecast", "backtest", "train", "validation", "good", "bad", "neutral", "other"]
 """What a mark stands for, which decides about its colour: the same thing has the same colour in every figure."""

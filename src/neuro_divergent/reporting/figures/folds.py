@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.drawing import meanings_of
 from neuro_divergent.evaluation.splitters.fold_layout import look_at, show_ends
 from neuro_divergent.evaluation.splitters.segment_table import segments_of
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 from neuro_divergent.reporting.figures.columns import places_of
-from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Spans, Tone
+from neuro_divergent.reporting.figures.figure import Axis, Figure, Spans, Tone
 from neuro_divergent.reporting.text_summaries import count
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
-from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Heat, Mark, Rule, Spans, Tone
+from neuro_divergent.reporting.figures.figure import Axis, Figure, Heat, Mark, Rule, Spans, Tone
 from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.reporting.text_summaries import count
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.reporting.chart import show_time
 from neuro_divergent.reporting.figures.columns import RESIDUAL, floats_of, id_of, places_of, read_residuals
-from neuro_divergent.reporting.figures.figure import Array, Axis, Band, Bars, Figure, Line, Mark, Points, Rule
+from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Line, Mark, Points, Rule
 from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.reporting.text_summaries import count
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Array, Axis, Figure, Line
+from neuro_divergent.reporting.figures.figure import Axis, Figure, Line
 from neuro_divergent.reporting.sampling import min_max
 from neuro_divergent.reporting.svg.ticks import show_number
 

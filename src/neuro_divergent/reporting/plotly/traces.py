@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from neuro_divergent.reporting.figures.figure import Array, Band, Bars, Heat, Line, Mark, Points, Spans, Values
+from neuro_divergent.core.arrays import Array
+from neuro_divergent.reporting.figures.figure import Band, Bars, Heat, Line, Mark, Points, Spans, Values
 from neuro_divergent.reporting.plotly.palette import ABOVE, BELOW, TONES, faded
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes

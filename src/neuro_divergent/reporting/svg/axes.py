@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from neuro_divergent.reporting.figures.figure import Array, Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.svg.labels import shorten, write_values
-from neuro_divergent.reporting.svg.paths import Floats
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, measure, scale_of, spread
 

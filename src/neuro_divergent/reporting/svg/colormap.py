@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.reporting.figures.figure import Array
+from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.reporting.svg.ticks import show_number
-
-Floats = npt.NDArray[np.float64]
 
 SHADES = 8
 """How many shades a colour has."""
@@ -26,7 +23,7 @@ class Shades(NamedTuple):
         scale: All shades in the order of what they stand for.
     """
 
-    levels: npt.NDArray[np.int64]
+    levels: Ints
     low: str
     high: str
     scale: list[int]

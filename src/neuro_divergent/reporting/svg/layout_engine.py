@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from neuro_divergent.reporting.figures.figure import Array, Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.core.arrays import Array
+from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
 from neuro_divergent.reporting.svg.colormap import shade, shrink

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from neuro_divergent.core.arrays import Bools, Floats
+
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
 
@@ -58,7 +58,7 @@ def _written(values: Floats) -> list[str]:
     return [f"{value:g}" for value in (np.round(values, 1) + 0.0).tolist()]
 
 
-def _runs(known: npt.NDArray[np.bool_]) -> list[list[int]]:
+def _runs(known: Bools) -> list[list[int]]:
     """Return the places of each unbroken stretch."""
     places = np.flatnonzero(known)
     return [run.tolist() for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if run.size]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.reporting.figures.figure import Bars, Heat, Mark, Spans, Values
 from neuro_divergent.reporting.svg.labels import write_values
@@ -35,7 +35,7 @@ class Rows:
         """What the rows are called."""
         return [name for name, _ in self._numbers]
 
-    def numbers(self, mark: Mark) -> npt.NDArray[np.int64]:
+    def numbers(self, mark: Mark) -> Ints:
         """Return the row of each thing in a mark, counted from 0."""
         return np.array([self._numbers[key] for key in _keys(mark)], dtype=np.int64)
 

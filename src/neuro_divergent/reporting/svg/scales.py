@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.reporting.figures.figure import Array, Axis, Values
+from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.reporting.figures.figure import Axis, Values
 from neuro_divergent.reporting.svg.ticks import power_ticks, round_ticks, show_numbers
 from neuro_divergent.reporting.svg.time_ticks import time_ticks
 
-Floats = npt.NDArray[np.float64]
 Kind = Literal["number", "logarithm", "time"]
 
 # Beyond these a number has no place on an axis: its ends, with some room, and their difference must be numbers, too.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import DivergedError, InputError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.training.callbacks.base import Callback
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-Floats = npt.NDArray[np.float64]
 
 _FEWEST = 10  # steps that a curve is made of at least
 _WINDOW = 0.1  # share of the steps that smoothing looks at

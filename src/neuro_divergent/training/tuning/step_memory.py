@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import DivergedError
 from neuro_divergent.core.seeding import seeded
@@ -37,8 +37,6 @@ from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.memory import unexplained
 from neuro_divergent.training.objective import LossFunction, Restore
-
-Floats = npt.NDArray[np.float64]
 
 _FEWEST = 2  # rows of the first trial; layers that normalise over a batch refuse a single row
 MOST_ROWS = 256  # of the last one; an operation that goes another way with more rows mostly does so before

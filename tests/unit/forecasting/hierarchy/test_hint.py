@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import (
     ConfigError,
     DataError,
@@ -23,7 +24,7 @@ from neuro_divergent.core.errors import (
 )
 from neuro_divergent.core.storage.atomic import read_directory, write_directory
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.hint import HINT
 from neuro_divergent.forecasting.hierarchy.reconciliation import METHODS, Method
 
@@ -36,13 +37,13 @@ HORIZON = 4
 QUICK = nd.TrainingConfig(max_steps=40, threads=1)
 
 
-def bottom_values(rows: int, seed: int = 0) -> Matrix:
+def bottom_values(rows: int, seed: int = 0) -> Floats:
     """Seasonal series whose noise is partly common, ``(6, rows)``."""
     generator = np.random.default_rng(seed)
     step = np.arange(rows)
     level = np.arange(20, 80, 10)[:, None]
     season = np.sin(2 * np.pi * step / 12 + np.arange(6)[:, None]) * level / 5
-    values: Matrix = level + season + 1.5 * generator.normal(size=(6, rows)) + 1.5 * generator.normal(size=rows)
+    values: Floats = level + season + 1.5 * generator.normal(size=(6, rows)) + 1.5 * generator.normal(size=rows)
     return values
 
 
@@ -69,12 +70,12 @@ def hint() -> HINT:
     return HINT(forecaster(), TREE).fit(TABLE)
 
 
-def matrix(table: pl.DataFrame, column: str = "forecast", hierarchy: Hierarchy = TREE) -> Matrix:
+def matrix(table: pl.DataFrame, column: str = "forecast", hierarchy: Hierarchy = TREE) -> Floats:
     """Values of a table of forecasts, in the order of the nodes."""
     return np.stack([table.filter(unique_id=node).sort("ds")[column].to_numpy() for node in hierarchy.nodes])
 
 
-def relative_incoherence(values: Matrix, hierarchy: Hierarchy = TREE) -> float:
+def relative_incoherence(values: Floats, hierarchy: Hierarchy = TREE) -> float:
     return hierarchy.incoherence(values) / float(np.abs(values).mean())
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import ConfigError, InputError
-from neuro_divergent.forecasting.hierarchy.joint_errors import Errors, JointErrors
+from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
 
 
-def errors_of(windows: int, series: int, horizon: int, seed: int = 0) -> Errors:
+def errors_of(windows: int, series: int, horizon: int, seed: int = 0) -> Floats:
     """Errors that grow with the step and share a common part."""
     generator = np.random.default_rng(seed)
     common = generator.normal(size=(windows, 1, horizon))
     own = generator.normal(size=(windows, series, horizon)) * np.arange(1, series + 1)[:, None]
-    values: Errors = (own + 3 * common).cumsum(2)
+    values: Floats = (own + 3 * common).cumsum(2)
     return values
 
 
-def shrunk(errors: Errors) -> Errors:
+def shrunk(errors: Floats) -> Floats:
     """Schaefer and Strimmer, entry by entry, for one step ahead."""
     cases = errors[:, :, 0]
     count, series = cases.shape
@@ -33,7 +34,7 @@ def shrunk(errors: Errors) -> Errors:
                 down += mean**2
     share = min(1.0, up / down)
     sample = cases.T @ cases / count
-    result: Errors = share * np.diag(np.diag(sample)) + (1 - share) * sample
+    result: Floats = share * np.diag(np.diag(sample)) + (1 - share) * sample
     return result
 
 

@@ -9,8 +9,9 @@ import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, Matrix
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.reconciliation import METHODS, Method, Reconciliation
 
 UNBIASED: list[Method] = [method for method in METHODS if method != "top_down"]
@@ -35,10 +36,10 @@ def hierarchies(draw: st.DrawFn) -> Hierarchy:
     return Hierarchy(made.nodes, made.bottom, summing)
 
 
-def covariance_of(hierarchy: Hierarchy, seed: int) -> Matrix:
+def covariance_of(hierarchy: Hierarchy, seed: int) -> Floats:
     count = len(hierarchy.nodes)
     root = np.random.default_rng(seed).normal(size=(count, count))
-    result: Matrix = root @ root.T + 0.1 * np.eye(count)
+    result: Floats = root @ root.T + 0.1 * np.eye(count)
     return result
 
 
@@ -47,7 +48,7 @@ def fit(hierarchy: Hierarchy, method: Method, seed: int = 0) -> Reconciliation:
     return Reconciliation.fit(hierarchy, method, covariance=covariance_of(hierarchy, seed), history=history)
 
 
-def weights_of(hierarchy: Hierarchy, method: Method, covariance: Matrix) -> Matrix:
+def weights_of(hierarchy: Hierarchy, method: Method, covariance: Floats) -> Floats:
     """The covariance that a method supposes, as its definition has it."""
     return {
         "mint_ols": np.eye(len(hierarchy.nodes)),

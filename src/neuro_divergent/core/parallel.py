@@ -1,0 +1,393 @@
+"""A pool of worker processes.
+
+Each worker has a pipe of its own, so that the pool knows which task a dead worker was running: that task fails, another
+worker takes the place of the dead one, and the other tasks go on. Workers are spawned, because a process in which torch
+or polars has started threads cannot be forked safely. Nothing heavy is imported here: a worker learns how many threads
+it may use before it imports anything else.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import pickle
+import reprlib
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import util
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+from neuro_divergent.core import threads as thread_budget
+from neuro_divergent.core.errors import InputError, NeuroDivergentError, WorkerDiedError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+_POLL_SECONDS = 1.0  # a pipe does not close with its worker if a process that the worker forked still holds it
+_GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL
+_MAX_FAILED_STARTS = 3
+_GUARD = "the script that called this needs `if __name__ == '__main__':` around what it does"
+
+
+@dataclass(frozen=True, eq=False)
+class TaskResult(Generic[T, R]):
+    """Outcome of one task: a value, or the error that ended it.
+
+    Attributes:
+        index: Position of the task among those given.
+        task: The task.
+        value: What the function returned; ``None`` after an error.
+        error: What the function raised, ``WorkerDiedError`` if its process died, or ``InputError`` if the task or the
+            value cannot be pickled; ``None`` after success.
+    """
+
+    index: int
+    task: T
+    value: R | None = None
+    error: BaseException | None = None
+
+    def get(self) -> R:
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]
+
+
+class WorkerPool(Generic[T, R]):
+    """Runs a function on tasks in several processes.
+
+    Use it as a context manager: leaving the block, by an exception or Ctrl-C too, ends all workers. They also end when
+    this process is killed. Warnings of a task are issued again in this process. Workers start when there are tasks for
+    them, stay for the next call of ``run``, and ignore Ctrl-C, which is for this process to handle.
+
+    Args:
+        function: Called with a task, and with what ``initializer`` returned if there is one. It must be importable.
+        workers: Number of processes.
+        threads: Threads of all workers together; unset, as many as there are cores. Each worker gets an equal part, at
+            least one.
+        initializer: Called once in each worker. Use it for large arguments that all tasks share.
+
+    Raises:
+        InputError: If ``function`` or ``initializer`` cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., R],
+        *,
+        workers: int,
+        threads: int | None = None,
+        initializer: Callable[[], Any] | None = None,
+    ) -> None:
+        if workers < 1:
+            raise InputError(f"workers: {workers!r} must be an integer of at least 1.")
+        self._size = workers
+        self.threads = threads_per_worker(workers, threads)
+        self._setup = _pickled(function, "function"), _pickled(initializer, "initializer")
+        self._workers: list[_Worker] = []
+        self._started = False  # whether any worker has come as far as to ask for a task
+        self._failed_starts = 0
+        # Runs when the pool is garbage, and when the interpreter exits before it would wait for the workers.
+        self._finalizer = util.Finalize(self, _stop, (self._workers,), exitpriority=10)
+
+    def __enter__(self) -> WorkerPool[T, R]:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers, whatever they are doing."""
+        _stop(self._workers)
+
+    def run(
+        self, tasks: Iterable[T], progress: Callable[[int, int | None], None] | None = None
+    ) -> Iterator[TaskResult[T, R]]:
+        """Run the function on every task and give results as they come, in any order.
+
+        A task is taken from the iterable when a worker is free for it. What is still running when the iterator is
+        closed is ended.
+
+        Args:
+            tasks: Arguments of the function.
+            progress: Called after each task with the number of finished tasks and of all tasks; the latter is ``None``
+                if the iterable has no length.
+
+        Raises:
+            NeuroDivergentError: If no worker can be started.
+            BaseException: What ``initializer`` raised.
+        """
+        total = len(tasks) if isinstance(tasks, Sized) else None
+        done = 0
+        try:
+            for result in self._results(tasks):
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+                yield result
+        finally:
+            _stop([worker for worker in self._workers if worker.assignment is not None])
+            self._workers[:] = [worker for worker in self._workers if worker.assignment is None]
+
+    def _results(self, tasks: Iterable[T]) -> Iterator[TaskResult[T, R]]:
+        waiting = enumerate(tasks)
+        exhausted = False
+        while True:
+            busy = [worker for worker in self._workers if worker.assignment is not None]
+            if not exhausted and len(busy) < self._size:
+                index, task = next(waiting, (-1, None))
+                if index < 0:
+                    exhausted = True
+                    continue
+                try:
+                    assignment = _Assignment(index, task, _pickled(task, f"task {index}"))
+                except InputError as error:
+                    yield TaskResult(index, task, error=error)  # type: ignore[arg-type]
+                    continue
+                self._assign(assignment)
+            elif busy:
+                wait([worker.connection for worker in busy], _POLL_SECONDS)
+                for worker in busy:
+                    yield from self._collect(worker)
+            else:
+                return
+
+    def _assign(self, assignment: _Assignment) -> None:
+        """Give a task to a worker that is free, or to a new one."""
+        free = next((worker for worker in self._workers if worker.assignment is None), None)
+        if free is not None and not free.process.is_alive():
+            self._remove(free)
+            return self._assign(assignment)
+        if free is None:
+            free = _Worker.create(self._setup, self.threads)
+            self._workers.append(free)  # before it starts, so that no interrupt can come between
+            free.start()
+        free.assignment = assignment
+        if free.is_ready:
+            free.send()
+        return None
+
+    def _collect(self, worker: _Worker) -> Iterator[TaskResult[T, R]]:
+        """Take what a busy worker has sent, if anything, and notice if it is dead."""
+        assignment = worker.assignment
+        assert assignment is not None
+        try:
+            if worker.connection.poll():
+                message = worker.connection.recv_bytes()
+            elif worker.process.is_alive():
+                return
+            else:
+                raise EOFError
+        except (EOFError, OSError):
+            self._remove(worker)
+            yield from self._died(worker, assignment)
+            return
+        if not worker.is_ready:
+            if message and (failure := _unpickled(message)[1]) is not None:
+                raise failure
+            worker.is_ready = self._started = True
+            self._failed_starts = 0
+            worker.send()
+            return
+        worker.assignment = None
+        value, error, caught = _unpickled(message)
+        for category, text in caught:
+            warnings.warn(text, category, stacklevel=2)
+        yield TaskResult(assignment.index, assignment.task, value, error)
+
+    def _died(self, worker: _Worker, assignment: _Assignment) -> Iterator[TaskResult[T, R]]:
+        code = worker.process.exitcode or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        if worker.is_ready:
+            error = WorkerDiedError(
+                f"task {assignment.index}: its worker process {how}. The system kills processes when memory runs out: "
+                "use fewer workers, or smaller tasks."
+            )
+            yield TaskResult(assignment.index, assignment.task, error=error)
+            return
+        self._failed_starts += 1
+        if not self._started or self._failed_starts >= _MAX_FAILED_STARTS:
+            raise NeuroDivergentError(
+                f"a worker process {how} before its first task: out of memory, or {_GUARD}. Use one process only to "
+                "see which."
+            )
+        self._assign(assignment)
+
+    def _remove(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        _stop([worker])
+
+
+def threads_per_worker(workers: int, threads: int | None = None) -> int:
+    """Return how many threads each of several workers gets, of ``threads`` or else of the cores; at least one."""
+    return max((thread_budget.available_cores() if threads is None else threads) // workers, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Assignment:
+    index: int
+    task: Any
+    message: bytes
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process, our end of its pipe, and the task it has; the task is sent when the worker is ready."""
+
+    process: multiprocessing.process.BaseProcess
+    connection: Connection
+    theirs: Connection
+    assignment: _Assignment | None = None
+    is_ready: bool = False
+
+    @classmethod
+    def create(cls, setup: tuple[bytes, bytes], threads: int) -> _Worker:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        name = "neuro-divergent-worker"
+        return cls(context.Process(target=_serve, args=(theirs, setup, threads), name=name), ours, theirs)
+
+    def start(self) -> None:
+        # A worker that still imports modules must not die of the Ctrl-C that this process is to handle.
+        can_mask = hasattr(signal, "pthread_sigmask")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_mask else set()
+        try:
+            self.process.start()
+        finally:
+            self.theirs.close()
+            if can_mask:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def send(self) -> None:
+        assert self.assignment is not None
+        with suppress(OSError):  # of a dead worker, which is noticed when its result is read
+            self.connection.send_bytes(self.assignment.message)
+
+
+def _stop(workers: list[_Worker]) -> None:
+    """End workers: an idle one by closing its pipe, a busy one by a signal."""
+    stopped = [worker for worker in workers if worker.process.pid is not None]
+    workers.clear()
+    try:
+        for worker in stopped:
+            worker.connection.close()
+            if worker.assignment is not None:
+                worker.process.terminate()
+        for worker in stopped:
+            worker.process.join(_GRACE_SECONDS)
+    finally:
+        for worker in stopped:
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+
+def _serve(connection: Connection, setup: tuple[bytes, bytes], threads: int) -> None:
+    """Run tasks in a worker until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    os.environ |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    if "torch" in sys.modules:  # the script that spawned this process imports it
+        sys.modules["torch"].set_num_threads(threads)
+    try:
+        try:
+            function, initializer = map(pickle.loads, setup)
+            shared = () if initializer is None else (initializer(),)
+        except BaseException as error:  # noqa: BLE001 (raised again in the parent)
+            connection.send_bytes(_packed(None, error, []))
+            return
+        connection.send_bytes(b"")
+        while True:
+            connection.send_bytes(_perform(function, connection.recv_bytes(), shared))
+    except (EOFError, OSError):  # the parent closed the pipe
+        return
+
+
+def _exit_with_parent() -> None:
+    """Wait for the parent to end, and end this process with it, even in the middle of a task."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _perform(function: Callable[..., Any], message: bytes, shared: tuple[Any, ...]) -> bytes:
+    value, error = None, None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = function(pickle.loads(message), *shared)
+        except BaseException as raised:  # noqa: BLE001 (raised again in the parent)
+            error = raised
+    return _packed(value, error, [(item.category, str(item.message)) for item in caught])
+
+
+def _packed(value: Any, error: BaseException | None, caught: list[tuple[type[Warning], str]]) -> bytes:
+    """Pickle an outcome, or else an error that says why it cannot be pickled."""
+    if error is not None:
+        error.add_note("In a worker process:\n" + "".join(traceback.format_exception(error)))
+        error = error.with_traceback(None)
+        try:  # many exceptions can be pickled but not unpickled, because their constructor takes other arguments
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # noqa: BLE001 (every type of object refuses in its own way)
+            notes = error.__notes__
+            error = NeuroDivergentError(f"{type(error).__name__}: {error}")
+            error.add_note(notes[-1])
+    try:
+        packed = _pickled(value, "the returned value")
+    except InputError as refused:
+        packed, error = pickle.dumps(None), refused
+    return pickle.dumps((packed, error, caught))
+
+
+def _unpickled(message: bytes) -> tuple[Any, BaseException | None, list[tuple[type[Warning], str]]]:
+    try:
+        value, error, caught = pickle.loads(message)
+        return pickle.loads(value), error, caught
+    except Exception as refused:  # noqa: BLE001 (every type of object refuses in its own way)
+        return None, InputError(f"the returned value cannot be unpickled: {refused}."), []
+
+
+def _pickled(value: Any, name: str) -> bytes:
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001 (every type of object refuses in its own way)
+        raise InputError(
+            f"{_unpicklable(value, name, set())} cannot be sent to another process: {error}. Define functions and "
+            "classes at the top of a module, or use one process."
+        ) from None
+
+
+def _unpicklable(value: Any, name: str, seen: set[int]) -> str:
+    """Return the path to the innermost part of a value that cannot be pickled, and the part."""
+    seen.add(id(value))
+    for path, part in _parts(value, name):
+        if id(part) in seen:
+            continue
+        try:
+            pickle.dumps(part)
+        except Exception:  # noqa: BLE001 (every type of object refuses in its own way)
+            return _unpicklable(part, path, seen)
+    return f"{name} ({reprlib.repr(value)})"
+
+
+def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{place}]", part) for place, part in enumerate(value))
+    elif isinstance(value, functools.partial):
+        yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
+    elif not isinstance(value, type) and hasattr(value, "__dict__"):
+        yield from ((f"{name}.{key}", part) for key, part in vars(value).items())

@@ -1,0 +1,67 @@
+"""Worker processes that share a panel."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from neuro_divergent.core.errors import WorkerDiedError
+from neuro_divergent.core.parallel import WorkerPool, threads_per_worker
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask
+
+R = TypeVar("R")
+
+
+@contextmanager
+def panel_pool(
+    function: Callable[..., R], panel: Panel, *, jobs: int, threads: int | None = None
+) -> Iterator[WorkerPool[Any, R]]:
+    """Give a pool whose workers call ``function(task, panel, threads)``.
+
+    The panel is written to a temporary directory, from which every worker maps it, so that it is in memory once.
+
+    Args:
+        function: What to do with a task.
+        panel: The data that all tasks share.
+        jobs: Number of workers.
+        threads: Threads of all workers together; unset, as many as there are cores.
+    """
+    with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as directory:
+        path = Path(directory) / "panel"
+        panel.save(path)
+        call = partial(function, threads=threads_per_worker(jobs, threads))
+        with WorkerPool[Any, R](call, workers=jobs, threads=threads, initializer=partial(_open, path)) as pool:
+            yield pool
+
+
+def run_parallel(
+    tasks: list[FoldTask], panel: Panel, *, jobs: int, threads: int | None
+) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
+    """Run the tasks of folds in several processes and give results as they come.
+
+    Raises:
+        InputError: If a forecaster cannot be pickled.
+        WorkerDiedError: If the system killed a worker.
+        Exception: What a task raised.
+    """
+    from neuro_divergent.evaluation.cross_validation.fold_task import fit_fold
+
+    with panel_pool(fit_fold, panel, jobs=jobs, threads=threads) as pool:
+        for result in pool.run(tasks):
+            if isinstance(result.error, WorkerDiedError):
+                numbers = ", ".join(str(fold.number + 1) for fold in result.task.folds)
+                raise WorkerDiedError(f"{result.task.model}, fold {numbers}: {result.error}")
+            yield result.task, result.get()
+
+
+def _open(path: Path) -> Panel:
+    from neuro_divergent.data.panel import Panel
+
+    return Panel.open(path)
