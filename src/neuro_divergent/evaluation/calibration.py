@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.evaluation.metrics import Floats, Mask
@@ -63,7 +63,7 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
     return {
         "part": _name_of(forecaster, windows) if part is None else part,
         "windows": len(result.rows),
-        "levels": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in found],
+        "levels": finite_or_none(found),
         "pit": pit_histogram(result.actual, result.quantiles, result.observed) if result.quantiles else None,
     }
 
