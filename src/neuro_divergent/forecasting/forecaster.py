@@ -62,7 +62,7 @@ class Forecaster:
         training: How to train; ``"auto"`` is what suits the family of the architecture, and any other preset can be
             named as well.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
-            ``validation``, ``test``, ``step``, ``joint``.
+            ``validation``, ``test``, ``stride``, ``joint``.
 
     Attributes:
         panel: The data of training; ``None`` before, and in a forecaster that was loaded.
@@ -210,14 +210,14 @@ class Forecaster:
             DataError: If the data differ.
         """
         directory = RunDirectory(Path(run))
-        config = RunConfig.from_dict(directory.asked())
+        config = RunConfig.from_dict(directory.stored_config())
         config = config.replace(training=config.training.replace(**training))
         if not allow_changes:
             directory.require_same(config)
         source = config.data.path if data is None else data
         if source is None:
             raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
-        before = directory.asked()["training"]
+        before = directory.stored_config()["training"]
         if directory.is_finished and not extends(before, config.training.to_dict()):
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
@@ -271,7 +271,7 @@ class Forecaster:
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (),
@@ -281,7 +281,7 @@ class Forecaster:
         """Forecast what comes after the end of each series.
 
         Args:
-            df: Series to forecast, with the columns that training had; unset, those of training.
+            data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
             quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
@@ -291,13 +291,13 @@ class Forecaster:
             A table of the kind that came in: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level and
             ``q-0.1`` for each quantile.
         """
-        if df is None and future is None and horizon is None:
+        if data is None and future is None and horizon is None:
             if self._outlook is None:
                 self._outlook = PredictionContext.of(self.fitted)
             return self._outlook.table(tuple(levels), tuple(quantiles))
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        outlook = PredictionContext.of(self.fitted, df, future=future, horizon=horizon)
+        outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
     def simulate(
@@ -305,7 +305,7 @@ class Forecaster:
         num_paths: int = 100,
         *,
         seed: int = 0,
-        df: Any = None,
+        data: Any = None,
         future: Any = None,
         dependence: Dependence = "auto",
     ) -> Any:
@@ -319,7 +319,7 @@ class Forecaster:
         Args:
             num_paths: Paths of each series.
             seed: Of the draw; the same seed gives the same paths.
-            df: Series to forecast, as for ``predict``.
+            data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
             dependence: How steps go together: ``"auto"``, which is as said, by a Gaussian copula; ``"copula"``;
                 ``"schaake"``, the Schaake shuffle, by which each path has the ranks of a past window; or
@@ -328,19 +328,19 @@ class Forecaster:
         Returns:
             A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
         """
-        outlook = PredictionContext.of(self.fitted, df, future=future)
+        outlook = PredictionContext.of(self.fitted, data, future=future)
         return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
 
-    def explain(self, df: Any = None, *, future: Any = None) -> Explanation:
+    def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
         """Tell which variables and which steps the forecast after the end of each series looked at.
 
         Only some architectures can tell: TFT.
 
         Args:
-            df: Series to forecast, as for ``predict``.
+            data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
         """
-        return explain(PredictionContext.of(self.fitted, df, future=future), self.architecture.name)
+        return explain(PredictionContext.of(self.fitted, data, future=future), self.architecture.name)
 
     def diagnose(self) -> Diagnosis:
         """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.

@@ -51,12 +51,12 @@ class PredictionContext:
 
     @classmethod
     def of(
-        cls, fitted: FittedModel, df: Any = None, *, future: Any = None, horizon: int | None = None
+        cls, fitted: FittedModel, data: Any = None, *, future: Any = None, horizon: int | None = None
     ) -> PredictionContext:
         """Prepare a forecast, from new data if there is any."""
         backend = fitted.backend
-        if df is not None:
-            table = read_table(df, fitted.context.schema)
+        if data is not None:
+            table = read_table(data, fitted.context.schema)
             backend = table.backend
             panel = build_panel(table, fitted.context.schema, fitted=fitted.context)
             panel = check_history(panel, input_size=fitted.task.history)

@@ -64,7 +64,7 @@ def train(
         resume: State of training to go on from.
         allow_changes: Whether settings may differ from those of that state.
     """
-    config = config.resolved()
+    config = config.resolve_model()
     forecaster = Forecaster.for_run(config)
     began = time.perf_counter()
     forecaster.fit(panel, callbacks=callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)

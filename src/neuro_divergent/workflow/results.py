@@ -208,7 +208,7 @@ def _again(run: Path) -> Outcome:
     """
     directory = RunDirectory(run)
     forecaster = Forecaster.load(run / MODEL)
-    config = RunConfig.from_dict(directory.asked())
+    config = RunConfig.from_dict(directory.stored_config())
     if config.data.path is None:
         raise InputError("the run was begun with a table in memory, which no file holds.")
     task = forecaster.fitted.task

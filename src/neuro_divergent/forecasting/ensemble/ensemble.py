@@ -216,7 +216,7 @@ class Ensemble:
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (),
@@ -226,7 +226,7 @@ class Ensemble:
         """Forecast what comes after the end of each series.
 
         Args:
-            df: Series to forecast, with the columns that training had; unset, those of training.
+            data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
             quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
@@ -238,11 +238,11 @@ class Ensemble:
         """
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        if df is None and future is None and horizon is None:
+        if data is None and future is None and horizon is None:
             if self._outlooks is None:
                 self._outlooks = EnsemblePrediction.of(self.fitted)
             return self._outlooks.table(tuple(levels), tuple(quantiles))
-        return EnsemblePrediction.of(self.fitted, df, future=future, horizon=horizon).table(
+        return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon).table(
             tuple(levels), tuple(quantiles)
         )
 

@@ -66,10 +66,14 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
     directory = place_of(config, options)
     resuming = options.resume and directory.has_begun
     if resuming:
-        config = config.decided()
+        config = config.resolve_training()
     if resuming and not options.allow_changes:
         directory.require_same(config)
-    if resuming and directory.is_finished and not extends(directory.asked()["training"], config.training.to_dict()):
+    if (
+        resuming
+        and directory.is_finished
+        and not extends(directory.stored_config()["training"], config.training.to_dict())
+    ):
         screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
         screen.result({"run": str(directory.path), "state": "finished"})
         return
@@ -144,7 +148,7 @@ def read_panel(config: RunConfig) -> Panel:
 
 def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptions) -> RunConfig:
     """Find the settings that are left to the architecture or to be found by trying, before the run begins."""
-    config = config.decided()
+    config = config.resolve_training()
     if options.find_batch_size:
         config = with_found_batch_size(config, panel, screen)
     return with_found_rate(config, panel, screen) if options.find_rate else config

@@ -71,7 +71,7 @@ class TestTable:
 
     def test_it_is_of_the_kind_that_came_in_and_may_follow_other_series(self, direct: dict[str, nd.Forecaster]) -> None:
         longer = TABLE.to_pandas().groupby("unique_id").head(80)
-        found = direct["normal"].simulate(3, df=longer)
+        found = direct["normal"].simulate(3, data=longer)
         assert isinstance(found, pd.DataFrame)
         assert (found["ds"].unique() == direct["normal"].predict(longer)["ds"].unique()).all()
 
