@@ -67,7 +67,7 @@ def permutation_importance(
     chosen = _windows(forecaster, data)
     if min(windows, len(chosen)) < 2:
         raise InputError(f"permutation importance swaps variables between windows, and there is only {len(chosen)}.")
-    gather = fitted.gather(chosen.panel)
+    gather = fitted.batcher(chosen.panel)
     batch = gather.windows(*chosen.locate(spread(len(chosen), windows)))
     random = np.random.default_rng(seed)
     orders = [torch.from_numpy(random.permutation(len(batch.past_y))).to(fitted.device) for _ in range(repeats)]
@@ -131,7 +131,7 @@ def integrated_gradients(
     if baseline not in ("mean", "zero"):
         raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
     outlook = PredictionContext.of(forecaster.fitted, data, future=future)
-    gather, fitted = outlook.gather, outlook.fitted
+    gather, fitted = outlook.batcher, outlook.fitted
     panel, network = gather.panel, fitted.predictor.network
     places = _places(panel, series)
     whole = Batch._make(

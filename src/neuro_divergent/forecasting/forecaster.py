@@ -82,7 +82,7 @@ class Forecaster:
         self.split: Split | None = None
         self.run: Path | None = None
         self._fitted: FittedModel | None = None
-        self._outlook: PredictionContext | None = None
+        self._prediction: PredictionContext | None = None
 
     def fit(
         self,
@@ -120,21 +120,21 @@ class Forecaster:
             DataError: If the table cannot be used as it is.
             DivergedError: If training produced a number that is not finite.
         """
-        job = self._prepare(data, schema)
+        prepared = self._prepare(data, schema)
         if isinstance(pretrained, (str, Path)):
             pretrained = Pretrained.load(pretrained)
         self.run = None
         if run is None:
-            self._work(job, callbacks, teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
+            self._work(prepared, callbacks, teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
             return self
         directory = RunDirectory(Path(run))
         directory.check_free()
-        config = self._as_run(data, job, checkpoints)
+        config = self._as_run(data, prepared, checkpoints)
         with directory.opened():
             if pretrained is not None:
                 pretrained.save(directory.path / PRETRAINED)
-            directory.begin(config, job.panel)
-            self._work_in(directory, config, job, callbacks, teacher, resume)
+            directory.begin(config, prepared.panel)
+            self._work_in(directory, config, prepared, callbacks, teacher, resume)
         return self
 
     def pretrain(
@@ -221,13 +221,13 @@ class Forecaster:
         if directory.is_finished and not extends(before, config.training.to_dict()):
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
-        job = forecaster._prepare(source, dict(config.data.schema_fields))
+        prepared = forecaster._prepare(source, dict(config.data.schema_fields))
         if not allow_changes:
-            directory.require_same_data(job.panel)
+            directory.require_same_data(prepared.panel)
         with directory.opened():
-            directory.begin(config, job.panel)
+            directory.begin(config, prepared.panel)
             state = directory.latest(config.checkpoints)
-            forecaster._work_in(directory, config, job, callbacks, teacher, state, allow_changes=allow_changes)
+            forecaster._work_in(directory, config, prepared, callbacks, teacher, state, allow_changes=allow_changes)
         return forecaster
 
     @classmethod
@@ -246,11 +246,13 @@ class Forecaster:
             steps: Steps to spend.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        job = self._prepare(data, schema)
-        gather = job.gather(resolve_device(self.training.device))
-        network = self._trainer(job, gather, ()).module
-        train, _ = self._loaders(job.split, gather)
-        return find_learning_rate(network, job.task.loss, train, self.training, steps=steps, restore=gather.restore)
+        prepared = self._prepare(data, schema)
+        batcher = prepared.batcher(resolve_device(self.training.device))
+        network = self._trainer(prepared, batcher, ()).module
+        train, _ = self._loaders(prepared.split, batcher)
+        return find_learning_rate(
+            network, prepared.task.loss, train, self.training, steps=steps, restore=batcher.restore
+        )
 
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
         """Return the largest batch size whose training step fits into memory.
@@ -263,11 +265,13 @@ class Forecaster:
             memory: Bytes that training may take; unset, what is free. A fifth of it is left alone.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        job = self._prepare(data, schema)
-        gather = job.gather(resolve_device(self.training.device))
-        network = self._trainer(job, gather, ()).module
-        train, _ = self._loaders(job.split, gather)
-        return find_batch_size(network, job.task.loss, train, self.training, memory=memory, restore=gather.restore)
+        prepared = self._prepare(data, schema)
+        batcher = prepared.batcher(resolve_device(self.training.device))
+        network = self._trainer(prepared, batcher, ()).module
+        train, _ = self._loaders(prepared.split, batcher)
+        return find_batch_size(
+            network, prepared.task.loss, train, self.training, memory=memory, restore=batcher.restore
+        )
 
     def predict(
         self,
@@ -292,9 +296,9 @@ class Forecaster:
             ``q-0.1`` for each quantile.
         """
         if data is None and future is None and horizon is None:
-            if self._outlook is None:
-                self._outlook = PredictionContext.of(self.fitted)
-            return self._outlook.table(tuple(levels), tuple(quantiles))
+            if self._prediction is None:
+                self._prediction = PredictionContext.of(self.fitted)
+            return self._prediction.table(tuple(levels), tuple(quantiles))
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
         outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
@@ -366,8 +370,8 @@ class Forecaster:
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
-        gather = self.fitted.gather(windows.panel)
-        return self.fitted.predictor.windows(gather, windows, tuple(levels), tuple(quantiles))
+        batcher = self.fitted.batcher(windows.panel)
+        return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a directory: weights, settings and the end of each series, complete or not at all."""
@@ -428,9 +432,9 @@ class Forecaster:
             task, panel, task.split(panel), "polars" if isinstance(data, Panel) else backend_of(data)
         )
 
-    def _as_run(self, data: Any, job: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
+    def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
         """Return everything that this training is made from."""
-        schema = {name: getattr(job.panel.schema, name) for name in Schema.model_fields}
+        schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
         chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
         return RunConfig(
@@ -445,7 +449,7 @@ class Forecaster:
         self,
         directory: RunDirectory,
         config: RunConfig,
-        job: PreparedData,
+        prepared: PreparedData,
         callbacks: Sequence[Callback],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
@@ -457,12 +461,14 @@ class Forecaster:
         self.run = directory.path
         begun_with = directory.path / PRETRAINED
         pretrained = Pretrained.load(begun_with) if begun_with.exists() else None
-        self._work(job, [*callbacks, *keepers], teacher, resume, pretrained=pretrained, allow_changes=allow_changes)
+        self._work(
+            prepared, [*callbacks, *keepers], teacher, resume, pretrained=pretrained, allow_changes=allow_changes
+        )
         self.save(directory.path / MODEL)
 
     def _work(
         self,
-        job: PreparedData,
+        prepared: PreparedData,
         callbacks: Sequence[Callback],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
@@ -470,43 +476,43 @@ class Forecaster:
         pretrained: Pretrained | None,
         allow_changes: bool,
     ) -> None:
-        self.panel, self.split, self._outlook = job.panel, job.split, None
-        gather = job.gather(resolve_device(self.training.device))
-        trainer = self._trainer(job, gather, callbacks)
+        self.panel, self.split, self._prediction = prepared.panel, prepared.split, None
+        batcher = prepared.batcher(resolve_device(self.training.device))
+        trainer = self._trainer(prepared, batcher, callbacks)
         if pretrained is not None:
             pretrained.give_to(trainer.module, self.architecture)
-        train, validation = self._loaders(job.split, gather)
+        train, validation = self._loaders(prepared.split, batcher)
         trainer.fit(
             train if teacher is None else TaughtLoader(train, teacher.fitted),
             validation,
             resume=resume,
             allow_changes=allow_changes,
         )
-        self._fitted = _after(trainer, job, gather)
+        self._fitted = _after(trainer, prepared, batcher)
 
-    def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, prepared: PreparedData, batcher: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
         with seeded(self.training.seed):
-            network = build_network(self.architecture, job.task, job.spec)
+            network = build_network(self.architecture, prepared.task, prepared.spec)
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
-            if draws_paths(network, job.task.loss):  # the loss is of each step given the true steps before
+            if draws_paths(network, prepared.task.loss):  # the loss is of each step given the true steps before
                 output = forecast_from(network, batch)
-            point = job.task.loss.forecast(output, (), batch).point
-            return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
+            point = prepared.task.loss.forecast(output, (), batch).point
+            return (batcher.restore(point, batch) - batcher.restore(batch.future_y, batch)).abs()
 
         return Trainer(
             network,
-            job.task.loss,
+            prepared.task.loss,
             self.training,
             callbacks=callbacks,
             metrics={"mae": mean_absolute},
-            restore=gather.restore,
-            name_row=job.name_row,
+            restore=batcher.restore,
+            name_row=prepared.name_row,
         )
 
-    def _loaders(self, split: Split, gather: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
+    def _loaders(self, split: Split, batcher: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
         """Return batches of the training and of the validation part."""
         config = self.training
         order = Order(
@@ -515,26 +521,26 @@ class Forecaster:
             seed=config.seed,
             drop_last=config.drop_last,
         )
-        train = WindowLoader(split.train, gather, order, by_time=not config.shuffle, prefetch=config.prefetch)
+        train = WindowLoader(split.train, batcher, order, by_time=not config.shuffle, prefetch=config.prefetch)
         if not len(split.validation):
             return train, None
         return train, WindowLoader(
-            split.validation, gather, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+            split.validation, batcher, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
         )
 
 
-def _after(trainer: Trainer, job: PreparedData, gather: WindowBatcher) -> FittedModel:
+def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:
     """Return what training leaves behind, with its errors on the validation part."""
-    measured = measure(trainer.module, job.task.loss, gather, job.split.validation)
+    measured = measure(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
     return FittedModel(
-        task=job.task,
-        spec=job.spec,
-        context=job.panel.tail(job.task.history).without_weights(),
-        predictor=Predictor(trainer.module, job.task.loss, measured.intervals, measured.copula),
-        numbers=job.numbers,
-        covariates=gather.covariates,
+        task=prepared.task,
+        spec=prepared.spec,
+        context=prepared.panel.tail(prepared.task.history).without_weights(),
+        predictor=Predictor(trainer.module, prepared.task.loss, measured.intervals, measured.copula),
+        scaler_params=prepared.scaler_params,
+        covariates=batcher.covariates,
         device=trainer.device,
-        backend=job.backend,
+        backend=prepared.backend,
         history=trainer.history.frame(),
         environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
     )

@@ -82,7 +82,7 @@ class Ensemble:
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._committee: FittedEnsemble | None = None
-        self._outlooks: EnsemblePrediction | None = None
+        self._prediction: EnsemblePrediction | None = None
         combination = self._combination()
         if combination.shares_work and self._asked == "validation":
             raise ConfigError(
@@ -239,9 +239,9 @@ class Ensemble:
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
         if data is None and future is None and horizon is None:
-            if self._outlooks is None:
-                self._outlooks = EnsemblePrediction.of(self.fitted)
-            return self._outlooks.table(tuple(levels), tuple(quantiles))
+            if self._prediction is None:
+                self._prediction = EnsemblePrediction.of(self.fitted)
+            return self._prediction.table(tuple(levels), tuple(quantiles))
         return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon).table(
             tuple(levels), tuple(quantiles)
         )
@@ -381,7 +381,7 @@ class Ensemble:
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
     ) -> None:
-        self._committee = self._outlooks = None
+        self._committee = self._prediction = None
         if self._source is None:
             self.members = tuple(
                 _trained(member, number, panel, callbacks, place, checkpoints)
@@ -420,7 +420,7 @@ class Ensemble:
                 )
             committee = committee.with_accuracy_weights(split.validation)
         self._committee = committee.with_intervals(split.validation)
-        self._outlooks = None
+        self._prediction = None
         self.panel, self.split = panel, split
 
     def _together(self, backend: Backend) -> FittedEnsemble:

@@ -77,7 +77,7 @@ class EnsemblePrediction:
         lead, parts, begin = self.members[self.committee.lead_place], [], 0
         for batch in lead.batches:
             end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
-            parts.append(self.committee.around(lead.gather, batch, point[begin:end], wanted))
+            parts.append(self.committee.around(lead.batcher, batch, point[begin:end], wanted))
             begin = end
         return np.concatenate(parts)
 
