@@ -109,7 +109,7 @@ def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: 
     network = forecaster.fitted.predictor.network
     fresh = small(name).build(forecaster.fitted.spec).eval()
     fresh.load_state_dict(network.state_dict())
-    gather = forecaster.fitted.gather(forecaster.split.validation.panel)
+    gather = forecaster.fitted.batcher(forecaster.split.validation.panel)
     batch = gather.windows(*forecaster.split.validation.locate(np.arange(len(forecaster.split.validation))))
     with torch.inference_mode():
         expected = gather.restore(forecaster.task.loss.forecast(fresh(batch)).point, batch)

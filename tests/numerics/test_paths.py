@@ -94,7 +94,7 @@ def test_intervals_of_deepar_cover_and_those_given_the_mean_before_do_not(deepar
     found = deepar.forecast_windows(windows, levels=[80])
     covered = ((found.lower[80] <= found.actual) & (found.actual <= found.upper[80])).mean(0)
     assert covered == pytest.approx(0.8, abs=0.08)
-    gather = deepar.fitted.gather(windows.panel)
+    gather = deepar.fitted.batcher(windows.panel)
     batch = gather.windows(*windows.locate(np.arange(len(windows))))
     with torch.inference_mode():
         raw = forecast_from(deepar.fitted.predictor.network, batch)

@@ -67,7 +67,7 @@ def permutation_importance(
     chosen = _windows(forecaster, data)
     if min(windows, len(chosen)) < 2:
         raise InputError(f"permutation importance swaps variables between windows, and there is only {len(chosen)}.")
-    gather = fitted.gather(chosen.panel)
+    gather = fitted.batcher(chosen.panel)
     batch = gather.windows(*chosen.locate(spread(len(chosen), windows)))
     random = np.random.default_rng(seed)
     orders = [torch.from_numpy(random.permutation(len(batch.past_y))).to(fitted.device) for _ in range(repeats)]
@@ -88,7 +88,7 @@ def integrated_gradients(
     step: int | None = None,
     steps: int = 50,
     baseline: Baseline = "mean",
-    df: Any = None,
+    data: Any = None,
     future: Any = None,
 ) -> Any:
     """Share the difference between a forecast and that from a baseline out over what was read.
@@ -105,7 +105,7 @@ def integrated_gradients(
         steps: Points of the integral.
         baseline: What to compare with: every variable at its ``mean`` over the window (static ones at their mean in
             training), or at ``zero`` in the units of the data.
-        df: Series to forecast, as for ``predict``; unset, those of training.
+        data: Series to forecast, as for ``predict``; unset, those of training.
         future: Table of the covariates known ahead, as for ``predict``.
 
     Returns:
@@ -130,8 +130,8 @@ def integrated_gradients(
         raise InputError(f"steps: {steps!r} must be a whole number of at least 2.")
     if baseline not in ("mean", "zero"):
         raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
-    outlook = PredictionContext.of(forecaster.fitted, df, future=future)
-    gather, fitted = outlook.gather, outlook.fitted
+    outlook = PredictionContext.of(forecaster.fitted, data, future=future)
+    gather, fitted = outlook.batcher, outlook.fitted
     panel, network = gather.panel, fitted.predictor.network
     places = _places(panel, series)
     whole = Batch._make(

@@ -144,7 +144,7 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
         raise InputError(f"batches: {batches!r} must be at least 1.")
     if split is None:
         raise InputError("a loaded forecaster does not hold the data of training: measure gradients right after fit.")
-    gather, network = fitted.gather(split.train.panel), fitted.predictor.network
+    gather, network = fitted.batcher(split.train.panel), fitted.predictor.network
     objective = Objective(fitted.task.loss, restore=gather.restore)
     size = forecaster.training.batch_size_for(len(split.train))
     numbers = spread(len(split.train), batches * size)

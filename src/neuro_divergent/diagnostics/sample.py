@@ -24,9 +24,9 @@ def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
     """
     fitted, split = forecaster.fitted, forecaster.split
     if split is not None:
-        gather = fitted.gather(split.train.panel)
+        gather = fitted.batcher(split.train.panel)
         return gather.windows(*split.train.locate(spread(len(split.train), rows)))
-    batch = fitted.gather(fitted.context).context(_ahead(fitted))
+    batch = fitted.batcher(fitted.context).context(_ahead(fitted))
     chosen = spread(len(batch.past_y), rows)
     return take(batch, chosen)
 

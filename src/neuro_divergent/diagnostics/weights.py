@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.storage.strict_json import finite_or_none
+
 _BINS = 40
 _LARGEST_SIDE = 2048
 _MOST_WORK = 2e10
@@ -86,7 +88,7 @@ def _distribution(values: Tensor) -> dict[str, Any]:
     begin, end = (low, high) if high > low else (low - 0.5, high + 0.5)
     places = ((values - begin) * (_BINS / (end - begin))).long().clamp_(0, _BINS - 1)
     return {
-        **{name: number if math.isfinite(number) else None for name, number in numbers.items()},
+        **finite_or_none(numbers),
         "edges": [begin + place * (end - begin) / _BINS for place in range(_BINS + 1)],
         "counts": places.bincount(minlength=_BINS).tolist(),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.levels import answerable_levels
 from neuro_divergent.evaluation.window_sample import sample_of
@@ -63,7 +63,7 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
     return {
         "part": _name_of(forecaster, windows) if part is None else part,
         "windows": len(result.rows),
-        "levels": [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in found],
+        "levels": finite_or_none(found),
         "pit": pit_histogram(result.actual, result.quantiles, result.observed) if result.quantiles else None,
     }
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
@@ -64,8 +65,8 @@ class Evaluation:
             "note": self.note,
             "season_length": self.season_length,
             "windows": self.windows,
-            "scores": _without_nan(self.table).to_dicts(),
-            "coverage": _without_nan(self.coverage).to_dicts(),
+            "scores": finite_or_none(self.table.to_dicts()),
+            "coverage": finite_or_none(self.coverage.to_dicts()),
         }
 
 
@@ -297,7 +298,3 @@ def _long(result: WindowForecasts, baselines: dict[str, AnyFloats], panel: Panel
 
 def _id_column(panel: Panel) -> str:
     return panel.schema.id or "unique_id"
-
-
-def _without_nan(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(pl.selectors.float().fill_nan(None))

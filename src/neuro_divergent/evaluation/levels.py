@@ -25,7 +25,7 @@ def answerable_levels(
     from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 
     fitted = forecaster.fitted
-    gather = fitted.gather(windows.panel)
+    gather = fitted.batcher(windows.panel)
     batch = gather.windows(*windows.locate(np.arange(1)))
     reasons: dict[float, str] = {}
     for level in levels:

@@ -124,7 +124,7 @@ def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
         tensors["intervals.errors"] = fitted.predictor.intervals.errors
     if fitted.predictor.copula is not None:
         tensors["copula.ranks"] = fitted.predictor.copula.ranks
-    arrays = {"scaler.numbers": fitted.numbers}
+    arrays = {"scaler.numbers": fitted.scaler_params}
     arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
     arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
     for name, array in arrays.items():
@@ -203,7 +203,7 @@ def _rebuild(
             None if errors is None else Intervals(errors),
             None if ranks is None else Copula(ranks),
         ),
-        numbers=fitted_numbers,
+        scaler_params=fitted_numbers,
         covariates=covariates,
         device=device,
         backend=description["backend"],

@@ -56,8 +56,8 @@ def explain(outlook: PredictionContext, name: str) -> Explanation:
         values: Tensor = torch.cat([getattr(part, field) for part in told]).flatten(0, 1)
         return values.cpu().numpy()
 
-    first, schema = told[0], outlook.gather.panel.schema
-    ids = outlook.gather.panel.ids
+    first, schema = told[0], outlook.batcher.panel.schema
+    ids = outlook.batcher.panel.ids
     parts = [
         ("past", all_of("past").mean(1), first.past_names),
         ("future", all_of("future").mean(1), first.future_names),

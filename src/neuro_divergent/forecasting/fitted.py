@@ -34,7 +34,7 @@ class FittedModel:
         spec: What the network was built for.
         context: The last ``input_size`` rows of each series.
         predictor: Network, loss and measured errors.
-        numbers: Fitted numbers of the series scaler, one row per series of ``context``.
+        scaler_params: Fitted numbers of the series scaler, one row per series of ``context``.
         covariates: Scaling of the covariates.
         device: Where the network is.
         backend: Kind of table that came in: ``polars``, ``pandas`` or ``pyarrow``.
@@ -46,24 +46,24 @@ class FittedModel:
     spec: TaskSpec
     context: Panel
     predictor: Predictor
-    numbers: Array | None
+    scaler_params: Array | None
     covariates: CovariateScaling
     device: torch.device
     backend: Backend
     history: pl.DataFrame
     environment: dict[str, Any]
 
-    def gather(self, panel: Panel) -> WindowBatcher:
+    def batcher(self, panel: Panel) -> WindowBatcher:
         """Return what makes batches from a panel for this network.
 
         Raises:
             DataError: If a series was not in training although the series scaler knows only those.
         """
-        numbers = self.numbers if panel.ids is self.context.ids else self._numbers_of(panel)
-        return build_batcher(self.task, panel, numbers, self.covariates, self.device)
+        scaler_params = self.scaler_params if panel.ids is self.context.ids else self._scaler_params_of(panel)
+        return build_batcher(self.task, panel, scaler_params, self.covariates, self.device)
 
-    def _numbers_of(self, panel: Panel) -> Array | None:
-        if self.numbers is None:
+    def _scaler_params_of(self, panel: Panel) -> Array | None:
+        if self.scaler_params is None:
             return None
         places = {name: place for place, name in enumerate(self.context.ids.to_list())}
         unknown = [name for name in panel.ids.to_list() if name not in places]
@@ -72,17 +72,17 @@ class FittedModel:
                 f"series {unknown[0]!r} not in training data, so its {self.task.series_scaler} was never fitted "
                 f"({len(unknown)} series affected). Train on it, or train without series_scaler."
             )
-        rows: Array = self.numbers[[places[name] for name in panel.ids.to_list()]]
+        rows: Array = self.scaler_params[[places[name] for name in panel.ids.to_list()]]
         return rows
 
     def with_context(self, panel: Panel) -> FittedModel:
         """Return the same model at the end of other series."""
         context = panel.tail(self.task.history)
-        return dataclasses.replace(self, context=context, numbers=self._numbers_of(context))
+        return dataclasses.replace(self, context=context, scaler_params=self._scaler_params_of(context))
 
 
 def build_batcher(
-    task: Task, panel: Panel, numbers: Array | None, covariates: CovariateScaling, device: torch.device
+    task: Task, panel: Panel, scaler_params: Array | None, covariates: CovariateScaling, device: torch.device
 ) -> WindowBatcher:
     """Return what makes batches from a panel for a task, with what its scalers were fitted to."""
     return WindowBatcher(
@@ -91,7 +91,7 @@ def build_batcher(
         task.horizon,
         task.scaler,
         series_scaler=task.series_scaler,
-        fitted=numbers,
+        fitted=scaler_params,
         covariates=covariates,
         joint=bool(task.joint),
         device=device,

@@ -63,7 +63,7 @@ class Forecaster:
         training: How to train; ``"auto"`` is what suits the family of the architecture, and any other preset can be
             named as well.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
-            ``validation``, ``test``, ``step``, ``joint``.
+            ``validation``, ``test``, ``stride``, ``joint``.
 
     Attributes:
         panel: The data of training; ``None`` before, and in a forecaster that was loaded.
@@ -83,7 +83,7 @@ class Forecaster:
         self.split: Split | None = None
         self.run: Path | None = None
         self._fitted: FittedModel | None = None
-        self._outlook: PredictionContext | None = None
+        self._prediction: PredictionContext | None = None
 
     def fit(
         self,
@@ -217,7 +217,7 @@ class Forecaster:
         from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
 
         directory = RunDirectory(Path(run))
-        config = RunConfig.from_dict(directory.asked())
+        config = RunConfig.from_dict(directory.stored_config())
         config = config.replace(training=config.training.replace(**training))
         training_run = TrainingRun.resumed(directory, config, allow_changes=allow_changes)
         source = training_run.source(data)
@@ -247,11 +247,13 @@ class Forecaster:
             steps: Steps to spend.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        job = self._prepare(data, schema)
-        gather = job.gather(resolve_device(self.training.device))
-        network = self._trainer(job, gather, ()).module
-        train, _ = self._loaders(job.split, gather)
-        return find_learning_rate(network, job.task.loss, train, self.training, steps=steps, restore=gather.restore)
+        prepared = self._prepare(data, schema)
+        batcher = prepared.batcher(resolve_device(self.training.device))
+        network = self._trainer(prepared, batcher, ()).module
+        train, _ = self._loaders(prepared.split, batcher)
+        return find_learning_rate(
+            network, prepared.task.loss, train, self.training, steps=steps, restore=batcher.restore
+        )
 
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
         """Return the largest batch size whose training step fits into memory.
@@ -264,15 +266,17 @@ class Forecaster:
             memory: Bytes that training may take; unset, what is free. A fifth of it is left alone.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        job = self._prepare(data, schema)
-        gather = job.gather(resolve_device(self.training.device))
-        network = self._trainer(job, gather, ()).module
-        train, _ = self._loaders(job.split, gather)
-        return find_batch_size(network, job.task.loss, train, self.training, memory=memory, restore=gather.restore)
+        prepared = self._prepare(data, schema)
+        batcher = prepared.batcher(resolve_device(self.training.device))
+        network = self._trainer(prepared, batcher, ()).module
+        train, _ = self._loaders(prepared.split, batcher)
+        return find_batch_size(
+            network, prepared.task.loss, train, self.training, memory=memory, restore=batcher.restore
+        )
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (),
@@ -282,7 +286,7 @@ class Forecaster:
         """Forecast what comes after the end of each series.
 
         Args:
-            df: Series to forecast, with the columns that training had; unset, those of training.
+            data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
             quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
@@ -292,13 +296,13 @@ class Forecaster:
             A table of the kind that came in: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level and
             ``q-0.1`` for each quantile.
         """
-        if df is None and future is None and horizon is None:
-            if self._outlook is None:
-                self._outlook = PredictionContext.of(self.fitted)
-            return self._outlook.table(tuple(levels), tuple(quantiles))
+        if data is None and future is None and horizon is None:
+            if self._prediction is None:
+                self._prediction = PredictionContext.of(self.fitted)
+            return self._prediction.table(tuple(levels), tuple(quantiles))
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        outlook = PredictionContext.of(self.fitted, df, future=future, horizon=horizon)
+        outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
     def simulate(
@@ -306,7 +310,7 @@ class Forecaster:
         num_paths: int = 100,
         *,
         seed: int = 0,
-        df: Any = None,
+        data: Any = None,
         future: Any = None,
         dependence: Dependence = "auto",
     ) -> Any:
@@ -320,7 +324,7 @@ class Forecaster:
         Args:
             num_paths: Paths of each series.
             seed: Of the draw; the same seed gives the same paths.
-            df: Series to forecast, as for ``predict``.
+            data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
             dependence: How steps go together: ``"auto"``, which is as said, by a Gaussian copula; ``"copula"``;
                 ``"schaake"``, the Schaake shuffle, by which each path has the ranks of a past window; or
@@ -329,19 +333,19 @@ class Forecaster:
         Returns:
             A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
         """
-        outlook = PredictionContext.of(self.fitted, df, future=future)
+        outlook = PredictionContext.of(self.fitted, data, future=future)
         return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
 
-    def explain(self, df: Any = None, *, future: Any = None) -> Explanation:
+    def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
         """Tell which variables and which steps the forecast after the end of each series looked at.
 
         Only some architectures can tell: TFT.
 
         Args:
-            df: Series to forecast, as for ``predict``.
+            data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
         """
-        return explain(PredictionContext.of(self.fitted, df, future=future), self.architecture.name)
+        return explain(PredictionContext.of(self.fitted, data, future=future), self.architecture.name)
 
     def diagnose(self) -> Diagnosis:
         """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.
@@ -367,8 +371,8 @@ class Forecaster:
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
-        gather = self.fitted.gather(windows.panel)
-        return self.fitted.predictor.windows(gather, windows, tuple(levels), tuple(quantiles))
+        batcher = self.fitted.batcher(windows.panel)
+        return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a directory: weights, settings and the end of each series, complete or not at all."""
@@ -434,9 +438,9 @@ class Forecaster:
         backend = "polars" if isinstance(data, Panel) else backend_of(data)
         return PreparedData.of(task, panel, task.split(panel), backend)
 
-    def _as_run(self, data: Any, job: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
+    def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
         """Return everything that this training is made from."""
-        schema = {name: getattr(job.panel.schema, name) for name in Schema.model_fields}
+        schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
         chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
         return RunConfig(
@@ -458,8 +462,8 @@ class Forecaster:
         allow_changes: bool = False,
     ) -> None:
         """Train on prepared data."""
-        self.panel, self.split, self._outlook = prepared.panel, prepared.split, None
-        batcher = prepared.gather(resolve_device(self.training.device))
+        self.panel, self.split, self._prediction = prepared.panel, prepared.split, None
+        batcher = prepared.batcher(resolve_device(self.training.device))
         trainer = self._trainer(prepared, batcher, callbacks)
         if initial is not None:
             initial.give_to(trainer.module, self.architecture)
@@ -472,29 +476,29 @@ class Forecaster:
         )
         self._fitted = _after(trainer, prepared, batcher)
 
-    def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, prepared: PreparedData, batcher: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
         """Build the network and what trains it."""
         with seeded(self.training.seed):
-            network = build_network(self.architecture, job.task, job.spec)
+            network = build_network(self.architecture, prepared.task, prepared.spec)
 
         def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
             assert batch.future_y is not None
-            if draws_paths(network, job.task.loss):  # the loss is of each step given the true steps before
+            if draws_paths(network, prepared.task.loss):  # the loss is of each step given the true steps before
                 output = forecast_from(network, batch)
-            point = job.task.loss.forecast(output, (), batch).point
-            return (gather.restore(point, batch) - gather.restore(batch.future_y, batch)).abs()
+            point = prepared.task.loss.forecast(output, (), batch).point
+            return (batcher.restore(point, batch) - batcher.restore(batch.future_y, batch)).abs()
 
         return Trainer(
             network,
-            job.task.loss,
+            prepared.task.loss,
             self.training,
             callbacks=callbacks,
             metrics={"mae": mean_absolute},
-            restore=gather.restore,
-            name_row=job.name_row,
+            restore=batcher.restore,
+            name_row=prepared.name_row,
         )
 
-    def _loaders(self, split: Split, gather: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
+    def _loaders(self, split: Split, batcher: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
         """Return batches of the training and of the validation part."""
         config = self.training
         order = Order(
@@ -503,26 +507,26 @@ class Forecaster:
             seed=config.seed,
             drop_last=config.drop_last,
         )
-        train = WindowLoader(split.train, gather, order, by_time=not config.shuffle, prefetch=config.prefetch)
+        train = WindowLoader(split.train, batcher, order, by_time=not config.shuffle, prefetch=config.prefetch)
         if not len(split.validation):
             return train, None
         return train, WindowLoader(
-            split.validation, gather, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+            split.validation, batcher, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
         )
 
 
-def _after(trainer: Trainer, job: PreparedData, gather: WindowBatcher) -> FittedModel:
+def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:
     """Return what training leaves behind, with its errors on the validation part."""
-    measured = measure(trainer.module, job.task.loss, gather, job.split.validation)
+    measured = measure(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
     return FittedModel(
-        task=job.task,
-        spec=job.spec,
-        context=job.panel.tail(job.task.history).without_weights(),
-        predictor=Predictor(trainer.module, job.task.loss, measured.intervals, measured.copula),
-        numbers=job.numbers,
-        covariates=gather.covariates,
+        task=prepared.task,
+        spec=prepared.spec,
+        context=prepared.panel.tail(prepared.task.history).without_weights(),
+        predictor=Predictor(trainer.module, prepared.task.loss, measured.intervals, measured.copula),
+        scaler_params=prepared.scaler_params,
+        covariates=batcher.covariates,
         device=trainer.device,
-        backend=job.backend,
+        backend=prepared.backend,
         history=trainer.history.frame(),
         environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
     )

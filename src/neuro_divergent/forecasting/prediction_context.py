@@ -33,7 +33,7 @@ class PredictionContext:
 
     Attributes:
         fitted: The model.
-        gather: Makes batches from the end of the series.
+        batcher: Makes batches from the end of the series.
         batches: Those batches.
         steps: Steps to forecast.
         future: Covariates known ahead, ``(num_series, steps, features)``.
@@ -42,7 +42,7 @@ class PredictionContext:
     """
 
     fitted: FittedModel
-    gather: WindowBatcher
+    batcher: WindowBatcher
     batches: tuple[Batch, ...]
     steps: int
     future: Array | None
@@ -51,12 +51,12 @@ class PredictionContext:
 
     @classmethod
     def of(
-        cls, fitted: FittedModel, df: Any = None, *, future: Any = None, horizon: int | None = None
+        cls, fitted: FittedModel, data: Any = None, *, future: Any = None, horizon: int | None = None
     ) -> PredictionContext:
         """Prepare a forecast, from new data if there is any."""
         backend = fitted.backend
-        if df is not None:
-            table = read_table(df, fitted.context.schema)
+        if data is not None:
+            table = read_table(data, fitted.context.schema)
             backend = table.backend
             panel = build_panel(table, fitted.context.schema, fitted=fitted.context)
             panel = check_history(panel, input_size=fitted.task.history)
@@ -66,9 +66,9 @@ class PredictionContext:
         context = fitted.context
         steps = horizon or fitted.task.horizon
         ahead = read_future(future, context, steps)
-        gather = fitted.gather(context)
+        batcher = fitted.batcher(context)
         return cls(
-            fitted, gather, _split(gather, ahead, fitted.task.horizon), steps, ahead, _index(context, steps), backend
+            fitted, batcher, _split(batcher, ahead, fitted.task.horizon), steps, ahead, _index(context, steps), backend
         )
 
     def table(self, levels: tuple[float, ...], quantiles: tuple[float, ...]) -> Any:
@@ -96,7 +96,7 @@ class PredictionContext:
 
     def _values(self, quantiles: tuple[float, ...]) -> tuple[Array, Array | None]:
         """Return point ``(num_series, horizon)`` and quantiles (one more axis)."""
-        parts = [self.fitted.predictor.values(self.gather, batch, quantiles) for batch in self.batches]
+        parts = [self.fitted.predictor.values(self.batcher, batch, quantiles) for batch in self.batches]
         point = np.concatenate([by_series(point).cpu().numpy() for point, _ in parts])
         if not quantiles:
             return point, None
@@ -104,8 +104,8 @@ class PredictionContext:
 
     def _far(self) -> Array:
         """Forecast beyond the trained horizon by feeding forecasts back as history."""
-        if self.gather.panel.past_x is not None:
-            names = ", ".join(feature.name for feature in self.gather.panel.past)
+        if self.batcher.panel.past_x is not None:
+            names = ", ".join(feature.name for feature in self.batcher.panel.past)
             raise InputError(
                 f"a horizon of {self.steps} is longer than the trained {self.fitted.task.horizon} and would need "
                 f"values of {names} that are not known ahead. Train with horizon={self.steps}."
@@ -127,16 +127,16 @@ class PredictionContext:
         known = None
         if future is not None:
             known, ahead = future[:, :horizon], _lengthen(future[:, horizon:], horizon)
-        panel = _append(self.gather.panel, point, known)
-        gather = dataclasses.replace(self.gather, panel=panel)
-        return dataclasses.replace(self, gather=gather, batches=_split(gather, ahead, horizon))
+        panel = _append(self.batcher.panel, point, known)
+        batcher = dataclasses.replace(self.batcher, panel=panel)
+        return dataclasses.replace(self, batcher=batcher, batches=_split(batcher, ahead, horizon))
 
 
-def _split(gather: WindowBatcher, future: Array | None, horizon: int) -> tuple[Batch, ...]:
+def _split(batcher: WindowBatcher, future: Array | None, horizon: int) -> tuple[Batch, ...]:
     """Return the end of every series as batches of bounded size."""
     near = None if future is None else _lengthen(future[:, :horizon], horizon)
     with torch.inference_mode():
-        batch = gather.context(near)
+        batch = batcher.context(near)
         size = len(batch.past_y)
         return tuple(
             Batch._make(None if item is None else item[first : first + _ROWS] for item in batch)

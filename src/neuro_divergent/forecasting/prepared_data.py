@@ -29,7 +29,7 @@ class PreparedData:
         spec: What the network is built for.
         panel: The series.
         split: Windows of its parts.
-        numbers: Fitted numbers of the series scaler.
+        scaler_params: Fitted numbers of the series scaler.
         covariates: Scaling of the covariates.
         weight: How much each row counts.
         backend: Kind of table that came in.
@@ -39,7 +39,7 @@ class PreparedData:
     spec: TaskSpec
     panel: Panel
     split: Split
-    numbers: Array | None
+    scaler_params: Array | None
     covariates: CovariateScaling
     weight: Array | None
     backend: Backend
@@ -62,7 +62,7 @@ class PreparedData:
             spec=spec,
             panel=panel,
             split=split,
-            numbers=None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends),
+            scaler_params=None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends),
             covariates=CovariateScaling.fit(panel, split.train.ends),
             weight=row_weights(panel, task.weighting, split.train),
             backend=backend,
@@ -74,7 +74,7 @@ class PreparedData:
             return f"row {row} of the batch"
         return f"series {self.panel.ids[int(batch.series[row])]!r}"
 
-    def gather(self, device: torch.device) -> WindowBatcher:
+    def batcher(self, device: torch.device) -> WindowBatcher:
         """Return what makes batches for training."""
-        plain = build_batcher(self.task, self.panel, self.numbers, self.covariates, device)
+        plain = build_batcher(self.task, self.panel, self.scaler_params, self.covariates, device)
         return dataclasses.replace(plain, weight=self.weight)

@@ -115,7 +115,7 @@ class Pretrained:
 
 def pretrain(
     architecture: Architecture,
-    job: PreparedData,
+    prepared: PreparedData,
     training: TrainingConfig,
     *,
     mask_share: float,
@@ -127,13 +127,16 @@ def pretrain(
     _check(training, mask_share)
     training = training.for_family(architecture.traits.family)
     with seeded(training.seed):
-        network, patch_length = _reconstruction(architecture, job)
+        network, patch_length = _reconstruction(architecture, prepared)
     gather = dataclasses.replace(
-        build_batcher(job.task, job.panel, job.numbers, job.covariates, resolve_device(training.device)), horizon=0
+        build_batcher(
+            prepared.task, prepared.panel, prepared.scaler_params, prepared.covariates, resolve_device(training.device)
+        ),
+        horizon=0,
     )
-    size, split = job.task.history, job.split
+    size, split = prepared.task.history, prepared.split
     # The whole history is target in training; in validation its end is new and the rest may reach back.
-    new = min(job.task.horizon, size)
+    new = min(prepared.task.horizon, size)
     windows = dataclasses.replace(split.train, input_size=0, horizon=size)
     checked = dataclasses.replace(split.validation, input_size=size - new, horizon=new, step=new)
 
@@ -148,7 +151,7 @@ def pretrain(
     )
     train = loader(windows, order, by_time=not training.shuffle, prefetch=training.prefetch)
     validation = loader(checked, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False))
-    trainer = Trainer(network, MSE(), training, callbacks=callbacks, restore=gather.restore, name_row=job.name_row)
+    trainer = Trainer(network, MSE(), training, callbacks=callbacks, restore=gather.restore, name_row=prepared.name_row)
     trainer.fit(train, validation if _has_targets(validation) else None, resume=resume, allow_changes=allow_changes)
     return Pretrained(architecture, _kept(network), trainer.history.frame())
 
@@ -166,17 +169,19 @@ def _check(training: TrainingConfig, mask_share: float) -> None:
         raise ConfigError(f"{', '.join(_FOR_FORECASTS)} are for training to forecast; leave them out to pre-train.")
 
 
-def _reconstruction(architecture: Architecture, job: PreparedData) -> Reconstruction:
+def _reconstruction(architecture: Architecture, prepared: PreparedData) -> Reconstruction:
     """Build the network to pre-train, and make sure that the one that forecasts can use what it learns."""
     if not isinstance(architecture, Reconstructing):
         raise ConfigError(
             f"{architecture.name} cannot be pre-trained by masking: it has no network that fills in what is hidden. "
             "Choose one that does, such as patchtst."
         )
-    made = architecture.reconstruction(job.spec)
-    network = ReversibleNetwork(made.network, job.spec.channels) if job.task.scaler.reversible else made.network
+    made = architecture.reconstruction(prepared.spec)
+    network = (
+        ReversibleNetwork(made.network, prepared.spec.channels) if prepared.task.scaler.reversible else made.network
+    )
     with torch.device("meta"):  # its sizes are all that is needed
-        forecasting = build_network(architecture, job.task, job.spec).state_dict()
+        forecasting = build_network(architecture, prepared.task, prepared.spec).state_dict()
     strangers = [name for name in _kept(network) if name not in forecasting]
     assert not strangers, f"{architecture.name} forecasts without {strangers[0]}"
     return Reconstruction(network, made.patch_length)

@@ -99,13 +99,16 @@ class RunConfig(Config):
         """The architecture; building it loads torch and checks its settings."""
         return Architecture.from_dict(self.model)
 
-    def decided(self) -> RunConfig:
-        """Return the same run with nothing left to be recommended; only the architecture knows, which loads torch."""
+    def resolve_training(self) -> RunConfig:
+        """Return the same run with recommended settings of training replaced by those of the architecture's family.
+
+        This loads torch.
+        """
         if not self.training.recommended:
             return self
         return self.replace(training=self.training.for_family(self.architecture.traits.family))
 
-    def resolved(self) -> RunConfig:
+    def resolve_model(self) -> RunConfig:
         """Return the same run with every setting of the model written out."""
         return self.replace(model=self.architecture)
 

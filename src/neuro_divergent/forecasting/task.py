@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -12,6 +13,7 @@ from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.point import MAE
 from neuro_divergent.losses.weighted import Weighting
+from neuro_divergent.runs.renamed import present_names
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
@@ -35,7 +37,7 @@ class Task(Config):
         validation: Share or number of rows at the end of each series that training does not see; used for early
             stopping and to measure intervals.
         test: Share or number of rows after those, which nothing in training sees.
-        step: Rows between two training windows.
+        stride: Rows between two training windows.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
     """
 
@@ -47,8 +49,14 @@ class Task(Config):
     series_scaler: SeriesScaler | None = None
     validation: Share = 0.2
     test: Share = 0
-    step: Count = 1
+    stride: Count = 1
     joint: bool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _present_names(cls, values: Any) -> Any:
+        """Accept the names of settings in files of earlier versions."""
+        return present_names("task", values) if isinstance(values, Mapping) else values
 
     @model_validator(mode="after")
     def _takes_scaled(self) -> Task:
@@ -97,6 +105,6 @@ class Task(Config):
             horizon=self.horizon,
             validation=self.validation,
             test=self.test,
-            step=self.step,
+            step=self.stride,
             joint=bool(self.joint),
         )

@@ -66,7 +66,7 @@ class TrainingRun:
             InputError: If there is no such run.
             ConfigError: If the settings differ.
         """
-        config = (RunConfig.from_dict(directory.asked()) if config is None else config).decided()
+        config = (RunConfig.from_dict(directory.stored_config()) if config is None else config).resolve_training()
         if not allow_changes:
             directory.require_same(config)
         return cls(directory, config, resuming=True, allow_changes=allow_changes)
@@ -76,7 +76,7 @@ class TrainingRun:
         """Whether nothing is left to train."""
         if not self.resuming or not self.directory.is_finished:
             return False
-        return not extends(self.directory.asked()["training"], self.config.training.to_dict())
+        return not extends(self.directory.stored_config()["training"], self.config.training.to_dict())
 
     def source(self, data: Any = None) -> Any:
         """Return the data to train on: those given, or else the file that the settings name.

@@ -15,6 +15,7 @@ from neuro_divergent.core.config import read_toml
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import read_file, read_json
 from neuro_divergent.runs.directory import CONFIG, RUN
+from neuro_divergent.runs.renamed import with_present_names
 from neuro_divergent.runs.status import RunSummary
 
 _MOST_BYTES = 1024**2
@@ -68,7 +69,7 @@ def read_config(run: Path) -> dict[str, Any]:
         except (NeuroDivergentError, ValueError):
             return {}
         values = values.get("config") if isinstance(values, dict) else None
-    return _plain(values) if isinstance(values, dict) else {}
+    return _plain(with_present_names(values)) if isinstance(values, dict) else {}
 
 
 def flatten_config(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from neuro_divergent.core.errors import (
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.core.storage.lock import RunLock
+from neuro_divergent.runs.renamed import with_present_names
 from neuro_divergent.training.state import MAY_CHANGE, differences
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ class RunDirectory:
 
         is_main = threading.current_thread() is threading.main_thread()
         events = EventLog(self.path / EVENTS, history=self.path / HISTORY)
-        checkpointer = checkpoints.replace(directory=self.place_of(checkpoints)).build(saved=events.checkpointed)
+        checkpointer = checkpoints.replace(directory=self.checkpoint_location(checkpoints)).build(
+            saved=events.checkpointed
+        )
         return [
             Heartbeat(self.path / HEARTBEAT),
             LayerMonitor(events),
@@ -173,8 +176,8 @@ class RunDirectory:
             EnvironmentNote(self.path / ENVIRONMENT),  # last, because it asks git, and signals should be heard by then
         ]
 
-    def place_of(self, checkpoints: Checkpointing) -> str | Path:
-        """Return where checkpoints are: in here, or at another place that is named."""
+    def checkpoint_location(self, checkpoints: Checkpointing) -> str | Path:
+        """Return where checkpoints are: in this directory, or at another place that the settings name."""
         return checkpoints.directory or self.checkpoints
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
@@ -182,16 +185,16 @@ class RunDirectory:
         from neuro_divergent.core.storage.store import open_store
         from neuro_divergent.training.checkpointing.resume import find_latest
 
-        return find_latest(open_store(self.place_of(checkpoints)))
+        return find_latest(open_store(self.checkpoint_location(checkpoints)))
 
-    def asked(self) -> dict[str, Any]:
-        """Return what the run was begun with, as plain values.
+    def stored_config(self) -> dict[str, Any]:
+        """Return the settings the run was begun with, as plain values.
 
         Raises:
             InputError: If there is no run.
             UntrustedFileError: If it is damaged or was written by a newer version.
         """
-        return self._document()["config"]  # type: ignore[no-any-return]
+        return with_present_names(self._document()["config"])
 
     def require_same(self, config: Config) -> None:
         """Refuse to go on with settings that would make another run of it.
@@ -199,7 +202,7 @@ class RunDirectory:
         Raises:
             ConfigError: With all differences.
         """
-        before, now = _comparable(self.asked()), _comparable(config.to_dict())
+        before, now = _comparable(self.stored_config()), _comparable(config.to_dict())
         if found := list(differences(before, now)):
             raise ConfigError(
                 f"{self.path}: the settings differ from those the run was begun with: {'; '.join(found)}. Take those, "

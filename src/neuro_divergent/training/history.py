@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.atomic import write_file
+from neuro_divergent.core.storage.strict_json import finite_or_none
 
 
 class History:
@@ -112,7 +112,7 @@ class History:
         frame = self.frame()
         buffer = io.BytesIO()
         if path.suffix == ".json":
-            rows = [{name: _json_number(value) for name, value in row.items()} for row in frame.to_dicts()]
+            rows = finite_or_none(frame.to_dicts())
             buffer.write((json.dumps(rows, indent=1, allow_nan=False) + "\n").encode("utf-8"))
         elif path.suffix == ".parquet":
             frame.write_parquet(buffer)
@@ -137,7 +137,3 @@ def _mean(value: str, weight: str) -> pl.Expr:
     total = pl.col(weight).sum()
     weighted = (pl.col(value) * pl.col(weight)).sum() / total
     return pl.when(total > 0).then(weighted).otherwise(pl.col(value).mean()).alias(value)
-
-
-def _json_number(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

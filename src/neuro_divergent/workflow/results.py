@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import shutil
 import warnings
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError, NeuroDivergentError, StorageWarning
 from neuro_divergent.core.storage.atomic import write_directory, write_file
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.io.table_file import write_table
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel_builder import check_lengths
@@ -144,7 +144,7 @@ def complete_results(run: Path) -> list[str]:
 
 def as_json(content: dict[str, Any]) -> bytes:
     """Return plain values as JSON that people can read; numbers that are not finite, which JSON has not, are null."""
-    return (json.dumps(_finite(content), indent=2, ensure_ascii=False, default=str) + "\n").encode("utf-8")
+    return (json.dumps(finite_or_none(content), indent=2, ensure_ascii=False, default=str) + "\n").encode("utf-8")
 
 
 def _results(outcome: Outcome) -> list[_Result]:
@@ -206,7 +206,7 @@ def _again(run: Path) -> Outcome:
     """
     directory = RunDirectory(run)
     forecaster = Forecaster.load(run / MODEL)
-    config = RunConfig.from_dict(directory.asked())
+    config = RunConfig.from_dict(directory.stored_config())
     if config.data.path is None:
         raise InputError("the run was begun with a table in memory, which no file holds.")
     task = forecaster.fitted.task
@@ -219,11 +219,3 @@ def _again(run: Path) -> Outcome:
     forecaster.panel, forecaster.split = panel, task.split(panel)
     seconds = forecaster.history["seconds"].max() if forecaster.history.height else None
     return conclude(config, forecaster, levels=USUAL_LEVELS, seconds=float(seconds or 0.0))  # type: ignore[arg-type]
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

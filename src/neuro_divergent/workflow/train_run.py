@@ -36,7 +36,7 @@ def train_run(
         levels: Intervals to forecast, in percent; those that cannot be given are left out with a note.
         callbacks: Further callbacks.
     """
-    training_run = TrainingRun.new(RunDirectory(Path(run)), config.decided())
+    training_run = TrainingRun.new(RunDirectory(Path(run)), config.resolve_training())
     forecaster = Forecaster.for_run(training_run.config)
     prepared = forecaster._prepare(training_run.source(data), dict(config.data.schema_fields))
     teacher = None if config.teacher is None else Forecaster.load(config.teacher)
@@ -69,5 +69,5 @@ def train_opened(
     """
     began = time.perf_counter()
     run.train(forecaster, prepared, callbacks=callbacks, teacher=teacher, initial=initial, state=state)
-    outcome = conclude(run.config.resolved(), forecaster, levels=levels, seconds=time.perf_counter() - began)
+    outcome = conclude(run.config.resolve_model(), forecaster, levels=levels, seconds=time.perf_counter() - began)
     return dataclasses.replace(outcome, files=write_results(run.directory, outcome))

@@ -80,7 +80,7 @@ def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, 
     from neuro_divergent.forecasting.prediction_context import PredictionContext
 
     outlook = PredictionContext.of(forecaster.fitted, future=future)
-    gather, (batch,) = outlook.gather, outlook.batches
+    gather, (batch,) = outlook.batcher, outlook.batches
     panel = gather.panel
 
     def moved(values: Any, role: str) -> Any:
@@ -223,7 +223,7 @@ def test_importance_is_the_rise_of_the_error_worked_out_by_hand() -> None:
     found = permutation_importance(forecaster, repeats=2, seed=7).filter(part="history").row(0, named=True)
     assert forecaster.split is not None
     windows = forecaster.split.validation
-    gather = forecaster.fitted.gather(windows.panel)
+    gather = forecaster.fitted.batcher(windows.panel)
     batch = gather.windows(*windows.locate(np.arange(len(windows))))
     random = np.random.default_rng(7)
 

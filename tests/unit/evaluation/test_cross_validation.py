@@ -100,7 +100,7 @@ def test_changing_every_test_value_moves_no_weight_and_no_number_of_a_scaler(ser
         learned.append(
             [value.numpy().copy() for value in network.values()]
             + [template.fitted.predictor.intervals.errors.numpy().copy()]
-            + ([] if series_scaler is None else [template.fitted.numbers])
+            + ([] if series_scaler is None else [template.fitted.scaler_params])
         )
     assert all(np.array_equal(one, other) for one, other in zip(*learned, strict=True))
 

@@ -48,7 +48,7 @@ def test_batches_hold_what_the_teacher_forecasts(teacher: nd.Forecaster, scalers
     student = forecaster("nlinear", steps=1, **scalers).fit(waves())
     assert student.panel is not None
     split = split_by_time(student.panel, input_size=24, horizon=6)
-    gather = student.fitted.gather(student.panel)
+    gather = student.fitted.batcher(student.panel)
     loader = TaughtLoader(WindowLoader(split.train, gather, Order(batch_size=7, shuffle=True)), teacher.fitted)
     batch = next(iter(loader.epoch(0)))
     assert batch.soft_y is not None
@@ -108,7 +108,7 @@ def test_an_untrained_teacher_is_refused() -> None:
 def test_values_go_to_the_scale_of_a_batch_and_back() -> None:
     student = forecaster("nlinear", steps=1, scaler="robust", series_scaler="log").fit(waves())
     assert student.panel is not None
-    gather: WindowBatcher = student.fitted.gather(student.panel)
+    gather: WindowBatcher = student.fitted.batcher(student.panel)
     batch = gather.windows(np.array([0, 2]), np.array([3, 330]))
     assert batch.future_y is not None
     there = gather.restore(batch.future_y, batch)

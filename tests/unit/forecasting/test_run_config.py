@@ -20,7 +20,7 @@ def test_survives_toml() -> None:
     }
     run = RunConfig.from_dict(values)
     assert RunConfig.from_toml(run.to_toml()) == run
-    resolved = run.resolved()
+    resolved = run.resolve_model()
     assert RunConfig.from_toml(resolved.to_toml()) == resolved
     assert resolved.model["hidden_size"] == 32
     assert resolved.architecture.hidden_size == 32

@@ -62,7 +62,7 @@ def test_tables_by_their_ending(tmp_path: Path) -> None:
     write_table(tmp_path / "new" / "a.csv", frame)
     write_table(tmp_path / "a.parquet", frame)
     assert pl.read_csv(tmp_path / "new" / "a.csv").equals(pl.read_parquet(tmp_path / "a.parquet"))
-    with pytest.raises(InputError, match=r"\.csv or a \.parquet"):
+    with pytest.raises(InputError, match=r"\.csv, \.parquet or \.json"):
         write_table(tmp_path / "a.xlsx", frame)
 
 

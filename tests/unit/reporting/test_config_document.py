@@ -21,7 +21,7 @@ def test_as_it_is_it_is_the_default_run() -> None:
 def test_with_every_comment_taken_away_it_still_is() -> None:
     everything = re.sub(r"^#(?=[a-z_]+ = )", "", DOCUMENT, flags=re.MULTILINE)
     assert everything.count("\n#") < DOCUMENT.count("\n#")
-    assert RunConfig.from_toml(everything) == DEFAULT.resolved()
+    assert RunConfig.from_toml(everything) == DEFAULT.resolve_model()
 
 
 def test_every_setting_is_in_it_and_explained() -> None:

@@ -70,7 +70,7 @@ def test_a_run_leaves_all_that_it_takes_to_go_on(tmp_path: Path) -> None:
     }
     summary = nd.describe_run(run)
     assert (summary.state, summary.step, summary.total_steps) == ("interrupted", 13, 24)
-    assert RunConfig.from_toml(run / "config.toml") == RunConfig.from_dict(RunDirectory(run).asked())
+    assert RunConfig.from_toml(run / "config.toml") == RunConfig.from_dict(RunDirectory(run).stored_config())
 
 
 @pytest.mark.parametrize("way", ["table", "file"])
@@ -92,7 +92,7 @@ def test_more_can_be_asked_for(tmp_path: Path) -> None:
     forecaster().fit(table(), run=tmp_path / "run")
     longer = nd.Forecaster.resume(tmp_path / "run", table(), max_steps=40)
     assert longer.history["step"][-1] == 40
-    assert RunDirectory(tmp_path / "run").asked()["training"]["max_steps"] == 40
+    assert RunDirectory(tmp_path / "run").stored_config()["training"]["max_steps"] == 40
     begin(tmp_path / "other", table())
     with pytest.raises(Interrupted):
         nd.Forecaster.resume(tmp_path / "other", table(), max_steps=40, callbacks=[InterruptAt(30)])

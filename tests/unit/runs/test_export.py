@@ -11,7 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.runs.export import table_of_histories, table_of_runs, write_table
+from neuro_divergent.data.io.table_file import write_table
+from neuro_divergent.runs.export import table_of_histories, table_of_runs
 from neuro_divergent.runs.history_reader import read_history
 from tests.unit.runs.runs import make_run
 
@@ -25,7 +26,7 @@ def runs(tmp_path: Path) -> list[Path]:
 def test_a_row_has_results_scores_and_settings(runs: list[Path], tmp_path: Path) -> None:
     rows = table_of_runs(["a", "b"], runs)
     for name in ("t.csv", "t.json", "t.parquet"):
-        write_table(rows, tmp_path / "out" / name)
+        write_table(tmp_path / "out" / name, rows)
     first, second = json.loads((tmp_path / "out/t.json").read_text())
     assert (first["run"], first["state"], first["mae"], first["training.batch_size"]) == (
         "a",
@@ -54,7 +55,7 @@ def test_histories_are_below_each_other(runs: list[Path], tmp_path: Path) -> Non
     for name, run in zip("ab", runs, strict=True):
         assert_frame_equal(table.filter(pl.col("run") == name).drop("run"), read_history(run))
     for name in ("t.csv", "t.json", "t.parquet"):
-        write_table(table, tmp_path / name)
+        write_table(tmp_path / name, table)
     assert_frame_equal(pl.read_parquet(tmp_path / "t.parquet"), table)
     assert [row["train_loss"] for row in json.loads((tmp_path / "t.json").read_text())] == table["train_loss"].to_list()
     with (tmp_path / "t.csv").open(newline="") as file:
@@ -63,10 +64,10 @@ def test_histories_are_below_each_other(runs: list[Path], tmp_path: Path) -> Non
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\.csv, \.parquet or \.json"):
-        write_table([], tmp_path / "t.xlsx")
+        write_table(tmp_path / "t.xlsx", [])
 
 
 def test_numbers_of_any_size_find_a_column(tmp_path: Path) -> None:
-    write_table([{"a": 10**400, "b": 2**63, "c": True}, {"a": 1.5, "b": 1, "c": 1}], tmp_path / "t.parquet")
+    write_table(tmp_path / "t.parquet", [{"a": 10**400, "b": 2**63, "c": True}, {"a": 1.5, "b": 1, "c": 1}])
     frame = pl.read_parquet(tmp_path / "t.parquet")
     assert frame.rows() == [(float("inf"), 2.0**63, "true"), (1.5, 1.0, "1")]

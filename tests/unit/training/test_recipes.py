@@ -73,7 +73,7 @@ def test_a_run_keeps_what_was_decided_and_goes_on_exactly(tmp_path: Path) -> Non
     whole = nd.Forecaster("nlinear", **settings).fit(data)
     with pytest.raises(nd.Interrupted):
         nd.Forecaster("nlinear", **settings).fit(data, run=tmp_path / "run", callbacks=[InterruptAt(13)])
-    asked = RunDirectory(tmp_path / "run").asked()["training"]
+    asked = RunDirectory(tmp_path / "run").stored_config()["training"]
     assert asked["optimizer"]["lr"] == 3e-3
     assert "recommended" not in asked
     assert_same(nd.Forecaster.resume(tmp_path / "run", data), whole)

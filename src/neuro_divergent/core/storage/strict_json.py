@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from neuro_divergent.core.errors import InputError, UntrustedFileError
@@ -71,6 +72,15 @@ def dumps(value: Any, *, indent: int | None = None) -> bytes:
         return content
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be written as JSON: {error}.") from error
+
+
+def finite_or_none(value: Any) -> Any:
+    """Replace NaN and infinite numbers, which JSON does not have, by ``None``, also inside mappings and lists."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite_or_none(item) for key, item in value.items()}
+    return [finite_or_none(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

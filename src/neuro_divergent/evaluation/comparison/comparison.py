@@ -14,6 +14,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.io.source import DEFAULT_ID, Backend, read_table
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.comparison.significance import (
@@ -73,7 +74,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; what is not defined is ``None``."""
         ranking = {name: value for name, value in dataclasses.asdict(self.friedman).items() if name != "ranks"}
-        document: dict[str, Any] = _plain(
+        document: dict[str, Any] = finite_or_none(
             {
                 "metric": self.metric,
                 "reference": self.reference,
@@ -318,12 +319,3 @@ def _floats(column: pl.Series) -> Floats:
 
 def _defined(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.selectors.float().fill_nan(None))
-
-
-def _plain(value: Any) -> Any:
-    """Return values without numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

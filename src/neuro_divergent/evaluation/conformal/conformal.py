@@ -142,7 +142,7 @@ class Conformal:
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (80, 95),
@@ -151,7 +151,7 @@ class Conformal:
         """Forecast what comes after the end of each series, with calibrated intervals.
 
         Args:
-            df: Series to forecast, as for ``Forecaster.predict``.
+            data: Series to forecast, as for ``Forecaster.predict``.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent.
             quantiles: Quantiles to give, as shares: the ends of the central intervals; 0.5 is the point.
@@ -161,11 +161,11 @@ class Conformal:
         """
         asked = RequestedLevels(levels, quantiles)
         shares = shares_of(self._pairs)
-        table = read_table(self.forecaster.predict(df, future=future, quantiles=shares))
+        table = read_table(self.forecaster.predict(data, future=future, quantiles=shares))
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
         panel = context
-        if df is not None:
-            panel = check_history(build_panel(df, context.schema, fitted=context), input_size=task.history)
+        if data is not None:
+            panel = check_history(build_panel(data, context.schema, fitted=context), input_size=task.history)
 
         def laid_out(column: str) -> Floats:
             return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)

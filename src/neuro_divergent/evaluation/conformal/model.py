@@ -50,7 +50,7 @@ class Model(Protocol):
     def training(self) -> TrainingConfig:
         """How it was trained."""
 
-    def predict(self, df: Any = None, *, future: Any = None, quantiles: Sequence[float] = ()) -> Any:
+    def predict(self, data: Any = None, *, future: Any = None, quantiles: Sequence[float] = ()) -> Any:
         """Forecast what comes after the end of each series."""
 
     def forecast_windows(

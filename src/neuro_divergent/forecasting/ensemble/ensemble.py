@@ -83,7 +83,7 @@ class Ensemble:
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._committee: FittedEnsemble | None = None
-        self._outlooks: EnsemblePrediction | None = None
+        self._prediction: EnsemblePrediction | None = None
         combination = self._combination()
         if combination.shares_work and self._asked == "validation":
             raise ConfigError(
@@ -217,7 +217,7 @@ class Ensemble:
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (),
@@ -227,7 +227,7 @@ class Ensemble:
         """Forecast what comes after the end of each series.
 
         Args:
-            df: Series to forecast, with the columns that training had; unset, those of training.
+            data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
             quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
@@ -239,11 +239,11 @@ class Ensemble:
         """
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        if df is None and future is None and horizon is None:
-            if self._outlooks is None:
-                self._outlooks = EnsemblePrediction.of(self.fitted)
-            return self._outlooks.table(tuple(levels), tuple(quantiles))
-        return EnsemblePrediction.of(self.fitted, df, future=future, horizon=horizon).table(
+        if data is None and future is None and horizon is None:
+            if self._prediction is None:
+                self._prediction = EnsemblePrediction.of(self.fitted)
+            return self._prediction.table(tuple(levels), tuple(quantiles))
+        return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon).table(
             tuple(levels), tuple(quantiles)
         )
 
@@ -382,7 +382,7 @@ class Ensemble:
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
     ) -> None:
-        self._committee = self._outlooks = None
+        self._committee = self._prediction = None
         if self._source is None:
             self.members = tuple(
                 _trained(member, number, panel, callbacks, place, checkpoints)
@@ -421,7 +421,7 @@ class Ensemble:
                 )
             committee = committee.with_accuracy_weights(split.validation)
         self._committee = committee.with_intervals(split.validation)
-        self._outlooks = None
+        self._prediction = None
         self.panel, self.split = panel, split
 
     def _together(self, backend: Backend) -> FittedEnsemble:

@@ -50,9 +50,9 @@ class EnsembleBatcher:
         """Return windows with their targets for each member, from the series and the first history row of each."""
         each = across(self.members[0].panel, rows) if self.joint else (series, rows)
         batches = []
-        for gather in self.members:
-            places, begins = (series, rows) if gather.joint else each
-            batches.append(gather.windows(places, begins + self.input_size - gather.input_size))
+        for batcher in self.members:
+            places, begins = (series, rows) if batcher.joint else each
+            batches.append(batcher.windows(places, begins + self.input_size - batcher.input_size))
         return tuple(batches)
 
 
@@ -118,17 +118,17 @@ class FittedEnsemble:
         """What turns batches into forecasts: this."""
         return self
 
-    def gather(self, panel: Panel) -> EnsembleBatcher:
+    def batcher(self, panel: Panel) -> EnsembleBatcher:
         """Return what makes batches from a panel for all members."""
-        gathers = tuple(member.gather(panel) for member in self.members)
-        return EnsembleBatcher(gathers, self.task.history, bool(self.task.joint))
+        batchers = tuple(member.batcher(panel) for member in self.members)
+        return EnsembleBatcher(batchers, self.task.history, bool(self.task.joint))
 
     def values(
-        self, gather: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Shares
+        self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Shares
     ) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
-        channels = gather.members[0].panel.num_series if gather.joint else 1
-        point, bounds = self._values(gather, batches, quantiles)
+        channels = batcher.members[0].panel.num_series if batcher.joint else 1
+        point, bounds = self._values(batcher, batches, quantiles)
         return _by_channel(point, channels), None if bounds is None else _by_channel(bounds, channels)
 
     def forecast_windows(self, windows: Windows, levels: Shares = (), quantiles: Shares = ()) -> WindowForecasts:
@@ -139,18 +139,18 @@ class FittedEnsemble:
         check_levels(levels)
         check_quantiles(quantiles)
         wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
-        gather = self.gather(windows.panel)
-        windows = dataclasses.replace(windows, input_size=gather.input_size, joint=gather.joint)
+        batcher = self.batcher(windows.panel)
+        windows = dataclasses.replace(windows, input_size=batcher.input_size, joint=batcher.joint)
         if not len(windows):
             raise InputError("there is no window to forecast.")
         parts: list[list[Array]] = []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
-            batches = gather.windows(series, rows)
-            point, bounds = self._values(gather, batches, wanted)
-            if gather.joint:
+            batches = batcher.windows(series, rows)
+            point, bounds = self._values(batcher, batches, wanted)
+            if batcher.joint:
                 series, rows = across(windows.panel, rows)
-            parts.append([series, rows + gather.input_size, point, *([] if bounds is None else [bounds])])
+            parts.append([series, rows + batcher.input_size, point, *([] if bounds is None else [bounds])])
         return WindowForecasts.join(windows.panel, parts, levels, quantiles)
 
     def split(self, panel: Panel) -> Split:
@@ -183,11 +183,11 @@ class FittedEnsemble:
             return self
         dense = dataclasses.replace(windows, step=1)
         windows = dataclasses.replace(windows, step=max(1, len(dense) // _MOST))
-        gather, errors = self.gather(windows.panel), []
+        batcher, errors = self.batcher(windows.panel), []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
-            batches = gather.windows(*windows.locate(numbers))
-            point, _ = self._values(gather, batches, ())
-            errors.append(self._relative_errors(gather, batches, point))
+            batches = batcher.windows(*windows.locate(numbers))
+            point, _ = self._values(batcher, batches, ())
+            errors.append(self._relative_errors(batcher, batches, point))
         if not errors:
             return self
         complete = torch.cat(errors)
@@ -211,34 +211,34 @@ class FittedEnsemble:
     def _lead(self) -> FittedModel:
         return self.members[self.lead_place]
 
-    def _values(self, gather: EnsembleBatcher, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
+    def _values(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
         """Return point ``(windows * channels, horizon)`` and quantiles (one more axis)."""
         answers: list[Answer] = []
         questions = self.combination.questions(wanted)
-        for member, own, batch, asked in zip(self.members, gather.members, batches, questions, strict=True):
+        for member, own, batch, asked in zip(self.members, batcher.members, batches, questions, strict=True):
             found, bounds = member.predictor.values(own, batch, asked)
             answers.append((_flat(found), None if bounds is None else _flat(bounds)))
         point, quantiles = self.combination.answer(wanted, answers)
         if wanted and quantiles is None:
-            quantiles = self.around(gather.members[self.lead_place], batches[self.lead_place], point, wanted)
+            quantiles = self.around(batcher.members[self.lead_place], batches[self.lead_place], point, wanted)
         return point, quantiles
 
-    def around(self, gather: WindowBatcher, batch: Batch, point: Array, quantiles: Shares) -> Array:
+    def around(self, batcher: WindowBatcher, batch: Batch, point: Array, quantiles: Shares) -> Array:
         """Return quantiles around point forecasts ``(windows * channels, steps)`` from measured errors.
 
         Args:
-            gather: What made the batch for the leading member.
+            batcher: What made the batch for the leading member.
             batch: What that member sees.
             point: Forecasts of the whole.
             quantiles: Shares to give.
         """
         offsets = torch.stack([self._offsets(share) for share in quantiles], -1)[None, : point.shape[1], None, :]
-        if not gather.scaler.applied and batch.scale is not None:
+        if not batcher.scaler.applied and batch.scale is not None:
             offsets = offsets * batch.scale.cpu().unsqueeze(-1)
         with torch.inference_mode():
             points = _by_channel(point, batch.past_y.shape[2]).to(batch.past_y.device)
-            scaled = gather.rescale(points, batch).unsqueeze(-1) + offsets.to(points.device)
-            return _flat(gather.restore(scaled, batch))
+            scaled = batcher.rescale(points, batch).unsqueeze(-1) + offsets.to(points.device)
+            return _flat(batcher.restore(scaled, batch))
 
     def _offsets(self, share: float) -> Tensor:
         """Return how far a quantile lies from the point at each step."""
@@ -252,9 +252,9 @@ class FittedEnsemble:
         width = self.intervals.half_widths(abs(2 * share - 1))
         return width if share > 0.5 else -width
 
-    def _relative_errors(self, gather: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
+    def _relative_errors(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""
-        own, batch = gather.members[self.lead_place], batches[self.lead_place]
+        own, batch = batcher.members[self.lead_place], batches[self.lead_place]
         assert batch.future_y is not None
         points = _by_channel(point, batch.past_y.shape[2]).to(batch.past_y.device)
         error = (own.rescale(points, batch) - batch.future_y).abs()
@@ -266,16 +266,16 @@ class FittedEnsemble:
 
     def _squared_errors(self, windows: Windows) -> Array:
         """Return the mean squared error of each member on each series that was observed, ``(members, series)``."""
-        gather, count = self.gather(windows.panel), windows.panel.num_series
+        batcher, count = self.batcher(windows.panel), windows.panel.num_series
         sums, seen = np.zeros((len(self.members), count)), np.zeros(count)
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
-            batches = gather.windows(series, rows)
-            if gather.joint:
+            batches = batcher.windows(series, rows)
+            if batcher.joint:
                 series, rows = across(windows.panel, rows)
-            actual, observed = windows.panel.values_from(rows + gather.input_size, windows.horizon)
+            actual, observed = windows.panel.values_from(rows + batcher.input_size, windows.horizon)
             seen += np.bincount(series, observed.sum(1), minlength=count)
-            for place, (member, own, batch) in enumerate(zip(self.members, gather.members, batches, strict=True)):
+            for place, (member, own, batch) in enumerate(zip(self.members, batcher.members, batches, strict=True)):
                 point = _flat(member.predictor.values(own, batch, ())[0])
                 squared = np.where(observed, np.square(point.astype(np.float64) - actual), 0)
                 sums[place] += np.bincount(series, squared.sum(1), minlength=count)

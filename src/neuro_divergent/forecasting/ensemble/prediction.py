@@ -35,11 +35,11 @@ class EnsemblePrediction:
     backend: Backend
 
     @classmethod
-    def of(cls, committee: FittedEnsemble, df: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
+    def of(cls, committee: FittedEnsemble, data: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
         """Prepare a forecast after the end of each series, from new data if there is any."""
         members, backend, context = committee.members, committee.backend, committee.context
-        if df is not None:
-            table = read_table(df, context.schema)
+        if data is not None:
+            table = read_table(data, context.schema)
             panel = build_panel(table, context.schema, fitted=context)
             panel = check_history(panel, input_size=committee.task.history)
             if committee.task.joint:
@@ -77,7 +77,7 @@ class EnsemblePrediction:
         lead, parts, begin = self.members[self.committee.lead_place], [], 0
         for batch in lead.batches:
             end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
-            parts.append(self.committee.around(lead.gather, batch, point[begin:end], wanted))
+            parts.append(self.committee.around(lead.batcher, batch, point[begin:end], wanted))
             begin = end
         return np.concatenate(parts)
 

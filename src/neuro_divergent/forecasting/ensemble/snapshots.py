@@ -105,6 +105,6 @@ def with_weights(fitted: FittedModel, architecture: Architecture, weights: Weigh
         network = build_network(architecture, fitted.task, fitted.spec)
     network.load_state_dict(weights)
     network = network.to(fitted.device).eval()
-    measured = measure(network, fitted.task.loss, fitted.gather(validation.panel), validation)
+    measured = measure(network, fitted.task.loss, fitted.batcher(validation.panel), validation)
     predictor = Predictor(network, fitted.task.loss, measured.intervals, measured.copula)
     return dataclasses.replace(fitted, predictor=predictor)

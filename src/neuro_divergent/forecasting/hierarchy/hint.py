@@ -128,7 +128,7 @@ class HINT:
 
     def predict(
         self,
-        df: Any = None,
+        data: Any = None,
         *,
         future: Any = None,
         levels: Sequence[float] = (),
@@ -144,7 +144,7 @@ class HINT:
         quantiles of sums are not sums of quantiles, and so they do not.
 
         Args:
-            df: Series of all nodes to forecast, with the columns that training had; unset, those of training.
+            data: Series of all nodes to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every node.
             levels: Central intervals to give, in percent: ``[80, 95]``.
             quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``; any, also of a quantile loss that has others.
@@ -163,7 +163,7 @@ class HINT:
             check_quantiles(tuple(quantiles))
         if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
             raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        base = self._base(df, future, horizon)
+        base = self._base(data, future, horizon)
         columns: dict[str, Any] = {**base.index, "forecast": base.column(base.reconciliation.apply(base.values))}
         wanted = [*(share for level in levels for share in interval_quantiles(level)), *quantiles]
         if wanted:
@@ -177,7 +177,7 @@ class HINT:
         self,
         num_paths: int = _PATHS,
         *,
-        df: Any = None,
+        data: Any = None,
         future: Any = None,
         seed: int = 0,
         noise: Noise = "bootstrap",
@@ -186,7 +186,7 @@ class HINT:
 
         Args:
             num_paths: Futures to draw.
-            df: As for ``predict``; likewise ``future``, ``seed`` and ``noise``.
+            data: As for ``predict``; likewise ``future``, ``seed`` and ``noise``.
             future: Table of the covariates known ahead.
             seed: Of the draw.
             noise: Where paths come from.
@@ -194,7 +194,7 @@ class HINT:
         Returns:
             A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
         """
-        base = self._base(df, future, None)
+        base = self._base(data, future, None)
         paths = self._paths(base, num_paths, seed, noise)
         rows = base.values.size
         repeat = np.tile(np.arange(rows), num_paths)
@@ -206,13 +206,13 @@ class HINT:
         self,
         num_paths: int = _PATHS,
         *,
-        df: Any = None,
+        data: Any = None,
         future: Any = None,
         seed: int = 0,
         noise: Noise = "bootstrap",
     ) -> Floats:
         """Return what ``simulate`` draws as an array ``(num_paths, nodes, horizon)``, nodes as in the hierarchy."""
-        return self._paths(self._base(df, future, None), num_paths, seed, noise)
+        return self._paths(self._base(data, future, None), num_paths, seed, noise)
 
     def save(self, path: str | Path) -> None:
         """Write network, hierarchy and measured errors to a directory, complete or not at all."""
@@ -282,15 +282,15 @@ class HINT:
         errors.check_quantiles(wanted, noise)
         return base.reconciliation.apply(base.values) + errors.draw(num_paths, seed=seed, noise=noise)[:, :, :steps]
 
-    def _base(self, df: Any, future: Any, horizon: int | None) -> _Base:
+    def _base(self, data: Any, future: Any, horizon: int | None) -> _Base:
         """Let the network forecast every node."""
         self._fitted()
-        outlook = PredictionContext.of(self.forecaster.fitted, df, future=future, horizon=horizon)
+        outlook = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
         context = outlook.fitted.context
         places = self._places(context)
         table = dataclasses.replace(outlook, backend="polars").table((), ())
         values = table["forecast"].to_numpy().astype(np.float64).reshape(len(places), outlook.steps)
-        backend = self._backend if df is None else outlook.backend
+        backend = self._backend if data is None else outlook.backend
         return _Base(values[places], self._reconciliation_after(context), outlook.index, places, backend)
 
     def _places(self, panel: Panel) -> Ints:

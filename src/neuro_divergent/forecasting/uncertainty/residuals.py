@@ -37,17 +37,17 @@ class Residuals(NamedTuple):
 
 
 def measure_errors(
-    network: nn.Module, loss: Loss, gather: WindowBatcher, windows: Windows, *, most: int = 2000
+    network: nn.Module, loss: Loss, batcher: WindowBatcher, windows: Windows, *, most: int = 2000
 ) -> Intervals | None:
     """Measure absolute errors of a network on windows it was not trained on.
 
     Windows overlap, one row apart; at most ``most`` of them are used, evenly spread.
     """
-    return measure(network, loss, gather, windows, most=most, together=False).intervals
+    return measure(network, loss, batcher, windows, most=most, together=False).intervals
 
 
 def measure(
-    network: nn.Module, loss: Loss, gather: WindowBatcher, windows: Windows, *, most: int = 2000, together: bool = True
+    network: nn.Module, loss: Loss, batcher: WindowBatcher, windows: Windows, *, most: int = 2000, together: bool = True
 ) -> Residuals:
     """Measure errors of a network on windows it was not trained on, and how those of its steps go together.
 
@@ -57,17 +57,17 @@ def measure(
     if not len(dense):
         return Residuals(None, None)
     chosen = np.unique(np.linspace(0, len(dense) - 1, min(most, len(dense))).round().astype(np.int64))
-    channels = gather.panel.num_series if gather.joint else 1
-    together = together and gather.horizon > 1 and not draws_paths(network, loss)
+    channels = batcher.panel.num_series if batcher.joint else 1
+    together = together and batcher.horizon > 1 and not draws_paths(network, loss)
     ranked = np.random.default_rng(0).permutation(len(chosen) * channels)[: _RANKED if together else 0]
     errors, scores = [], []
     with torch.inference_mode():
         for first in range(0, len(chosen), _ROWS):
-            batch = gather.windows(*dense.locate(chosen[first : first + _ROWS]))
+            batch = batcher.windows(*dense.locate(chosen[first : first + _ROWS]))
             assert batch.future_y is not None
             raw = forecast_from(network, batch)
             error = batch.future_y - loss.forecast(raw, (), batch).point
-            if not gather.scaler.applied and batch.scale is not None:
+            if not batcher.scaler.applied and batch.scale is not None:
                 error = error / batch.scale
             if batch.future_mask is not None:
                 error = error.masked_fill(batch.future_mask == 0, torch.nan)

@@ -45,7 +45,7 @@ def simulate(outlook: PredictionContext, num_paths: int, *, seed: int, dependenc
             some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
             count = len(some.past_y)
             shares = draw_shares(num_paths, count * channels, generator).reshape(num_paths, count, channels, horizon)
-            drawn = _values(predictor, outlook.gather, some, shares)
+            drawn = _values(predictor, outlook.batcher, some, shares)
             parts.append(by_series(drawn).movedim(-1, 0).cpu().numpy())
     return np.concatenate(parts, axis=1)
 
@@ -82,7 +82,7 @@ def _dependence(
 
 
 @torch.inference_mode()
-def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: Floats) -> Tensor:
+def _values(predictor: Predictor, batcher: WindowBatcher, batch: Batch, shares: Floats) -> Tensor:
     """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
     loss = predictor.loss
     share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
@@ -94,8 +94,8 @@ def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: F
         if loss.probabilistic:
             values = loss.inverse(raw, share, batch)
         else:
-            values = predictor.around(loss.forecast(raw, (), batch).point, gather, batch, share)
-    restored = gather.restore(values.movedim(0, -1), batch)
+            values = predictor.around(loss.forecast(raw, (), batch).point, batcher, batch, share)
+    restored = batcher.restore(values.movedim(0, -1), batch)
     return restored.round() if loss.whole else restored
 
 

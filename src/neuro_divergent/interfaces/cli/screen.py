@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.storage.strict_json import finite_or_none
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -71,7 +72,7 @@ class Screen:
     def result(self, document: dict[str, Any]) -> None:
         """Write the JSON document, if that is what was asked for."""
         if self.as_json:
-            json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, default=_name)
+            json.dump(finite_or_none(document), sys.stdout, indent=2, ensure_ascii=False, default=_name)
             sys.stdout.write("\n")
 
 
@@ -83,12 +84,3 @@ def _text(value: str, style: str = "") -> RenderableType:
 
 def _name(value: Any) -> str:
     return str(value.isoformat() if hasattr(value, "isoformat") else value)
-
-
-def _plain(value: Any) -> Any:
-    """Replace numbers that JSON does not know by null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -140,7 +140,7 @@ def read_panel(config: RunConfig) -> Panel:
 
 def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptions) -> RunConfig:
     """Find the settings that are left to the architecture or to be found by trying, before the run begins."""
-    config = config.decided()
+    config = config.resolve_training()
     if options.find_batch_size:
         config = with_found_batch_size(config, panel, screen)
     return with_found_rate(config, panel, screen) if options.find_rate else config

@@ -236,7 +236,7 @@ def _read(file: str, *, resume: bool) -> dict[str, Any]:
     if directory.has_begun:
         if not resume:
             raise InputError(f"{file}: is a run; go on with it (--resume), or name a table to train on.")
-        return directory.asked()
+        return directory.stored_config()
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from starlette.responses import Response
+
+from neuro_divergent.core.storage.strict_json import finite_or_none
 
 
 class Answer(Response):
@@ -24,15 +25,5 @@ def to_json(content: Any) -> bytes:
     try:
         text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError):
-        text = json.dumps(_plain(content), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(finite_or_none(content), allow_nan=False, separators=(",", ":"), default=str)
     return text.encode("ascii")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import socket
 import threading
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import StorageError, StorageWarning
+from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.heartbeat import told_attempt
 
@@ -128,7 +128,7 @@ class EventLog(Callback):
         try:
             line = _ENCODE({**stamped, **content})
         except ValueError:
-            line = _ENCODE({**stamped, **_finite(content)})
+            line = _ENCODE({**stamped, **finite_or_none(content)})
         with self._turn:
             self._append(line.encode("utf-8", "replace") + b"\n")
 
@@ -183,11 +183,3 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 def _last_row(trainer: Trainer) -> int | None:
     """Return the step of the last row of the history, which may have been taken up again from an earlier state."""
     return int(trainer.history.rows[-1]["step"]) if trainer.history.rows else None
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

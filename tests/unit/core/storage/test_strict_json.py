@@ -86,3 +86,9 @@ def deep(levels: int) -> list[Any]:
 def test_what_cannot_be_read_is_not_written(value: Any) -> None:
     with pytest.raises(InputError, match="cannot be written as JSON"):
         strict_json.dumps(value)
+
+
+def test_finite_or_none_of_nested_values_replaces_only_numbers_that_json_does_not_have() -> None:
+    given = {"a": [1.5, math.nan, (math.inf, "nan")], 2: {"b": -math.inf, "c": True, "d": 10**400}, "e": None}
+    expected = {"a": [1.5, None, [None, "nan"]], "2": {"b": None, "c": True, "d": 10**400}, "e": None}
+    assert strict_json.finite_or_none(given) == expected

@@ -88,7 +88,7 @@ class TestRule:
             values = copy.deepcopy(dict(evidence.config or {}))
             if name in WITHOUT_SETTINGS:
                 values = {"task": {"horizon": 7}, "training": values.get("training", {}), "data": {}}
-            before = RunConfig.from_dict(values).resolved()
+            before = RunConfig.from_dict(values).resolve_model()
             override(values, change.setting, change.value)
-            after = RunConfig.from_dict(values).resolved()
+            after = RunConfig.from_dict(values).resolve_model()
             assert after != before

@@ -71,7 +71,7 @@ class TestTable:
 
     def test_it_is_of_the_kind_that_came_in_and_may_follow_other_series(self, direct: dict[str, nd.Forecaster]) -> None:
         longer = TABLE.to_pandas().groupby("unique_id").head(80)
-        found = direct["normal"].simulate(3, df=longer)
+        found = direct["normal"].simulate(3, data=longer)
         assert isinstance(found, pd.DataFrame)
         assert (found["ds"].unique() == direct["normal"].predict(longer)["ds"].unique()).all()
 
@@ -144,7 +144,7 @@ def test_the_first_step_of_an_autoregressive_forecast_is_the_distribution_itself
     with torch.inference_mode():
         exact = deepar.task.loss.forecast(deepar.fitted.predictor.network(batch), tuple(LEVELS), batch)
     assert exact.quantiles is not None
-    first = outlook.gather.restore(exact.quantiles, batch)[:, 0, 0]
+    first = outlook.batcher.restore(exact.quantiles, batch)[:, 0, 0]
     found = deepar.predict(quantiles=LEVELS).select(f"q-{share:g}" for share in LEVELS).to_numpy()[::5]
     np.testing.assert_allclose(found, first, atol=0.02 * float((first[:, 2] - first[:, 0]).max()))
 

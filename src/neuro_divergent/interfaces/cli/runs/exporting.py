@@ -52,10 +52,11 @@ def export_command(
         screen.say(f"Wrote {paths[0]} to {output}: {count:,} files, without checkpoints.")
         screen.result({"path": str(output), "files": count})
         return
-    from neuro_divergent.runs.export import table_of_histories, table_of_runs, write_table
+    from neuro_divergent.data.io.table_file import write_table
+    from neuro_divergent.runs.export import table_of_histories, table_of_runs
 
     table = table_of_histories(labels_of(paths), paths) if history else table_of_runs(labels_of(paths), paths)
-    write_table(table, output)
+    write_table(output, table)
     rows = len(table)
     screen.say(f"Wrote {rows:,} {'row' if rows == 1 else 'rows'} of {len(paths):,} runs to {output}.")
     screen.result({"path": str(output), "runs": len(paths), "rows": rows})
