@@ -219,3 +219,11 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     _, errors = nd("--help", cwd=tmp_path, python=("-X", "importtime"))
     loaded = {line.rsplit("|", 1)[-1].strip() for line in errors.splitlines()}
     assert not loaded & {"torch", "polars", "numpy", "pydantic", "jinja2"}
+
+
+@pytest.mark.parametrize("command", ["train", "compare"])
+def test_help_with_options_from_config_fields_loads_neither_torch_nor_polars(command: str, tmp_path: Path) -> None:
+    output, errors = nd(command, "--help", cwd=tmp_path, python=("-X", "importtime"))
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in errors.splitlines()}
+    assert "Steps to forecast." in output
+    assert not loaded & {"torch", "polars", "jinja2", "rich"}

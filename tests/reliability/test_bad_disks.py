@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from neuro_divergent.core.errors import StorageError
-from neuro_divergent.core.storage.atomic import show_bytes
+from neuro_divergent.core.formatting import format_bytes
 from tests.reliability.apart import give_up_rights, mount_memory, remount, run_apart
 from tests.reliability.scenarios import (
     Scenario,
@@ -62,7 +62,7 @@ def test_a_full_disk_is_told_with_what_is_needed_and_free(scenario: Scenario, le
 
     message = run_apart(attempt)
     assert "No space left on device" in message
-    assert f"{show_bytes(leave)} free" in message
+    assert f"{format_bytes(leave)} free" in message
     if scenario is not TO_DIRECTORY:  # which has no list of its files before they are written
         assert "needs 20.3 kB" in message
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from neuro_divergent.core.errors import UntrustedFileError
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.forecasting.run_config import parse_value
 
 Severity = Literal["problem", "warning", "hint"]
@@ -145,13 +146,13 @@ class Diagnosis:
     @property
     def summary(self) -> str:
         """The outcome in one sentence."""
-        checks = f"{len(self.checked)} {'check' if len(self.checked) == 1 else 'checks'}"
+        checks = f"{format_count(len(self.checked), 'check')}"
         if not self.checked:
             return "Nothing could be checked."
         if not self.findings:
             return f"Nothing was found by {checks}."
         counts = [(len(self.of(severity)), severity) for severity in SEVERITIES]
-        words = [f"{count} {severity if count == 1 else severity + 's'}" for count, severity in counts if count]
+        words = [format_count(count, severity) for count, severity in counts if count]
         return f"{', '.join(words)} found by {checks}."
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Floats
+from neuro_divergent.core.formatting import format_time
 from neuro_divergent.data.panel import Panel
 
 
@@ -73,19 +74,13 @@ def chart_series(
     levels = sorted({float(level.removesuffix("-checked")) for level in bounds}, reverse=True)
     return ForecastChart(
         title=str(name),
-        times=[show_time(value) for value in joined[time].to_list()],
+        times=[format_time(value) for value in joined[time].to_list()],
         actual=_line(joined, "actual"),
         backtest=_line(joined, "backtest"),
         forecast=_line(joined, "forecast"),
         bands={level: (_line(joined, f"lo-{level:g}"), _line(joined, f"hi-{level:g}")) for level in levels},
         future=len(past),
     )
-
-
-def show_time(value: Any) -> str:
-    """Write a time without the parts that are zero."""
-    text = value.isoformat(sep=" ") if hasattr(value, "hour") else str(value)
-    return text.removesuffix("+00:00").removesuffix(":00").removesuffix(" 00:00")
 
 
 def _of_series(frame: pl.DataFrame | None, panel: Panel, name: Any) -> pl.DataFrame | None:

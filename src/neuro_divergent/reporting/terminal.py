@@ -13,8 +13,9 @@ import numpy as np
 from rich.text import Text
 
 from neuro_divergent.core.arrays import Floats
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.chart import ForecastChart
-from neuro_divergent.reporting.svg.ticks import round_ticks, show_number
+from neuro_divergent.reporting.svg.ticks import round_ticks
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # of a braille cell, by row and column
 _BRAILLE = 0x2800
@@ -99,7 +100,7 @@ def _draw(chart: ForecastChart, limits: tuple[float, float], width: int, height:
     low, high = limits
     if low == high:
         low, high = low - 1, high + 1
-    ticks = {_row(tick, low, high, height): show_number(tick) for tick in round_ticks(low, high, max(2, height // 3))}
+    ticks = {_row(tick, low, high, height): format_number(tick) for tick in round_ticks(low, high, max(2, height // 3))}
     margin = max(len(label) for label in ticks.values())
     canvas = _Canvas(chart, max(width, 30) - margin - 2, height, pen, (low, high))
     text = Text(f"{'':{margin}}  {chart.title}\n", style="", no_wrap=True, overflow="crop")

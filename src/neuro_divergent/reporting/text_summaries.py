@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
-from neuro_divergent.reporting.svg.ticks import UNDEFINED, show_number
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def judge(evaluation: Evaluation) -> Verdict:
     own = errors.pop(evaluation.model)
     if math.isnan(own):
         return Verdict(False, "No value of this part was observed, so there is nothing to score.")
-    score = f"mean absolute error {show_number(own)}"
+    score = f"mean absolute error {format_number(own)}"
     ahead = sorted((error, name) for name, error in errors.items() if error <= own)
     if ahead:
         error, name = ahead[0]
@@ -37,21 +37,11 @@ def judge(evaluation: Evaluation) -> Verdict:
         return Verdict(
             False,
             f"{evaluation.model} is worse than a forecast that needs no training: {score}, {relation} {name} "
-            f"({show_number(error)}). Do not use it as it is.",
+            f"({format_number(error)}). Do not use it as it is.",
         )
-    saved = show_share(1 - own / errors[REFERENCE])
+    saved = format_percent(1 - own / errors[REFERENCE])
     return Verdict(
         True,
         f"{evaluation.model} beats every baseline: {score}, {saved} less than {REFERENCE} "
-        f"({show_number(errors[REFERENCE])}).",
+        f"({format_number(errors[REFERENCE])}).",
     )
-
-
-def show_share(share: float | None) -> str:
-    """Write a share as a percentage."""
-    return UNDEFINED if share is None or math.isnan(share) else f"{100 * share:.0f} %"
-
-
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things: ``1 window``, ``1,200 windows``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

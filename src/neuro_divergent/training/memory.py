@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from neuro_divergent.core.errors import OutOfMemoryError
+from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.training.recompute import choose_every
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _MARGIN = 0.8  # share of the free memory that is planned with; the rest is for 
 _GAPS = 1.75
 _REFUSALS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory", "std::bad_alloc")
 _UNEXPLAINED: ContextVar[bool] = ContextVar("unexplained", default=False)
-_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class _HeapInformation(ctypes.Structure):
@@ -109,14 +109,6 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _REFUSALS)
 
 
-def in_words(size: float) -> str:
-    """Return a number of bytes in the unit that suits it."""
-    for unit, name in _UNITS:
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size:.0f} bytes"
-
-
 def _explain(trainer: Trainer, loader: Loader) -> str:
     """Say in one line what is too much, and what to change."""
     # Here, because that module trains itself.
@@ -142,16 +134,16 @@ def _explain(trainer: Trainer, loader: Loader) -> str:
     weights = sum(parameter.numel() for parameter in trainer.module.parameters())
     if need is None or rows is None:
         least = sum(parameter.nbytes for parameter in trainer.module.parameters())
-        text += f"needs {in_words(least)} for {weights:,} weights, as much for their gradients, and more"
+        text += f"needs {format_bytes(least)} for {weights:,} weights, as much for their gradients, and more"
     else:
         text += (
-            f"needs about {in_words(need.peak(rows))} ({weights:,} weights {in_words(need.weights)}, gradients "
-            f"{in_words(need.gradients)}, optimizer {in_words(need.optimizer)}, activations "
-            f"{in_words(need.activations(rows))})"
+            f"needs about {format_bytes(need.peak(rows))} ({weights:,} weights {format_bytes(need.weights)}, gradients "
+            f"{format_bytes(need.gradients)}, optimizer {format_bytes(need.optimizer)}, activations "
+            f"{format_bytes(need.activations(rows))})"
         )
         if trainer.device.type == "cpu":
-            text += f", up to {in_words(_GAPS * need.peak(rows))} with the gaps between them"
-    text += "." if free is None else f", and {in_words(free)} are free."
+            text += f", up to {format_bytes(_GAPS * need.peak(rows))} with the gaps between them"
+    text += "." if free is None else f", and {format_bytes(free)} are free."
     fits = None if need is None or free is None else need.largest(plannable(free, trainer.device))
     return f"{text} {_advice(trainer, rows, fits)}"
 

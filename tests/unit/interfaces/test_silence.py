@@ -9,9 +9,9 @@ import pytest
 
 CODE = """
 import os, sys
-from neuro_divergent.interfaces.cli.silence import hushed
+from neuro_divergent.interfaces.cli.silence import silenced
 try:
-    with hushed():
+    with silenced():
         os.write(2, b"native ")
         sys.stderr.write("python ")
         if {fails}:

@@ -1,14 +1,11 @@
 """What a chart of a series is made of."""
 
-from datetime import date, datetime
-
 import numpy as np
 import polars as pl
-import pytest
 
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.reporting.chart import chart_series, show_time
+from neuro_divergent.reporting.chart import chart_series
 
 TABLE = pl.DataFrame({"unique_id": ["a"] * 5 + ["b"] * 5, "ds": [*range(5)] * 2, "y": [1.0, None, 3, 4, 5, *range(5)]})
 AHEAD = pl.DataFrame(
@@ -42,17 +39,3 @@ def test_a_series_without_a_backtest_and_one_without_a_forecast() -> None:
     nothing = chart_series(panel, 1, history=9, forecasts=None)
     assert nothing.future == len(nothing.times) == 5
     assert nothing.bands == {}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (7, "7"),
-        (date(2024, 3, 1), "2024-03-01"),
-        (datetime(2024, 3, 1), "2024-03-01"),
-        (datetime(2024, 3, 1, 5), "2024-03-01 05:00"),
-        (datetime(2024, 3, 1, 5, 0, 7), "2024-03-01 05:00:07"),
-    ],
-)
-def test_times(value: object, text: str) -> None:
-    assert show_time(value) == text

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.evaluation.evaluate import Evaluation
-from neuro_divergent.reporting.text_summaries import count, judge, show_share
+from neuro_divergent.reporting.text_summaries import judge
 
 
 def evaluation(**errors: float) -> Evaluation:
@@ -33,8 +33,3 @@ def test_a_tie_is_no_win(error: float) -> None:
 
 def test_nothing_to_score() -> None:
     assert "nothing to score" in judge(evaluation(mine=float("nan"), seasonal_naive=float("nan"))).text
-
-
-def test_small_words() -> None:
-    assert (count(1, "row"), count(1200, "row"), show_share(0.256)) == ("1 row", "1,200 rows", "26 %")
-    assert show_share(float("nan")) == "n/a"

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.errors import OutOfMemoryError
+from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.data.loader import Order, as_loader
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.memory import explaining_memory, free_memory, in_words, is_refusal, unexplained
+from neuro_divergent.training.memory import explaining_memory, free_memory, is_refusal, unexplained
 
 MSE = nn.functional.mse_loss
 ABSURD = 2**50  # bytes; no address space is as large
@@ -107,14 +108,6 @@ def test_a_device_that_does_not_tell_has_no_known_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "words"),
-    [(5, "5 bytes"), (1_234, "1.23 kB"), (56_789_000, "56.8 MB"), (3e9, "3 GB"), (1.5e12, "1.5e+03 GB")],
-)
-def test_sizes_are_said_in_a_unit_that_suits(size: float, words: str) -> None:
-    assert in_words(size) == words
-
-
-@pytest.mark.parametrize(
     "ask",
     [
         lambda: torch.empty(ABSURD, dtype=torch.uint8),
@@ -164,7 +157,9 @@ def test_the_message_has_the_batch_the_weights_the_need_the_free_memory_and_what
     text = explanation(most=1000)
     weights = 6 * 100 + 100 + 100 * 100 + 100 + 100 + 1
     assert "batch_size=4000 does not fit in memory: a step needs about " in text
-    assert f"({weights:,} weights {in_words(4 * weights)}, gradients {in_words(4 * weights)}, optimizer " in text
+    assert (
+        f"({weights:,} weights {format_bytes(4 * weights)}, gradients {format_bytes(4 * weights)}, optimizer " in text
+    )
     assert ' are free. Lower batch_size, or set recompute="auto", or choose a smaller model.' in text
     # Two results of 100 numbers are kept for the backward pass, and one or two more are there at the same time.
     activations = float(text.split("activations ")[1].split(" MB")[0]) * 1e6

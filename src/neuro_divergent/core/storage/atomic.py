@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError, StorageError, UntrustedFileError
-from neuro_divergent.core.storage.disk import FULL, free_bytes, show_bytes, storage_error
+from neuro_divergent.core.storage.disk import FULL, free_bytes, storage_error
 from neuro_divergent.core.storage.manifest import (
     MANIFEST,
     MANIFEST_LIMIT,
@@ -43,7 +43,6 @@ __all__ = [
     "read_file",
     "read_json",
     "remove_directory",
-    "show_bytes",
     "storage_error",
     "verify_directory",
     "write_directory",

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from neuro_divergent.core.errors import StorageError
+from neuro_divergent.core.formatting import format_bytes
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 """The errors of a disk, or of a share of one, that is full."""
@@ -30,16 +31,6 @@ def storage_error(path: Path, verb: str, error: BaseException, needed: int | Non
     if code not in FULL:
         return StorageError(f"{message}.")
     free = free_bytes(path)
-    room = "" if free is None else f"{show_bytes(free)} free"
-    need = "" if needed is None else f"needs {show_bytes(needed)}"
+    room = "" if free is None else f"{format_bytes(free)} free"
+    need = "" if needed is None else f"needs {format_bytes(needed)}"
     return StorageError(f"{message}; {', '.join(part for part in (need, room) if part)}.")
-
-
-def show_bytes(count: int) -> str:
-    """Return a number of bytes in words, such as ``840 MB``."""
-    size = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.3g} TB"

@@ -117,8 +117,3 @@ def scale_windows(evidence: Evidence, why: str) -> list[Change]:
 def rounded(value: float) -> float:
     """Return a number with two digits."""
     return float(f"{value:.2g}")
-
-
-def show(value: float) -> str:
-    """Write a number for people."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, show
+from neuro_divergent.diagnostics.rules.base import Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 
 SHARE = 0.5
@@ -34,8 +35,9 @@ class Bias(Rule):
             return None
         side = "high" if estimate.mean > 0 else "low"
         text = (
-            f"Forecasts are {show(abs(estimate.mean))} ± {show(estimate.error)} too {side} on average, "
-            f"{show(100 * abs(estimate.mean) / size)} % of the mean absolute error ({show(size)})."
+            f"Forecasts are {format_number(abs(estimate.mean))} ± {format_number(estimate.error)} too {side} on "
+            "average, "
+            f"{format_number(100 * abs(estimate.mean) / size)} % of the mean absolute error ({format_number(size)})."
         )
         numbers = {"bias": estimate.mean, "standard_error": estimate.error, "mae": size}
         return self.finding("warning", text, numbers, _changes(evidence))

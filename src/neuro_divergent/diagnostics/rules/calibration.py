@@ -8,9 +8,10 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 
 CLEAR, SLIGHT = 0.1, 0.05
@@ -54,7 +55,8 @@ class Calibration(Rule):
             return None
         level, off, spread = worst
         text = (
-            f"The {level:g} % interval holds {show(level + 100 * off)} ± {show(100 * spread)} % of {len(errors):,} "
+            f"The {level:g} % interval holds {format_number(level + 100 * off)} ± {format_number(100 * spread)} % of "
+            f"{len(errors):,} "
             f"held-out values: it is too {'wide' if off > 0 else 'narrow'}."
         )
         numbers = {"level": level, "coverage": level + 100 * off, "standard_error": 100 * spread}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, show
+from neuro_divergent.diagnostics.rules.base import Rule
 
 MANY = 0.5
 """Share of series from which training is mostly about nothing."""
@@ -30,7 +31,8 @@ class ConstantSeries(Rule):
         named = f", such as {str(names[0])!r}" if isinstance(names, list) and names else ""
         share = count / series
         text = (
-            f"{count:,} of {series:,} series have one value only ({show(100 * share)} %){named}. They teach nothing "
+            f"{count:,} of {series:,} series have one value only ({format_number(100 * share)} %){named}. They teach "
+            "nothing "
             "and make scores look better than they are: leave them out of the table."
         )
         change = Change("data.strict", True, "Refuses such series, with their names, so that none slips in again.")

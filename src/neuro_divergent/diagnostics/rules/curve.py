@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Floats
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
 
@@ -43,8 +44,8 @@ class Curve:
         steps, values = (_floats(history[name]) for name in ("step", column))
         known = np.isfinite(steps) & np.isfinite(values)
         if known.sum() < least:
-            count = int(known.sum())
-            raise NotEnoughError(f"the history has {count} {_plural(column, count)}, and {least} are needed")
+            found = format_count(int(known.sum()), f"{column} value")
+            raise NotEnoughError(f"the history has {found}, and {least} are needed")
         steps, values = steps[known], values[known]
         if len(steps) > _MOST:
             chosen = np.linspace(0, len(steps) - 1, _MOST).round().astype(np.int64)
@@ -113,7 +114,3 @@ def require_same_targets(evidence: Evidence) -> None:
 def _floats(series: pl.Series) -> Floats:
     found: Floats = series.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
     return found
-
-
-def _plural(column: str, count: int) -> str:
-    return f"{column} value" + ("" if count == 1 else "s")

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate
 
 UNITS = 16
 """Units a layer must have for a share of them to mean something."""
@@ -39,7 +40,7 @@ class DeadUnits(Rule):
         share = float(worst["dead_share"])
         text = (
             f"{len(many)} of {len(layers)} layers have more than {100 * MANY:.0f} % dead units; the worst is "
-            f"{worst['layer']} with {show(100 * share)} % of {worst['units']:.0f}."
+            f"{worst['layer']} with {format_number(100 * share)} % of {worst['units']:.0f}."
         )
         changes: list[Change] = []
         if evidence.setting("model.activation") == "ReLU":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, change_rate, show
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
 ROWS = 12
@@ -42,8 +43,9 @@ class Diverging(Rule):
         if rise < max(NOISES * noise, LEVEL * abs(curve.lowest)) and above < FAR * abs(curve.first):
             return None
         text = (
-            f"The training loss is {show(curve.end)} at the end; it began with {show(curve.first)} and was "
-            f"{show(float(curve.values.min()))} at its lowest."
+            f"The training loss is {format_number(curve.end)} at the end; it began with {format_number(curve.first)} "
+            "and was "
+            f"{format_number(float(curve.values.min()))} at its lowest."
         )
         changes = change_rate(evidence, 0.1, "The steps are too large to stay where the loss is low.")
         if evidence.setting("training.clip") is None:

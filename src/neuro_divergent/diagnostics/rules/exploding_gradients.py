@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, change_rate, show
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 ROWS = 10
@@ -48,13 +49,13 @@ class ExplodingGradients(Rule):
         is_clipped = evidence.component("training.clip") == "norm" and limit is not None
         largest = float(curve.values.max())
         numbers = {"median": usual, "largest": largest, "spikes": spikes, "growth": growth}
-        said = f"The norm of the gradients is {show(usual)} at the median and {show(largest)} at most"
+        said = f"The norm of the gradients is {format_number(usual)} at the median and {format_number(largest)} at most"
         changes = change_rate(evidence, 0.3, "Smaller steps stay where gradients are small.")
         if not is_clipped:
             changes.insert(0, Change("training.clip", {"name": "norm", "limit": 1.0}, "Bounds every step."))
         falls = Curve.of(evidence, "train_loss").fall > 0
         if growth > GROWTH and largest > SPIKE * float(curve.values[0]) and not (is_clipped and falls):
-            text = f"{said}; in the last quarter it is {show(growth)} times what it was in the first."
+            text = f"{said}; in the last quarter it is {format_number(growth)} times what it was in the first."
             return self.finding("warning", text, numbers, changes)
         if spikes >= SPIKES:
             text = f"{said}; {spikes} times it was more than {SPIKE:.0f} times the median."
@@ -62,7 +63,7 @@ class ExplodingGradients(Rule):
         if is_clipped and limit is not None:
             share = float((curve.values > limit).mean())
             if share >= CLIPPED_SHARE and usual > CLIPPED_TIMES * limit:
-                text = f"{said}; {show(100 * share)} % of the steps are cut back to {show(limit)}."
+                text = f"{said}; {format_number(100 * share)} % of the steps are cut back to {format_number(limit)}."
                 why = "Cuts back what is out of the ordinary, not every step."
                 change = Change("training.clip", {"name": "norm", "limit": float(f"{2 * usual:.1g}")}, why)
                 return self.finding("hint", text, {**numbers, "clipped_share": share}, [change])

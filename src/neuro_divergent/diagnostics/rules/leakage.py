@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_count, format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, show
+from neuro_divergent.diagnostics.rules.base import Rule
 
 SAME = 0.9
 """Share of rows in which a covariate is the target itself from which it is no coincidence."""
@@ -38,7 +39,8 @@ class Leakage(Rule):
         if moving and isinstance(mase, (int, float)) and mase < TOO_GOOD:
             names = ", ".join(repr(row["name"]) for row in moving[:5])
             text = (
-                f"MASE is {show(mase)}: the error is {show(100 * mase)} % of that of a seasonal naive forecast, which "
+                f"MASE is {format_number(mase)}: the error is {format_number(100 * mase)} % of that of a seasonal "
+                "naive forecast, which "
                 f"is too good to be true. Make sure that {names} would be known when forecasts are made."
             )
             return self.finding("warning", text, {"mase": mase}, title="The score is too good to be true")
@@ -57,7 +59,7 @@ class Leakage(Rule):
         # the past must not show a later one.
         first_forbidden = 1 - evidence.horizon if role == "future" else 1
         if same >= SAME and same_lead >= first_forbidden:
-            text = f"{name!r} is the target itself, {_where(same_lead)}, in {show(100 * same)} % of the rows"
+            text = f"{name!r} is the target itself, {_where(same_lead)}, in {format_number(100 * same)} % of the rows"
         elif alike >= ALIKE and lead >= first_forbidden:
             text = f"{name!r} moves with the target, {_where(lead)}, with a correlation of {alike:.5f}"
         else:
@@ -92,7 +94,7 @@ def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[C
 def _where(lead: int) -> str:
     if lead == 0:
         return "at the same time"
-    return f"{abs(lead)} {'row' if abs(lead) == 1 else 'rows'} {'ahead' if lead > 0 else 'late'}"
+    return f"{format_count(abs(lead), 'row')} {'ahead' if lead > 0 else 'late'}"
 
 
 def _number(value: object) -> float:

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model
 from neuro_divergent.diagnostics.rules.errors import ENOUGH_GROUPS, Errors, grouped_mean
 
 PAIRS = 50
@@ -55,8 +56,8 @@ class MissedSeason(Rule):
         if estimate.mean < CORRELATION or estimate.distance < DISTANCE:
             return None
         text = (
-            f"Errors come back after {season} rows with a correlation of {show(estimate.mean)} ± "
-            f"{show(estimate.error)} over {len(later):,} pairs."
+            f"Errors come back after {season} rows with a correlation of {format_number(estimate.mean)} ± "
+            f"{format_number(estimate.error)} over {len(later):,} pairs."
         )
         numbers = {
             "season": season,

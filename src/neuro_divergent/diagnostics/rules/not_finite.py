@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, scale_windows, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, scale_windows
 
 SKIPPED_SHARE = 0.01
 """Share of steps left out from which the rest is worth a warning; a single strange batch in a long run is not."""
@@ -58,7 +59,7 @@ class NotFinite(Rule):
             return None
         text = (
             f"Training went on after numbers that were not finite: it went back {evidence.rollbacks} times and left "
-            f"{skipped:,.0f} steps out ({show(100 * share)} %)."
+            f"{skipped:,.0f} steps out ({format_number(100 * share)} %)."
         )
         found = {**numbers, "rollbacks": evidence.rollbacks, "skipped_share": share}
         return self.finding("warning", text, found, self._changes(evidence))

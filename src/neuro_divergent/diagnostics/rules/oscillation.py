@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, change_rate, show, steady_schedule
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate, steady_schedule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 8
@@ -47,8 +48,9 @@ class Oscillation(Rule):
         if turns < TURNS or swing < SWING * level or swing < OF_FALL * fall:
             return None
         text = (
-            f"From one validation to the next the loss changes by {show(swing)} on average, "
-            f"{show(100 * swing / level)} % of {show(level)}, and turns round {show(100 * turns)} % of the time."
+            f"From one validation to the next the loss changes by {format_number(swing)} on average, "
+            f"{format_number(100 * swing / level)} % of {format_number(level)}, and turns round "
+            f"{format_number(100 * turns)} % of the time."
         )
         advice = change_rate(evidence, 0.3, "Smaller steps settle.")
         advice += steady_schedule(evidence)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.data.profile import OUTLIER
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
-from neuro_divergent.diagnostics.rules.base import Rule, show
+from neuro_divergent.diagnostics.rules.base import Rule
 
 SHARE = 1e-3
 """Share of values that are outliers from which they are worth a word."""
@@ -34,8 +35,9 @@ class Outliers(Rule):
         if share < SHARE and largest < EXTREME:
             return None
         text = (
-            f"{show(100 * share)} % of the values are more than {OUTLIER:.0f} robust standard deviations from the "
-            f"median of their series; the farthest is {show(largest)} away."
+            f"{format_number(100 * share)} % of the values are more than {OUTLIER:.0f} robust standard deviations "
+            "from the "
+            f"median of their series; the farthest is {format_number(largest)} away."
         )
         loss, scaler = evidence.component("task.loss"), evidence.component("task.scaler")
         changes = []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, change_length, change_model, rounded, show
+from neuro_divergent.diagnostics.rules.base import Rule, change_length, change_model, rounded
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
 VALIDATIONS = 6
@@ -55,14 +56,17 @@ class Overfitting(Rule):
         by_heart = 1 - (start - best) / (start - training.end) if start > training.end else 0.0
         if step <= EARLY * validation.steps[-1] and rise >= RISE * unit and kept_learning:
             text = (
-                f"The validation loss was best at step {step:,.0f} ({show(best)}) and rose to {show(validation.end)} "
-                f"by step {validation.steps[-1]:,.0f}, while the training loss fell by {show(learnt)} to "
-                f"{show(training.end)}."
+                f"The validation loss was best at step {step:,.0f} ({format_number(best)}) and rose to "
+                f"{format_number(validation.end)} "
+                f"by step {validation.steps[-1]:,.0f}, while the training loss fell by {format_number(learnt)} to "
+                f"{format_number(training.end)}."
             )
         elif by_heart >= BY_HEART and training.end < GAP * best:
             text = (
-                f"The training loss fell from {show(start)} to {show(training.end)}, and the validation loss to "
-                f"{show(best)} only: {show(100 * by_heart)} % of what was learnt holds for the training windows alone."
+                f"The training loss fell from {format_number(start)} to {format_number(training.end)}, and the "
+                "validation loss to "
+                f"{format_number(best)} only: {format_number(100 * by_heart)} % of what was learnt holds for the "
+                "training windows alone."
             )
         else:
             return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import Rule, change_length, show
+from neuro_divergent.diagnostics.rules.base import Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 20
@@ -41,7 +42,7 @@ class Plateau(Rule):
             return None
         text = (
             f"After step {curve.steps[place]:,.0f} of {curve.steps[-1]:,.0f} the validation loss improved no more than "
-            f"{show(margin)} on {show(best)}: {show(100 * without)} % of training."
+            f"{format_number(margin)} on {format_number(best)}: {format_number(100 * without)} % of training."
         )
         changes = []
         if evidence.component("training.schedule") == "constant":

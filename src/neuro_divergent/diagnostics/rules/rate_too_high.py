@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.gradients import LARGEST_RATIO
-from neuro_divergent.diagnostics.rules.base import Rule, change_rate, rounded, show, steady_schedule
+from neuro_divergent.diagnostics.rules.base import Rule, change_rate, rounded, steady_schedule
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, update_ratio
 
@@ -47,11 +48,11 @@ class RateTooHigh(Rule):
         numbers |= {} if ratio is None else {"update_ratio": ratio}
         reasons = []
         if peak - curve.first > max(PEAK * abs(curve.first), curve.fall, SPIKE_NOISES * curve.noise):
-            reasons.append(f"the training loss rose from {show(curve.first)} to {show(peak)}")
+            reasons.append(f"the training loss rose from {format_number(curve.first)} to {format_number(peak)}")
         if spikes >= SPIKES:
             reasons.append(f"the training loss has {spikes} spikes of more than half of all it fell")
         if ratio is not None and ratio > LARGEST_RATIO:
-            reasons.append(f"half of the layers change by more than {show(100 * ratio)} % in a step")
+            reasons.append(f"half of the layers change by more than {format_number(100 * ratio)} % in a step")
         if not reasons:
             return None
         # Ten times the usual change is still fine, so that a rate which is far too high is not lowered too far.

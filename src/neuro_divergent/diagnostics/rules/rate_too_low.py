@@ -8,9 +8,10 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, rounded, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, rounded
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
 
@@ -52,14 +53,20 @@ class RateTooLow(Rule):
         if gained > SMALL_FALL:
             return None
         numbers = {"first": curve.first, "end": curve.end, **({} if ratio is None else {"update_ratio": ratio})}
-        moved = f"The training loss went from {show(curve.first)} to {show(curve.end)} in {curve.steps[-1]:,.0f} steps"
+        moved = (
+            f"The training loss went from {format_number(curve.first)} to {format_number(curve.end)} in "
+            f"{curve.steps[-1]:,.0f} steps"
+        )
         if ratio is not None and ratio < TINY_RATIO:
             text = f"{moved}, and a step changes half of the layers by less than {ratio:.1g} of their size."
             return self.finding("warning", text, numbers, change_rate(evidence, _factor(ratio), _WHY))
         straight = _straightness(evidence, curve)
         if straight is None or straight < STRAIGHT or (ratio is not None and ratio > USUAL_RATIO):
             return None
-        text = f"{moved}, in a straight line: the second half of training brought {show(straight)} times the first."
+        text = (
+            f"{moved}, in a straight line: the second half of training brought {format_number(straight)} times "
+            "the first."
+        )
         return self.finding("warning", text, {**numbers, "straightness": straight}, change_rate(evidence, 10.0, _WHY))
 
 

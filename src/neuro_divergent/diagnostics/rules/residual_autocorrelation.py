@@ -8,9 +8,10 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, scale_windows, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, scale_windows
 from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
 
 PAIRS = 30
@@ -47,7 +48,8 @@ class ResidualAutocorrelation(Rule):
             return None
         text = (
             f"The first errors of a forecast go with the last errors of the one before, with a correlation of "
-            f"{show(estimate.mean)} ± {show(estimate.error)} over {len(first):,} pairs: the model could correct itself "
+            f"{format_number(estimate.mean)} ± {format_number(estimate.error)} over {len(first):,} pairs: the model "
+            "could correct itself "
             "and does not."
         )
         severity: Severity = "warning" if abs(estimate.mean) >= CLEAR else "hint"

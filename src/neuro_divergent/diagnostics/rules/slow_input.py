@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 WAITING = 0.4
@@ -37,7 +38,10 @@ class SlowInput(Rule):
         share = waiting / seconds if seconds > 0 else 0.0
         if seconds < SECONDS or share < WAITING:
             return None
-        text = f"{show(waiting)} of {show(seconds)} seconds, {show(100 * share)} %, went into waiting for batches."
+        text = (
+            f"{format_number(waiting)} of {format_number(seconds)} seconds, {format_number(100 * share)} %, went "
+            "into waiting for batches."
+        )
         changes = []
         if not evidence.number("training.prefetch"):
             why = "A thread makes batches while the network works; worth it where data come from a slow disk."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
@@ -30,8 +31,8 @@ class SmallValidation(Rule):
         if windows >= FEW:
             return None
         text = (
-            f"The validation part has room for {windows} {'forecast' if windows == 1 else 'forecasts'} of "
-            f"{evidence.horizon} {'step' if evidence.horizon == 1 else 'steps'}. When to stop, and how wide intervals "
+            f"The validation part has room for {format_count(windows, 'forecast')} of "
+            f"{format_count(evidence.horizon, 'step')}. When to stop, and how wide intervals "
             "are, rests on them."
         )
         changes = []

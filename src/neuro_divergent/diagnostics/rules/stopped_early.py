@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding, Severity
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 6
@@ -45,8 +46,9 @@ class StoppedEarly(Rule):
         if share < SLIGHT or gained < LEVEL * abs(best):
             return None
         text = (
-            f"The validation loss fell by {show(gained)} to {show(best)} in the last fifth of {curve.steps[-1]:,.0f} "
-            f"steps: {show(100 * share)} % of all it fell."
+            f"The validation loss fell by {format_number(gained)} to {format_number(best)} in the last fifth of "
+            f"{curve.steps[-1]:,.0f} "
+            f"steps: {format_number(100 * share)} % of all it fell."
         )
         changes = change_length(evidence, 2, "The loss was still falling.")
         severity: Severity = "warning" if share >= CLEAR else "hint"

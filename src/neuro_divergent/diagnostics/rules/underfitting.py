@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.worse_than_naive import best_baseline, model_error
 
@@ -42,8 +43,10 @@ class Underfitting(Rule):
         if evidence.state == "diverged":
             raise NotEnoughError("training ended before it could learn anything")
         text = (
-            f"The error is {show(own)}, {show(own / naive)} times that of {name} ({show(naive)}), and the training "
-            f"loss ({show(known)}) is hardly lower than the validation loss ({show(held_out)}): it has not learnt its "
+            f"The error is {format_number(own)}, {format_number(own / naive)} times that of {name} "
+            f"({format_number(naive)}), and the training "
+            f"loss ({format_number(known)}) is hardly lower than the validation loss ({format_number(held_out)}): it "
+            "has not learnt its "
             "training windows either."
         )
         numbers = {"mae": own, "naive_mae": naive, "train_loss": known, "validation_loss": held_out}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
-from neuro_divergent.diagnostics.rules.base import Rule, scale_windows, show
+from neuro_divergent.diagnostics.rules.base import Rule, scale_windows
 
 RATIO = 100.0
 """Size of the largest series beside the smallest from which training is about the large ones alone."""
@@ -33,10 +34,10 @@ class UnscaledData(Rule):
         ratio = evidence.data.get("scale_ratio")
         reasons, numbers = [], {}
         if isinstance(ratio, (int, float)) and ratio > RATIO:
-            reasons.append(f"the largest series is {show(ratio)} times as large as the smallest")
+            reasons.append(f"the largest series is {format_number(ratio)} times as large as the smallest")
             numbers["scale_ratio"] = float(ratio)
         if isinstance(usual, (int, float)) and not SMALL <= usual <= LARGE:
-            reasons.append(f"values are {show(usual)} in size at the median")
+            reasons.append(f"values are {format_number(usual)} in size at the median")
             numbers["size"] = float(usual)
         if not reasons:
             return None

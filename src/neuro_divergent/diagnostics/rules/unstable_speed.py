@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 ROWS = 20
@@ -40,8 +41,9 @@ class UnstableSpeed(Rule):
         if usual <= 0 or (slowest > SLOW * usual and late > SLOW * early):
             return None
         text = (
-            f"Training runs at {show(usual)} samples a second at the median, at {show(slowest)} in the slowest tenth, "
-            f"and at {show(late)} in the last quarter after {show(early)} in the first."
+            f"Training runs at {format_number(usual)} samples a second at the median, at {format_number(slowest)} in "
+            "the slowest tenth, "
+            f"and at {format_number(late)} in the last quarter after {format_number(early)} in the first."
         )
         changes = []
         if evidence.setting("training.threads") != 1:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, scale_windows, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, scale_windows
 from neuro_divergent.diagnostics.rules.errors import Errors, Estimate
 
 DISTANCE = 2.5
@@ -36,9 +37,10 @@ class WorseThanNaive(Rule):
         is_sure = difference is not None and difference.distance >= DISTANCE
         severity: Severity = "problem" if ratio >= (CLEAR if is_sure else FAR) else "warning" if is_sure else "hint"
         title = "The model is no better than a naive forecast" if severity == "hint" else self.title
-        spread = "" if difference is None else f" ± {show(difference.error)}"
+        spread = "" if difference is None else f" ± {format_number(difference.error)}"
         text = (
-            f"The mean absolute error is {show(own)}, that of {name} {show(naive)}: {show(own - naive)}{spread} more. "
+            f"The mean absolute error is {format_number(own)}, that of {name} {format_number(naive)}: "
+            f"{format_number(own - naive)}{spread} more. "
             + ("That may be luck." if severity == "hint" else "Do not use it as it is.")
         )
         numbers = {"mae": own, "naive_mae": naive}

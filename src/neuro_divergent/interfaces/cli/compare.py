@@ -8,25 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.interfaces.cli.options import (
-    AsJson,
-    Calendar,
-    Future,
-    Gaps,
-    Id,
-    Jobs,
-    Kept,
-    Missing,
-    Output,
-    Past,
-    Short,
-    Static,
-    Step,
-    Target,
-    Time,
-    parse_horizon,
-    split_list,
-)
+from neuro_divergent.interfaces.cli.config_options import COMPARE_OPTIONS, with_config_options
+from neuro_divergent.interfaces.cli.options import AsJson, Jobs, Kept, Output, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,71 +25,44 @@ Examples:
 """
 
 
+@with_config_options(COMPARE_OPTIONS)
 def compare(
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or a quoted glob.")],
     models: Annotated[
         list[str], typer.Argument(metavar="MODELS...", help="Architectures to train, or directories of trained models.")
     ],
-    horizon: Annotated[
-        str | None, typer.Option("--horizon", help="Steps to forecast; needed to train.", metavar="STEPS")
-    ] = None,
-    input_size: Annotated[
-        int | None, typer.Option("--input-size", help="Steps of history (5 horizons).", min=1, show_default=False)
-    ] = None,
+    fields: dict[str, Any],
+    preset: Annotated[
+        str,
+        typer.Option(
+            "--preset", metavar="NAME", help="Settings to start from ('nd presets').", rich_help_panel="Training"
+        ),
+    ] = "auto",
     splits: Annotated[int, typer.Option("--splits", help="Folds, one horizon each, at the end.", min=1)] = 5,
     gap: Annotated[int, typer.Option("--gap", help="Rows left out between training and test.", min=0)] = 0,
     refit: Annotated[str, typer.Option("--refit", help="Train for 'every' fold, 'once', or every K folds.")] = "every",
-    preset: Annotated[str, typer.Option("--preset", help="How to train: auto, quick, best, ...")] = "auto",
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", help="Optimizer steps at most.", min=1, show_default=False)
-    ] = None,
     last: Annotated[
-        str, typer.Option("--last", help="Trained models: share or rows at the end of each series to forecast.")
+        str, typer.Option("--last", help="Trained models: fraction or rows at the end of each series to forecast.")
     ] = "0.2",
-    metric: Annotated[str, typer.Option("--metric", help="What decides: mae, rmse, smape, mase, ...")] = "mae",
+    metric: Annotated[str, typer.Option("--metric", help="Metric to rank by: mae, rmse, smape, mase, ...")] = "mae",
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Model to hold the others against (seasonal naive).")
+        str | None, option("--reference", text="Model to compare the others with (seasonal naive).")
     ] = None,
     season_length: Annotated[
         int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
     ] = None,
-    target: Target = None,
-    time: Time = None,
-    id_: Id = None,
-    past: Past = None,
-    future: Future = None,
-    static: Static = None,
-    calendar: Calendar = None,
-    frequency: Step = None,
-    missing: Missing = None,
-    gaps: Gaps = None,
-    short: Short = None,
     jobs: Jobs = 1,
     store: Kept = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare models on one file, with the naive baselines and how sure the order is."""
+    """Compare models on one table, with naive baselines and significance tests."""
     from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.predict import check_source
     from neuro_divergent.interfaces.cli.screen import Screen
 
     check_source(data)
     check_place(output)
-    columns = {
-        "target": target,
-        "time": time,
-        "id": id_,
-        "past": split_list(past) or None,
-        "future": split_list(future) or None,
-        "static": split_list(static) or None,
-        "calendar": split_list(calendar) or None,
-        "frequency": frequency,
-        "missing": missing,
-        "gaps": gaps,
-        "short": short,
-    }
-    schema = {name: value for name, value in columns.items() if value is not None}
     screen = Screen(as_json=as_json)
     trained = [model for model in models if Path(model).is_dir()]
     if trained and len(trained) < len(models):
@@ -116,22 +72,24 @@ def compare(
         if trained:
             result = _trained(data, trained, last, metric, reference, season_length)
         else:
-            steps = parse_horizon(horizon)
-            if steps is None:
+            task = _section(fields, "task")
+            if "horizon" not in task:
                 raise InputError("--horizon: say how many steps to forecast.")
-            settings = {} if max_steps is None else {"max_steps": max_steps}
-            task = {"horizon": steps, **({} if input_size is None else {"input_size": input_size})}
-            folds = {"n_splits": splits, "test_size": steps, "gap": gap}
+            folds = {"n_splits": splits, "test_size": task["horizon"], "gap": gap}
             run = {"refit": _refit(refit), "jobs": jobs, "store": store, "season_length": season_length}
-            result = _cross_validated(
-                data, models, preset, settings, task, folds, run, schema, metric, reference, progress
-            )
+            training, schema = {"preset": preset, **_section(fields, "training")}, _section(fields, "data")
+            result = _cross_validated(data, models, training, task, folds, run, schema, metric, reference, progress)
     comparison, forecasts, scores = result
     show_comparison(screen, comparison, scores)
     if output is not None:
         write_comparison(output, comparison, title=f"Models for {Path(data).name}", forecasts=forecasts, scores=scores)
         screen.say(f"Written to {output}")
     screen.result({"data": data, **comparison.to_dict(), "scores": scores.to_dicts()})
+
+
+def _section(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the settings of one section of a run."""
+    return {key.partition(".")[2]: value for key, value in fields.items() if key.startswith(f"{name}.")}
 
 
 def _refit(text: str) -> bool | int:
@@ -147,8 +105,7 @@ def _refit(text: str) -> bool | int:
 def _cross_validated(
     data: str,
     models: list[str],
-    preset: str,
-    settings: dict[str, Any],
+    training: dict[str, Any],
     task: dict[str, Any],
     folds: dict[str, Any],
     run: dict[str, Any],
@@ -162,16 +119,16 @@ def _cross_validated(
 
     names = [Architecture.registry.check(model) for model in models]
 
-    from neuro_divergent.evaluation.comparison.comparison import compare as set_beside
+    from neuro_divergent.evaluation.comparison.comparison import compare as compare_forecasts
     from neuro_divergent.evaluation.cross_validation.cross_validation import cross_validate
     from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.training.config import TrainingConfig
 
-    training = TrainingConfig.preset(preset, **settings)
-    forecasters = {name: Forecaster(name, training=training, **task) for name in names}
+    config = TrainingConfig.from_dict(training)
+    forecasters = {name: Forecaster(name, training=config, **task) for name in names}
     result = cross_validate(forecasters, data, TimeSeriesSplit(**folds), progress=progress, **run, **schema)
-    return set_beside(result, metric, reference=reference), result.forecasts, result.scores
+    return compare_forecasts(result, metric, reference=reference), result.forecasts, result.scores
 
 
 def _trained(
@@ -188,7 +145,7 @@ def _trained(
     if len(paths) < len(models):
         raise InputError("two of the models have the same name; move one to a directory of another name.")
 
-    from neuro_divergent.evaluation.comparison.comparison import compare as set_beside
+    from neuro_divergent.evaluation.comparison.comparison import compare as compare_forecasts
     from neuro_divergent.evaluation.comparison.side_by_side import side_by_side
     from neuro_divergent.evaluation.cross_validation.backtest import backtest
     from neuro_divergent.evaluation.cross_validation.forecast_values import history_of
@@ -208,5 +165,5 @@ def _trained(
         "id": names.id,
         "time": names.time,
     }
-    comparison = set_beside(frame, metric, reference=reference, **history)
+    comparison = compare_forecasts(frame, metric, reference=reference, **history)
     return comparison, frame, score(frame, metrics=["mae", "rmse", "smape", "mase"], **history)

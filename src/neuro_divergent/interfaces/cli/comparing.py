@@ -46,8 +46,8 @@ def show_comparison(
     from rich.table import Table
     from rich.text import Text
 
+    from neuro_divergent.core.formatting import format_number
     from neuro_divergent.reporting.report.comparison import comparison_rows, judge_comparison
-    from neuro_divergent.reporting.svg.ticks import show_number
 
     titles, rows = comparison_rows(comparison)
     more: dict[str, dict[str, Any]] = {}
@@ -61,7 +61,7 @@ def show_comparison(
     for title in titles[1:]:
         table.add_column(title, justify="right")
     for row in rows:
-        cells = [show_number(value) for value in more.get(row[0], {}).values()]
+        cells = [format_number(value) for value in more.get(row[0], {}).values()]
         table.add_row(Text(row[0]), *row[1:], *cells)
     screen.say("", table)
     if verdict:

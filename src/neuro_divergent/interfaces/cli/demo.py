@@ -73,7 +73,8 @@ def show_forecast(outcome: Outcome, screen: Screen) -> None:
     import polars as pl
     from rich.table import Table
 
-    from neuro_divergent.reporting.chart import chart_series, show_time
+    from neuro_divergent.core.formatting import format_time
+    from neuro_divergent.reporting.chart import chart_series
     from neuro_divergent.reporting.terminal import draw, pen_for
 
     if outcome.forecasts is None:
@@ -86,7 +87,7 @@ def show_forecast(outcome: Outcome, screen: Screen) -> None:
         table.add_column(title, justify="left" if title == _SHOWN else "right")
     for row in forecast.to_dicts():
         numbers = [f"{row[column]:.1f}" for column in ("forecast", *bounds)]
-        table.add_row(show_time(row["ds"]), *numbers)
+        table.add_row(format_time(row["ds"]), *numbers)
     series = panel.ids.to_list().index(_SHOWN)
     chart = chart_series(panel, series, history=5 * _HORIZON, forecasts=outcome.forecasts)
     console = screen.output

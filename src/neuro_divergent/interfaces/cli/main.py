@@ -35,6 +35,7 @@ from neuro_divergent.interfaces.cli import (
     schedule,
     train,
 )
+from neuro_divergent.interfaces.cli.config_options import ConfigCommand
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -64,7 +65,7 @@ for _module in (
     init,
 ):
     _name = _module.__name__.rpartition(".")[2]
-    app.command(_name, epilog=_module.EXAMPLES)(getattr(_module, _name))
+    app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(runs.app, name="runs")
 app.add_typer(bench.app, name="bench")
 

@@ -10,9 +10,9 @@ import typer
 from neuro_divergent.core.errors import InputError
 
 
-def option(*names: str, text: str, metavar: str | None = None) -> Any:
-    """Declare an option that is left to the settings of the run unless it is given."""
-    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
+def option(*names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
+    """Declare an option whose default is not shown, in a panel of the help."""
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
 
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
@@ -24,21 +24,6 @@ Jobs = Annotated[int, typer.Option("--jobs", help="Trainings at the same time.",
 Kept = Annotated[
     Path | None, typer.Option("--store", help="Keep what is finished here, to go on after an interruption.")
 ]
-
-# Columns of a table and what to do with what is wrong in it, as in a schema.
-Target = Annotated[str | None, option("--target", text="Column to forecast (y).")]
-Time = Annotated[str | None, option("--time", text="Column of times (ds).")]
-Id = Annotated[str | None, option("--id", text="Column that names the series (unique_id).")]
-Past = Annotated[list[str] | None, option("--past", metavar="COLUMNS", text="Covariates known only in the past.")]
-Future = Annotated[list[str] | None, option("--future", metavar="COLUMNS", text="Covariates known ahead.")]
-Static = Annotated[list[str] | None, option("--static", metavar="COLUMNS", text="Covariates constant in a series.")]
-Calendar = Annotated[
-    list[str] | None, option("--calendar", metavar="NAMES", text="Features made from the time: hour,...")
-]
-Step = Annotated[str | None, option("--frequency", text="Step between rows: 1h, 1d, 1mo.")]
-Missing = Annotated[str | None, option("--missing", text="Missing values: error, interpolate, forward, zero, mask.")]
-Gaps = Annotated[str | None, option("--gaps", text="Missing rows, in the same words.")]
-Short = Annotated[str | None, option("--short", text="Too short series: error, drop, pad.")]
 
 
 def split_list(values: list[str] | None) -> list[str]:
@@ -70,14 +55,12 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
     return tuple(levels)
 
 
-def parse_horizon(text: str | None) -> int | None:
+def parse_horizon(text: str) -> int:
     """Read a number of steps.
 
     Raises:
-        InputError: If it is not a whole number of at least 1.
+        InputError: If it is not an integer of at least 1.
     """
-    if text is None:
-        return None
     if not text.strip().isdecimal() or len(text) > 9 or int(text) < 1:
-        raise InputError(f"horizon: {text[:40]} must be a whole number of at least 1.")
+        raise InputError(f"horizon: {text[:40]} must be an integer of at least 1.")
     return int(text)

@@ -51,7 +51,7 @@ def predict(
 
     path = model_directory(model)
     percent, shares = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
-    steps = parse_horizon(horizon)
+    steps = None if horizon is None else parse_horizon(horizon)
     if output is not None:
         check_table_name(output)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.core.formatting import format_count, format_duration, format_number
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:
@@ -100,18 +100,18 @@ def progress_for(console: Console) -> list[Callback]:
 
 def _numbers(trainer: Trainer) -> str:
     row = trainer.history.rows[-1]
-    parts = [f"loss {show_number(row['train_loss'])}"]
+    parts = [f"loss {format_number(row['train_loss'])}"]
     if "validation_loss" in trainer.state.metrics:
-        parts.append(f"validation {show_number(trainer.state.metrics['validation_loss'])}")
+        parts.append(f"validation {format_number(trainer.state.metrics['validation_loss'])}")
     parts.append(f"lr {row['learning_rate']:.1e}")
-    parts.append(f"{show_number(row['samples_per_second'])} samples/s")
+    parts.append(f"{format_number(row['samples_per_second'])} samples/s")
     return " ".join(parts)
 
 
 def _time_left(trainer: Trainer, done: float) -> str:
-    return f"  {trainer.history.seconds / done * (1 - done):.0f} s left" if 0 < done < 1 else ""
+    return f"  {format_duration(trainer.history.seconds / done * (1 - done))} left" if 0 < done < 1 else ""
 
 
 def _ending(trainer: Trainer) -> str:
-    seconds = f"Trained {trainer.state.step:,} steps in {trainer.history.seconds:.1f} s"
+    seconds = f"Trained {format_count(trainer.state.step, 'step')} in {format_duration(trainer.history.seconds)}"
     return f"{seconds}; stopped early: {trainer.state.stop_reason}" if trainer.state.stop_reason else seconds

@@ -37,7 +37,8 @@ def report(
     if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: write the page to a .html file" + ("; --pdf prints it as well." if not pdf else "."))
 
-    from neuro_divergent.core.storage.atomic import show_bytes, write_file
+    from neuro_divergent.core.formatting import format_bytes
+    from neuro_divergent.core.storage.atomic import write_file
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.reporting.browser import print_page
     from neuro_divergent.reporting.report.run import render_run
@@ -56,7 +57,7 @@ def report(
         screen.say(note)
     if state != "finished":
         screen.say(f"This run is not finished ({state}); the page shows what there is.")
-    screen.facts([*files.items(), ("size", show_bytes(len(content)))])
+    screen.facts([*files.items(), ("size", format_bytes(len(content)))])
     screen.result({"run": str(run), "state": state, "notes": notes, "files": files})
     if show:
         import webbrowser

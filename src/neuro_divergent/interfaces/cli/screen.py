@@ -54,15 +54,15 @@ class Screen:
         """Show the model beside the baselines, with what the scores are worth."""
         from rich.table import Table
 
-        from neuro_divergent.reporting.svg.ticks import show_number
-        from neuro_divergent.reporting.text_summaries import judge, show_share
+        from neuro_divergent.core.formatting import format_number, format_percent
+        from neuro_divergent.reporting.text_summaries import judge
 
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column(evaluation.part)
         for title in _SCORES.values():
             table.add_column(title, justify="right")
         for row in evaluation.table.to_dicts():
-            cells = [show_share(row[key]) if key == "skill" else show_number(row[key]) for key in _SCORES]
+            cells = [format_percent(row[key]) if key == "skill" else format_number(row[key]) for key in _SCORES]
             table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
         verdict = judge(evaluation)
         self.say("", table, "", _text(verdict.text, "green" if verdict.is_better else "red"), _text(evaluation.note))

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
-from neuro_divergent.reporting.text_summaries import count
 from neuro_divergent.runs.directory import RunDirectory
 
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
@@ -197,16 +197,16 @@ def with_found_rate(config: RunConfig, panel: Panel, screen: Screen) -> RunConfi
 
 def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:
     """Say what was read and what will be done with it."""
-    from neuro_divergent.reporting.chart import show_time
+    from neuro_divergent.core.formatting import format_time
 
     task = config.task
     end = panel.frequency.time_at(panel.starts, panel.lengths - 1).max()
-    span = f"{show_time(panel.starts.min())} to {show_time(end)}, one row every {panel.frequency}"
+    span = f"{format_time(panel.starts.min())} to {format_time(end)}, one row every {panel.frequency}"
     history = task.history_for(panel)
     screen.facts(
         [
-            ("data", f"{config.data.path}: {count(len(panel), 'row')}, {panel.num_series:,} series, {span}"),
-            ("task", f"{count(task.horizon, 'step')} ahead from {count(history, 'step')} of history"),
+            ("data", f"{config.data.path}: {format_count(len(panel), 'row')}, {panel.num_series:,} series, {span}"),
+            ("task", f"{format_count(task.horizon, 'step')} ahead from {format_count(history, 'step')} of history"),
             ("model", f"{config.model['name']}, loss {task.loss.name}"),
         ]
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure
-from neuro_divergent.reporting.text_summaries import count
 
 _MOST_BLOCKS = 60
 _INDENT = "\u203a"  # seen whichever way names are aligned
@@ -53,7 +53,8 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
         x=Axis("share of the parameters, %", limits=(0.0, 100.0)),
         note=(f"The {len(blocks)} outermost of {total:,} blocks. " if len(blocks) < total else "")
         + "Beside each: its kind, the shape of what goes in and out, and the number of its parameters.",
-        words=f"{count(total, 'block')} with {count(round(whole), 'parameter')}. The largest is {largest['name']}: "
+        words=f"{format_count(total, 'block')} with {format_count(round(whole), 'parameter')}. The largest is "
+        f"{largest['name']}: "
         f"{_note(largest)} parameters.",
     )
 

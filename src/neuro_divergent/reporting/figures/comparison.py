@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count, format_number
 from neuro_divergent.evaluation.comparison.comparison import Comparison
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Mark, Rule, Tone
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import count
 
 _TESTS = {"diebold_mariano": "Diebold and Mariano's test", "nemenyi": "Nemenyi's test"}
 
@@ -40,7 +39,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         for name, significant, score in zip(names, frame["significant"], scores, strict=True)
     ]
     notes = [
-        show_number(float(score)) + ("" if p_value is None else f", p = {show_number(p_value)}")
+        format_number(float(score)) + ("" if p_value is None else f", p = {format_number(p_value)}")
         for score, p_value in zip(scores, frame["p_value"], strict=True)
     ]
     marks: list[Mark] = []
@@ -70,9 +69,9 @@ def comparison_figure(comparison: Comparison) -> Figure:
         marks=tuple(marks),
         x=Axis(comparison.metric, from_zero=True),
         note="Whiskers: one standard deviation over folds or cut-offs. "
-        f"{count(comparison.series, 'series', 'series')}, {count(comparison.cutoffs, 'cut-off')}.{test}",
-        words=f"{names[0]} is best with {show_number(float(scores[0]))}, {names[-1]} worst with "
-        f"{show_number(float(scores[-1]))}. Better than {comparison.reference} by more than luck: "
+        f"{format_count(comparison.series, 'series', 'series')}, {format_count(comparison.cutoffs, 'cut-off')}.{test}",
+        words=f"{names[0]} is best with {format_number(float(scores[0]))}, {names[-1]} worst with "
+        f"{format_number(float(scores[-1]))}. Better than {comparison.reference} by more than luck: "
         f"{', '.join(better) or 'none'}.",
     )
 

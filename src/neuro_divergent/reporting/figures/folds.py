@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.drawing import meanings_of
 from neuro_divergent.evaluation.splitters.fold_layout import look_at, show_ends
@@ -15,7 +16,6 @@ from neuro_divergent.evaluation.splitters.segment_table import segments_of
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 from neuro_divergent.reporting.figures.columns import places_of
 from neuro_divergent.reporting.figures.figure import Axis, Figure, Spans, Tone
-from neuro_divergent.reporting.text_summaries import count
 
 if TYPE_CHECKING:
     from neuro_divergent.evaluation.splitters.base import Splitter
@@ -71,7 +71,7 @@ def folds_figure(splitter: Splitter, panel: Panel) -> Figure:
         marks=tuple(marks),
         x=Axis(panel.schema.time),
         note=" ".join(remarks[:3]),
-        words=f"{count(number, 'fold')} of {count(panel.num_series, 'series', 'series')} from "
+        words=f"{format_count(number, 'fold')} of {format_count(panel.num_series, 'series', 'series')} from "
         f"{' to '.join(show_ends(panel))}.",
     )
 

@@ -9,11 +9,9 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.chart import show_time
+from neuro_divergent.core.formatting import format_count, format_number, format_time
 from neuro_divergent.reporting.figures.columns import floats_of, id_of, places_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Band, Figure, Line, Mark, Rule, Tone
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import count
 
 _MOST_ROWS = 5_000
 
@@ -155,22 +153,25 @@ def _words(
     if ahead.height:
         values = floats_of(ahead["forecast"])
         values = values[np.isfinite(values)]
-        begin, end = show_time(ahead[time][0]), show_time(ahead[time][-1])
-        text = f"Forecast of {count(ahead.height, 'step')} from {begin} to {end}"
+        begin, end = format_time(ahead[time][0]), format_time(ahead[time][-1])
+        text = f"Forecast of {format_count(ahead.height, 'step')} from {begin} to {end}"
         if len(values):
-            text += f", between {show_number(float(values.min()))} and {show_number(float(values.max()))}"
+            text += f", between {format_number(float(values.min()))} and {format_number(float(values.max()))}"
         words.append(f"{text}.")
         for band in _bands(ahead, time, "forecast", levels):
             assert isinstance(band, Band)
             widths = band.high - band.low
             if np.isfinite(widths).any():
-                words.append(f"The {band.label} interval is {show_number(float(np.nanmean(widths)))} wide on average.")
+                words.append(
+                    f"The {band.label} interval is {format_number(float(np.nanmean(widths)))} wide on average."
+                )
     if checked.height and "actual" in checked.columns:
         errors = np.abs(floats_of(checked["actual"]) - floats_of(checked["forecast"]))
         if np.isfinite(errors).any():
             words.append(
-                f"Held-out values were forecast with a mean absolute error of {show_number(float(np.nanmean(errors)))}."
+                f"Held-out values were forecast with a mean absolute error of "
+                f"{format_number(float(np.nanmean(errors)))}."
             )
     if past.height and not ahead.height:
-        words.append(f"{count(past.height, 'observed value')} up to {show_time(past[time][-1])}.")
+        words.append(f"{format_count(past.height, 'observed value')} up to {format_time(past[time][-1])}.")
     return words

@@ -15,10 +15,10 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Figure, Line, Mark, Rule
 from neuro_divergent.reporting.sampling import min_max
-from neuro_divergent.reporting.svg.ticks import show_number
 
 _STEPS = Axis("steps of training")
 _BUCKETS = 500  # into which a line is divided; each keeps its ends and extremes
@@ -48,7 +48,7 @@ def loss_figure(history: Any) -> Figure:
     if len(validation[0]):
         marks.append(Line(*_thin(*validation), label="validation", tone="validation"))
         best = int(validation[1].argmin())
-        step, lowest = int(validation[0][best]), show_number(float(validation[1][best]))
+        step, lowest = int(validation[0][best]), format_number(float(validation[1][best]))
         marks.append(Rule(x=float(step), label=f"lowest at step {step:,}"))
         words.append(
             f"The validation loss went from {_ends(validation[1])} and was lowest at step {step:,} with {lowest}."
@@ -78,7 +78,7 @@ def rate_figure(history: Any) -> Figure:
         x=_STEPS,
         y=Axis("learning rate", from_zero=True),
         words=f"The learning rate went from {_ends(rates)}; it was highest at step {int(steps[peak]):,} with "
-        f"{show_number(float(rates[peak]))}.",
+        f"{format_number(float(rates[peak]))}.",
     )
 
 
@@ -93,12 +93,14 @@ def gradient_figure(history: Any, *, clip: float | None = None) -> Figure:
         InputError: If it was not written down.
     """
     steps, norms = _needed(history, "gradient_norm")
-    middle = show_number(float(np.median(norms)))
-    words = f"The gradient norm has a median of {middle} and is {show_number(float(norms.max()))} at most."
+    middle = format_number(float(np.median(norms)))
+    words = f"The gradient norm has a median of {middle} and is {format_number(float(norms.max()))} at most."
     rules: tuple[Mark, ...] = ()
     if clip is not None:
-        rules = (Rule(y=float(clip), label=f"clipped at {show_number(float(clip))}"),)
-        words += f" {100 * float((norms > clip).mean()):.0f} % of the values are above the {show_number(clip)} at which"
+        rules = (Rule(y=float(clip), label=f"clipped at {format_number(float(clip))}"),)
+        words += (
+            f" {100 * float((norms > clip).mean()):.0f} % of the values are above the {format_number(clip)} at which"
+        )
         words += " it is clipped."
     return Figure(
         title="Gradient norm",
@@ -122,8 +124,8 @@ def speed_figure(history: Any) -> Figure:
         x=_STEPS,
         y=Axis("windows per second", from_zero=True),
         note="Rows in which validation ran as well are slower.",
-        words=f"The median speed is {show_number(float(np.median(speeds)))} windows per second, between "
-        f"{show_number(float(speeds.min()))} and {show_number(float(speeds.max()))}.",
+        words=f"The median speed is {format_number(float(np.median(speeds)))} windows per second, between "
+        f"{format_number(float(speeds.min()))} and {format_number(float(speeds.max()))}.",
     )
 
 
@@ -154,7 +156,7 @@ def losses_figure(histories: Mapping[str, Any], column: str = "validation_loss")
         x=_STEPS,
         y=Axis(name, logarithmic=None),
         note=f"{len(histories) - len(marks)} without {name} left out." if len(marks) < len(histories) else "",
-        words=f"Lowest {name}: " + ", ".join(f"{show_number(value)} in {run}" for value, run in best[:5]) + ".",
+        words=f"Lowest {name}: " + ", ".join(f"{format_number(value)} in {run}" for value, run in best[:5]) + ".",
     )
 
 
@@ -179,4 +181,4 @@ def _thin(steps: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _ends(values: Array) -> str:
-    return f"{show_number(float(values[0]))} to {show_number(float(values[-1]))}"
+    return f"{format_number(float(values[0]))} to {format_number(float(values[-1]))}"

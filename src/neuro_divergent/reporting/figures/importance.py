@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import floats_of, places_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Heat, Mark, Rule
-from neuro_divergent.reporting.svg.ticks import show_number
 
 _PARTS = ("static", "past", "future")
 
@@ -137,12 +137,12 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
             marks=(bars, Rule(y=0.0)),
             x=Axis("position in the window (0 is the last of the history)"),
             y=Axis("importance"),
-            words=f"Position {places[peak]:g} matters most ({show_number(float(values[peak]))}).",
+            words=f"Position {places[peak]:g} matters most ({format_number(float(values[peak]))}).",
         )
     grouped = grouped.join(sizes, on="variable").sort("size", descending=True, maintain_order=True)
     total, grouped = grouped.height, grouped.head(most)
     names, values = [str(name) for name in grouped["variable"]], floats_of(grouped["importance"])
-    notes = [show_number(value) for value in values.tolist()]
+    notes = [format_number(value) for value in values.tolist()]
     return Figure(
         title="Importance of the variables",
         marks=(Bars(names, values, tone="forecast", notes=notes, **_whiskers(grouped, ends)),),

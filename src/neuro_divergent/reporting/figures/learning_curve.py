@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Band, Figure, Line, Mark, Rule, Tone
-from neuro_divergent.reporting.svg.ticks import show_number
 
 _PARTS: tuple[tuple[str, Tone], ...] = (("train", "train"), ("validation", "validation"))
 
@@ -42,8 +42,8 @@ def learning_curve_figure(curve: Any) -> Figure:
         lines.append(Line(sizes, mean, label=label, tone=tone))
         first, last = np.flatnonzero(known)[[0, -1]]
         words.append(
-            f"The {label} error goes from {show_number(float(mean[first]))} at {sizes[first]:,.0f} to "
-            f"{show_number(float(mean[last]))} at {sizes[last]:,.0f}."
+            f"The {label} error goes from {format_number(float(mean[first]))} at {sizes[first]:,.0f} to "
+            f"{format_number(float(mean[last]))} at {sizes[last]:,.0f}."
         )
     if not lines:
         raise InputError("learning curve: there is no size with an error.")

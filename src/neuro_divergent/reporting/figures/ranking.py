@@ -7,11 +7,10 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_count, format_number
 from neuro_divergent.evaluation.evaluate import REFERENCE
 from neuro_divergent.reporting.figures.columns import RESIDUAL, floats_of, id_of, read_residuals, segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Mark, Rule, Tone
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import count
 
 
 def ranking_figure(
@@ -45,22 +44,22 @@ def ranking_figure(
     ranked = _ranked(frame, named, reference if is_relative else None)
     total = ranked.height
     if total < 2:
-        raise InputError(f"backtest: {count(total, 'series', 'series')} with errors, and ranking needs two.")
+        raise InputError(f"backtest: {format_count(total, 'series', 'series')} with errors, and ranking needs two.")
     better = int((ranked["place"] < 1).sum())
     note = f"All {total:,} series."
     if total > 2 * most:
         ranked = pl.concat([ranked.head(most), ranked.tail(most)])
         note = f"The {most} best and the {most} worst of {total:,} series."
     names, lengths = ranked[named].cast(pl.String).to_list(), floats_of(ranked["place"])
-    notes = [f"MAE {show_number(error)}" for error in ranked["mae"].to_list()]
+    notes = [f"MAE {format_number(error)}" for error in ranked["mae"].to_list()]
     marks: list[Mark] = []
     for begin, end in segments([is_relative and bool(length < 1) for length in lengths]):
         is_better = bool(lengths[begin] < 1)
         tone: Tone = "neutral" if not is_relative else "good" if is_better else "bad"
         label = f"{'' if is_better else 'not '}better than {reference}" if is_relative else ""
         marks.append(Bars(names[begin:end], lengths[begin:end], label=label, tone=tone, notes=notes[begin:end]))
-    words = f"{names[0]} is forecast best ({show_number(float(lengths[0]))}) and {names[-1]} worst "
-    words += f"({show_number(float(lengths[-1]))})."
+    words = f"{names[0]} is forecast best ({format_number(float(lengths[0]))}) and {names[-1]} worst "
+    words += f"({format_number(float(lengths[-1]))})."
     return Figure(
         title="Best and worst series",
         marks=(*marks, Rule(x=1.0)) if is_relative else tuple(marks),

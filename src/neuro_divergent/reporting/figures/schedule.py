@@ -9,9 +9,9 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.figure import Axis, Figure, Line
 from neuro_divergent.reporting.sampling import min_max
-from neuro_divergent.reporting.svg.ticks import show_number
 
 if TYPE_CHECKING:
     from neuro_divergent.training.schedules.base import Plan, Schedule
@@ -65,7 +65,8 @@ def schedule_figure(
     )
     steps = np.arange(float(total_steps))
     told = [
-        f"{item.name} goes from {show_number(rates[0])} to {show_number(rates[-1])}, at most {show_number(rates.max())}"
+        f"{item.name} goes from {format_number(rates[0])} to {format_number(rates[-1])}, at most "
+        f"{format_number(rates.max())}"
         for item, rates in zip(chosen, curves, strict=True)
     ]
     return Figure(

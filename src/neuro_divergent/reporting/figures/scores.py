@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import segments
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure
-from neuro_divergent.reporting.svg.ticks import show_number
 
 _NAMES = {
     "mae": "mean absolute error",
@@ -51,7 +51,7 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
             names[begin:end],
             lengths[begin:end],
             tone="forecast" if names[begin] == model else "neutral",
-            notes=[show_number(value) for value in lengths[begin:end].tolist()],
+            notes=[format_number(value) for value in lengths[begin:end].tolist()],
         )
         for begin, end in segments([name == model for name in names])
     )
@@ -62,5 +62,5 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
         marks=marks,
         x=Axis(_NAMES[metric], from_zero=True),
         note=f"On the {scores['part']} part." if scores.get("part") else "",
-        words=rank + ", ".join(f"{name} {show_number(value)}" for value, name in rows) + ".",
+        words=rank + ", ".join(f"{name} {format_number(value)}" for value, name in rows) + ".",
     )

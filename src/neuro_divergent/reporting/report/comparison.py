@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent import __version__
+from neuro_divergent.core.formatting import format_count, format_number, format_p_value, format_percent
 from neuro_divergent.data.io.source import read_table
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.comparison.comparison import Comparison
 from neuro_divergent.reporting.report.templates import template
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import Verdict, count, show_share
+from neuro_divergent.reporting.text_summaries import Verdict
 
 _TESTS = {
     "diebold_mariano": "Diebold and Mariano's test, Holm's correction",
@@ -29,22 +29,15 @@ def judge_comparison(comparison: Comparison) -> Verdict:
         return Verdict(False, f"No model is better than {best['model']}, which needs no training.")
     if best["model"] == comparison.reference:
         return Verdict(False, f"No model is better than {comparison.reference}.")
-    saved = show_share(best["skill"])
-    text = f"{best['model']} is best: its {comparison.metric} is {show_number(best['score'])}, "
+    saved = format_percent(best["skill"])
+    text = f"{best['model']} is best: its {comparison.metric} is {format_number(best['score'])}, "
     text += f"{saved} of that of {comparison.reference} is saved"
     if comparison.test == "none" or best["p_value"] is None:
         return Verdict(True, f"{text}; whether that is more than luck cannot be told from so few values.")
     sure = "more than luck" if best["significant"] else "not more than luck can explain"
-    return Verdict(
-        bool(best["significant"]), f"{text}, which is {sure} (p {show_chance(best['p_value'], equals='= ')})."
-    )
-
-
-def show_chance(chance: float | None, equals: str = "") -> str:
-    """Write a p value; very small ones are no more than that."""
-    if chance is None:
-        return ""
-    return "< 0.0001" if chance < 1e-4 else f"{equals}{chance:.2g}"
+    chance = format_p_value(best["p_value"])
+    relation = chance if chance.startswith("<") else f"= {chance}"
+    return Verdict(bool(best["significant"]), f"{text}, which is {sure} (p {relation}).")
 
 
 def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
@@ -53,11 +46,11 @@ def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]
     rows = [
         [
             row["model"],
-            show_number(row["score"]),
-            show_number(row["std"]),
-            show_share(row["skill"]),
-            show_number(row["rank"]),
-            show_chance(row["p_value"]),
+            format_number(row["score"]),
+            format_number(row["std"]),
+            format_percent(row["skill"]),
+            format_number(row["rank"]),
+            format_p_value(row["p_value"]),
         ]
         for row in read_table(comparison.table).frame.to_dicts()
     ]
@@ -77,10 +70,13 @@ def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFram
         version=__version__,
         version_line=f"Neuro-Divergent {__version__}",
         comparison=comparison,
-        chance=show_chance,
+        chance=format_p_value,
         verdict=judge_comparison(comparison),
         facts=[
-            ("Values", f"{count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has"),
+            (
+                "Values",
+                f"{format_count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has",
+            ),
             ("Test", _TESTS[comparison.test]),
         ],
         test=_TESTS[comparison.test],
@@ -92,5 +88,5 @@ def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFram
 
 
 def _as_text(scores: pl.DataFrame) -> dict[str, Any]:
-    rows = [[value if isinstance(value, str) else show_number(value) for value in row] for row in scores.rows()]
+    rows = [[value if isinstance(value, str) else format_number(value) for value in row] for row in scores.rows()]
     return {"columns": scores.columns, "rows": rows}

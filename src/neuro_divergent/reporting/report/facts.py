@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shlex
 import statistics
-import time
 from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
+from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
 from neuro_divergent.reporting.report.plain import names, number, part, rows, text, whole
-from neuro_divergent.reporting.svg.ticks import UNDEFINED, show_number
-from neuro_divergent.reporting.text_summaries import count
 
 Facts = list[tuple[str, str]]
-_UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
 
 
 def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
@@ -26,7 +23,7 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
     lengths, seasonality = part(data, "lengths"), part(data, "seasonality")
     shares = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
     least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
-    size = count(whole(data.get("rows")) or 0, "row") + f" in {whole(data.get('series')) or 0:,} series"
+    size = format_count(whole(data.get("rows")) or 0, "row") + f" in {whole(data.get('series')) or 0:,} series"
     if least is not None and middle is not None and most is not None:
         size += (
             f" of {least:,.0f} each"
@@ -36,26 +33,30 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
     span = f"{text(data.get('begin'))} to {text(data.get('end'))}, one row every {text(data.get('frequency'))}"
     facts += [("Size", size), ("Time", span)]
     if (missing := shares["missing"]) is not None:
-        facts.append(("Missing", f"{show_percent(missing)} of the values" if missing else "nothing"))
+        facts.append(("Missing", f"{format_percent(missing)} of the values" if missing else "nothing"))
     if shares["zero"] is not None and shares["negative"] is not None:
-        facts.append(("Signs", f"{show_percent(shares['zero'])} zero, {show_percent(shares['negative'])} negative"))
+        facts.append(("Signs", f"{format_percent(shares['zero'])} zero, {format_percent(shares['negative'])} negative"))
     if (outliers := shares["outlier"]) is not None:
         largest = number(data.get("largest_outlier"))
         # A value that is far off is worth a look even if it is the only one.
-        far = "" if not outliers or largest is None else f"; the farthest is {show_number(largest)} usual spreads away"
-        facts.append(("Outliers", f"{show_percent(outliers)} of the values{far}" if outliers else "none"))
+        far = (
+            "" if not outliers or largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
+        )
+        facts.append(("Outliers", f"{format_percent(outliers)} of the values{far}" if outliers else "none"))
     if (ratio := number(data.get("scale_ratio"))) is not None and (whole(data.get("series")) or 0) > 1:
-        facts.append(("Scale", f"the largest series is {show_number(ratio)} times as large as the smallest"))
+        facts.append(("Scale", f"the largest series is {format_number(ratio)} times as large as the smallest"))
     if (strength := number(seasonality.get("strength"))) is not None:
         period = whole(seasonality.get("period")) or 0
-        facts.append(("Season", f"{count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)"))
+        facts.append(
+            ("Season", f"{format_count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)")
+        )
     if constant := whole(data.get("constant_series")):
         named = names(data, "short_names")
         some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
         facts.append(("Constant", f"{constant:,} series never change{some}"))
     looked_at = whole(part(data, "looked_at").get("rows"))
     if looked_at is not None and looked_at < (whole(data.get("rows")) or 0):
-        facts.append(("Looked at", f"{count(looked_at, 'row')}; shares and sizes are those of them"))
+        facts.append(("Looked at", f"{format_count(looked_at, 'row')}; shares and sizes are those of them"))
     return facts
 
 
@@ -67,8 +68,8 @@ def covariate_rows(data: dict[str, Any] | None) -> list[list[str]]:
             text(row.get("role")),
             text(row.get("kind")),
             "yes" if row.get("constant") is True else "no",
-            show_percent(number(row.get("missing_share"))),
-            *(show_number(number(row.get(name))) for name in ("correlation", "lead_correlation")),
+            format_percent(number(row.get("missing_share"))),
+            *(format_number(number(row.get(name))) for name in ("correlation", "lead_correlation")),
         ]
         for row in rows(data, "covariates")
     ]
@@ -77,7 +78,7 @@ def covariate_rows(data: dict[str, Any] | None) -> list[list[str]]:
 def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
     """Say what was to be learned, and by what."""
     task, model = part(config, "task"), part(config, "model")
-    known = "" if parameters is None else f" with {count(parameters, 'parameter')}"
+    known = "" if parameters is None else f" with {format_count(parameters, 'parameter')}"
     horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
     facts = [("Model", f"{text(model.get('name')) or 'unknown'}{known}")]
     if settings := _settings(model):
@@ -86,7 +87,8 @@ def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
         facts.append(
             (
                 "Task",
-                f"{count(horizon, 'step')} ahead" + (f" from {count(history, 'step')} of history" if history else ""),
+                f"{format_count(horizon, 'step')} ahead"
+                + (f" from {format_count(history, 'step')} of history" if history else ""),
             )
         )
     for word, name in (("Loss", "loss"), ("Scaler", "scaler"), ("Series scaler", "series_scaler")):
@@ -116,7 +118,7 @@ def training_facts(
     starts = [event for event in events if event["event"] == "start"]
     if starts:
         device, threads = text(starts[-1].get("device")), whole(starts[-1].get("threads"))
-        facts.append(("Device", device + (f", {count(threads, 'thread')}" if threads else "")))
+        facts.append(("Device", device + (f", {format_count(threads, 'thread')}" if threads else "")))
     if history is not None:
         facts += _progress(history, total_steps)
     if len(starts) > 1:
@@ -197,28 +199,6 @@ def show_component(value: object) -> str:
     return "" if value is None else _show(value)
 
 
-def show_seconds(seconds: float) -> str:
-    """Write a time in words: ``8.9 seconds``, ``3 minutes``, ``2.5 hours``."""
-    for length, unit in _UNITS:
-        if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {unit}s"
-    return f"{seconds:.3g} seconds"
-
-
-def show_moment(moment: float | None) -> str:
-    """Write seconds since 1970 as a time of UTC."""
-    if moment is None or not 0 <= moment < 2**37:
-        return ""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(moment))
-
-
-def show_percent(share: float | None) -> str:
-    """Write a share as a percentage, with the digits that a small one needs."""
-    if share is None:
-        return UNDEFINED
-    return "below 0.01 %" if 0 < share < 1e-4 else f"{100 * share:.3g} %"
-
-
 def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
     facts = []
     last = history.row(history.height - 1, named=True)
@@ -228,13 +208,13 @@ def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
         during = f", in epoch {epoch:,}" if epoch else ""
         facts.append(("Steps", f"{step:,}{planned}{during}"))
     if (seconds := number(last.get("seconds"))) is not None:
-        facts.append(("Time", show_seconds(seconds)))
+        facts.append(("Time", format_duration(seconds)))
     if "samples_per_second" in history.columns:
         speeds = [value for value in history["samples_per_second"].to_list() if number(value)]
         if speeds:
             facts.append(("Speed", f"{statistics.median(speeds):,.0f} windows a second (median)"))
     if (best := best_step(history)) is not None:
-        facts.append(("Best", f"{best[0]} {show_number(best[1])} at step {best[2]:,}"))
+        facts.append(("Best", f"{best[0]} {format_number(best[1])} at step {best[2]:,}"))
     return facts
 
 
@@ -264,5 +244,7 @@ def _listed(shown: Iterable[str]) -> str:
 def _amount(value: object) -> str:
     amount = number(value) or 0.0
     return (
-        f"{100 * amount:g} % of each series" if amount < 1 else f"the last {count(int(amount), 'row')} of each series"
+        f"{100 * amount:g} % of each series"
+        if amount < 1
+        else f"the last {format_count(int(amount), 'row')} of each series"
     )

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import InputError, NeuroDivergentError
+from neuro_divergent.core.formatting import format_number, format_percent, format_timestamp
 from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
@@ -26,7 +27,6 @@ from neuro_divergent.reporting.report.summary import describe_state, key_numbers
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import draw_figure, stylesheet
-from neuro_divergent.reporting.svg.ticks import show_number
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import RunSummary, describe_run
@@ -73,7 +73,7 @@ class _Page:
             "model": tables.model,
             "state": state,
             "is_running": self.run.state == "running",
-            "seen": facts.show_moment(self._last_event()) if state else "",
+            "seen": format_timestamp(self._last_event()) if state else "",
             "verdict": None if scores is None else scores.judge(),
             "paragraphs": paragraphs(
                 config=config,
@@ -164,9 +164,9 @@ class _Page:
             return None
         said = []
         if shown.error is not None:
-            said.append(f"MAE {show_number(shown.error)}")
+            said.append(f"MAE {format_number(shown.error)}")
         if shown.relative is not None:
-            said.append(f"{show_number(shown.relative)} times that of the seasonal naive forecast")
+            said.append(f"{format_number(shown.relative)} times that of the seasonal naive forecast")
         name = "The series" if shown.name is None else text(str(shown.name), 120)
         note = ", ".join(said)
         title = f"{name} ({shown.place})" if shown.place else name
@@ -211,8 +211,8 @@ def _activation_rows(network: dict[str, Any] | None) -> list[list[str]]:
         [
             text(row.get("layer"), 80),
             text(row.get("kind"), 40),
-            show_number(number(row.get("units"))),
-            *(facts.show_percent(number(row.get(name))) for name in ("dead_share", "saturated_share", "utilisation")),
+            format_number(number(row.get("units"))),
+            *(format_percent(number(row.get(name))) for name in ("dead_share", "saturated_share", "utilisation")),
         ]
         for row in found[:_MOST_LAYERS]
     ]
@@ -226,7 +226,7 @@ def _block_rows(network: dict[str, Any] | None) -> list[list[str]]:
             text(row.get("kind"), 40),
             _shape(row.get("inputs")),
             _shape(row.get("outputs")),
-            show_number(number(row.get("parameters"))),
+            format_number(number(row.get("parameters"))),
         ]
         for row in rows(network, "blocks")[:_MOST_LAYERS]
     ]
@@ -236,4 +236,4 @@ def _shape(value: object) -> str:
     """Write a shape; the size of a batch, which may be any, is not a number."""
     if not isinstance(value, list):
         return ""
-    return " \u00d7 ".join("batch" if size is None else show_number(number(size)) for size in value[:6])
+    return " \u00d7 ".join("batch" if size is None else format_number(number(size)) for size in value[:6])

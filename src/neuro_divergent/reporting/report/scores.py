@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
 from neuro_divergent.reporting.report.plain import number, rows, text, whole
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import Verdict, judge, show_share
+from neuro_divergent.reporting.text_summaries import Verdict, judge
 
 COLUMNS = {
     "mae": "MAE",
@@ -106,7 +106,7 @@ class Scores:
                 "is_model": row["name"] == self.model,
                 "cells": [
                     {
-                        "text": show_share(row[column]) if column == "skill" else show_number(row[column]),
+                        "text": format_percent(row[column]) if column == "skill" else format_number(row[column]),
                         "is_best": not math.isnan(row[column]) and _goodness(row[column], column) == best[column],
                     }
                     for column in COLUMNS

@@ -7,12 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
 from neuro_divergent.diagnostics.finding import Diagnosis
-from neuro_divergent.reporting.report.facts import best_step, ending, show_seconds
+from neuro_divergent.reporting.report.facts import best_step, ending
 from neuro_divergent.reporting.report.plain import number, part, text, whole
 from neuro_divergent.reporting.report.scores import Scores
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import count, show_share
 from neuro_divergent.runs.status import RunSummary
 
 _STATES = {
@@ -79,19 +78,19 @@ def key_numbers(
     found = []
     if scores is not None:
         own = scores.own
-        found.append(("Mean absolute error", show_number(own["mae"]), f"{scores.part} part"))
-        found.append(("Skill", show_share(own["skill"]), "of the seasonal naive error saved"))
+        found.append(("Mean absolute error", format_number(own["mae"]), f"{scores.part} part"))
+        found.append(("Skill", format_percent(own["skill"]), "of the seasonal naive error saved"))
         found += [
             (f"{row['level']:g} % interval", f"{row['coverage']:.1f} %", "of the values inside")
             for row in scores.coverage[:1]
         ]
     elif history is not None and (best := best_step(history)) is not None:
-        found.append((best[0].capitalize(), show_number(best[1]), f"lowest, at step {best[2]:,}"))
+        found.append((best[0].capitalize(), format_number(best[1]), f"lowest, at step {best[2]:,}"))
     if history is not None and (seconds := number(history.row(-1, named=True).get("seconds"))) is not None:
         step = whole(history.row(-1, named=True).get("step")) or 0
-        found.append(("Training", show_seconds(seconds), count(step, "step")))
+        found.append(("Training", format_duration(seconds), format_count(step, "step")))
     if parameters is not None:
-        found.append(("Parameters", show_number(parameters), "numbers that were learned"))
+        found.append(("Parameters", format_number(parameters), "numbers that were learned"))
     return found
 
 
@@ -100,12 +99,12 @@ def _task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
     horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
     if not model or horizon is None:
         return "Its settings cannot be read, so what it was to learn is not known."
-    words = f"{model} learned to forecast {count(horizon, 'step')} ahead"
+    words = f"{model} learned to forecast {format_count(horizon, 'step')} ahead"
     if history:
-        words += f" from {count(history, 'step')} of history"
+        words += f" from {format_count(history, 'step')} of history"
     size, series = whole((data or {}).get("rows")), whole((data or {}).get("series"))
     if size is not None and series is not None:
-        words += f", from {count(size, 'row')} of {series:,} series"
+        words += f", from {format_count(size, 'row')} of {series:,} series"
     return f"{words}."
 
 
@@ -114,11 +113,11 @@ def _training(history: pl.DataFrame | None, events: list[dict[str, Any]]) -> str
         return "Nothing was written down of its training yet."
     last = history.row(-1, named=True)
     step, seconds, why = whole(last.get("step")), number(last.get("seconds")), ending(events)
-    words = f"Training took {count(step or 0, 'step')}"
+    words = f"Training took {format_count(step or 0, 'step')}"
     if seconds is not None:
-        words += f" in {show_seconds(seconds)}"
+        words += f" in {format_duration(seconds)}"
     if (best := best_step(history)) is not None:
-        words += f"; the lowest {best[0]}, {show_number(best[1])}, was at step {best[2]:,}"
+        words += f"; the lowest {best[0]}, {format_number(best[1])}, was at step {best[2]:,}"
     return f"{words}." + (f" It ended: {why.rstrip('.')}." if why else "")
 
 
@@ -128,7 +127,7 @@ def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
     if own["bias"] == own["bias"] and own["mae"] > 0:
         side = "high" if own["bias"] > 0 else "low"
         share = abs(own["bias"]) / own["mae"]
-        lean = "lean neither way" if share < 0.1 else f"are {show_number(abs(own['bias']))} too {side} on average"
+        lean = "lean neither way" if share < 0.1 else f"are {format_number(abs(own['bias']))} too {side} on average"
         found.append(f"Forecasts {lean}.")
     if errors is not None and errors.height > 1:
         known = errors["relative"].drop_nulls()

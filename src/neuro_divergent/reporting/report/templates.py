@@ -6,8 +6,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from neuro_divergent.reporting.svg.ticks import show_number
-from neuro_divergent.reporting.text_summaries import show_share
+from neuro_divergent.core.formatting import format_number, format_percent
 
 
 @cache
@@ -20,6 +19,6 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = show_number
-    environment.filters["share"] = show_share
+    environment.filters["number"] = format_number
+    environment.filters["share"] = format_percent
     return environment.get_template(name)

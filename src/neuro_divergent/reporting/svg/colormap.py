@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats, Ints
-from neuro_divergent.reporting.svg.ticks import show_number
+from neuro_divergent.core.formatting import format_number
 
 SHADES = 8
 """How many shades a colour has."""
@@ -45,7 +45,7 @@ def shade(values: Array) -> Shades:
         levels, scale = -_level(-numbers, -high, -low), [*range(-SHADES, 0)]
     else:
         levels, scale = _level(numbers, low, high), [*range(1, SHADES + 1)]
-    return Shades(np.where(known, levels, 0).astype(np.int64), show_number(low), show_number(high), scale)
+    return Shades(np.where(known, levels, 0).astype(np.int64), format_number(low), format_number(high), scale)
 
 
 def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.figure import Values
-from neuro_divergent.reporting.svg.ticks import show_number
 
 _UNKNOWN_TO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -26,7 +26,7 @@ def write_value(value: Any) -> str:
         value = np.datetime64(value.replace(tzinfo=None) if hasattr(value, "hour") else value)  # type: ignore[call-arg]
     if isinstance(value, np.datetime64):
         return str(value.astype("M8[s]")).replace("T", " ").removesuffix(":00").removesuffix(" 00:00")
-    return show_number(float(value)) if isinstance(value, int | float | np.number) else str(value)
+    return format_number(float(value)) if isinstance(value, int | float | np.number) else str(value)
 
 
 def write_values(values: Values) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
@@ -15,7 +16,6 @@ from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.layout import Anchor, Key, Layout, ShadeKey, Shape, Text
 from neuro_divergent.reporting.svg.paths import Box, dots, outline, rectangles, stairs, trace
 from neuro_divergent.reporting.svg.style import Pen, pens_of
-from neuro_divergent.reporting.svg.ticks import show_number
 
 MOST_POINTS = 2_000
 """How many points of a line are drawn; there are no more dots from left to right on most screens."""
@@ -159,7 +159,7 @@ class _Sheet:
             names = write_values(mark.places)
             for at in known:
                 note = f" ({mark.notes[at]})" if at < len(mark.notes) and mark.notes[at] else ""
-                self._add(pen.bar, rectangles([boxes[at]]), f"{names[at]}: {show_number(float(lengths[at]))}{note}")
+                self._add(pen.bar, rectangles([boxes[at]]), f"{names[at]}: {format_number(float(lengths[at]))}{note}")
         self._explain("area", pen.bar, mark.label)
 
     def _whisker(self, ends: list[tuple[float, float]], cap: tuple[float, float]) -> None:

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.core.formatting import format_distinct
 from neuro_divergent.reporting.figures.figure import Axis, Values
-from neuro_divergent.reporting.svg.ticks import power_ticks, round_ticks, show_numbers
+from neuro_divergent.reporting.svg.ticks import power_ticks, round_ticks
 from neuro_divergent.reporting.svg.time_ticks import time_ticks
 
 Kind = Literal["number", "logarithm", "time"]
@@ -70,7 +71,7 @@ class Scale:
         else:
             numbers = round_ticks(self.low, self.high, most)
         shares = self.place(np.array(numbers))
-        return [Tick(float(share), text) for share, text in zip(shares, show_numbers(numbers), strict=True)]
+        return [Tick(float(share), text) for share, text in zip(shares, format_distinct(numbers), strict=True)]
 
 
 @dataclass(frozen=True)

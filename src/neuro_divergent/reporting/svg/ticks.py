@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-UNDEFINED = "n/a"
 
 
 def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -31,31 +28,6 @@ def power_ticks(low: float, high: float, most: int = 5) -> list[float]:
         if len(ticks) <= most:
             return ticks
     return ticks[:: math.ceil(len(ticks) / most)]
-
-
-def show_number(value: float | None) -> str:
-    """Write a number as short as it can be read: ``12,000``, ``1.5M``, ``0.0012``; one that is not defined, as such."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-4:
-        return f"{value:.3g}"
-    for limit, divisor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M")):
-        if size >= limit:
-            return f"{value / divisor:.4g}{letter}"
-    if size >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if size >= 1 or size == 0 else f"{value:.3g}"
-
-
-def show_numbers(values: Sequence[float]) -> list[str]:
-    """Write different numbers so that they can be told apart, as short as that can be."""
-    texts = [show_number(value) for value in values]
-    digits = 5
-    while len(set(texts)) < len(set(values)) and digits < 18:
-        texts = [f"{value:,.{digits}g}" for value in values]
-        digits += 1
-    return texts
 
 
 def _spacings(least: float) -> list[float]:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from neuro_divergent.core.config import Config
 from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning, did_you_mean
+from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.training.callbacks.base import Callback
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ class Checkpointer(Callback):
         needed, free = 2 * 4 * weights, self.store.free_bytes()  # weights, two moments and the best weights, twice
         if free is not None and needed > free:
             raise StorageError(
-                f"{self.store.place}: two checkpoints need about {_megabytes(needed)}, {_megabytes(free)} are free. "
+                f"{self.store.place}: two checkpoints need about {format_bytes(needed)}, {format_bytes(free)} are "
+                "free. "
                 "Make room or choose another place."
             )
 
@@ -343,7 +345,3 @@ def _name(step: int) -> str:
     from neuro_divergent.training.checkpointing.checkpoint import step_name
 
     return step_name(step)
-
-
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"

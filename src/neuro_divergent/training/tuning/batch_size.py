@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import InputError, OutOfMemoryError
+from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.data.loader import Loader, Order, TensorLoader, WindowLoader, as_loader
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.memory import free_memory, in_words, is_refusal, plannable
+from neuro_divergent.training.memory import free_memory, is_refusal, plannable
 from neuro_divergent.training.objective import LossFunction, Restore
 from neuro_divergent.training.tuning.step_memory import (
     MOST_ROWS,
@@ -106,6 +107,7 @@ def _num_items(train: Any, loader: Loader, batch: Any) -> int:
 
 def _nothing_fits(need: float, free: int) -> str:
     return (
-        f"no batch size fits in memory: a step with one row needs more than {in_words(need)} beside the network, and "
-        f"{in_words(free)} are free. Choose a smaller model, an optimizer with less state or a shorter history."
+        f"no batch size fits in memory: a step with one row needs more than {format_bytes(need)} beside the network, "
+        "and "
+        f"{format_bytes(free)} are free. Choose a smaller model, an optimizer with less state or a shorter history."
     )

@@ -16,7 +16,6 @@ from neuro_divergent.core.storage.atomic import (
     read_directory,
     read_file,
     remove_directory,
-    show_bytes,
     verify_directory,
     write_directory,
     write_file,
@@ -182,14 +181,6 @@ def test_some_files_can_be_left_unread(tmp_path: Path) -> None:
     (tmp_path / "model" / "b").write_bytes(b"zzz")
     with pytest.raises(nd.UntrustedFileError, match="3 bytes, the manifest lists 2"):
         read_directory(tmp_path / "model", ["a"])
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (840_000_000, "840 MB"), (1500, "1.5 kB"), (2**50, "1.13e+03 TB")],
-)
-def test_sizes_in_words(count: int, text: str) -> None:
-    assert show_bytes(count) == text
 
 
 def test_what_is_removed_is_never_half_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
-from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, show
+from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
 from tests.unit.diagnostics.rules.cases import healthy, triggering
 
@@ -249,10 +249,3 @@ def test_a_model_about_as_good_as_the_baseline_gets_a_hint_at_most() -> None:
     found = check("worse_than_naive", Evidence(scores=scores))
     assert found is not None
     assert found.severity == "hint"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.12345, "0.123"), (123.4, "123"), (1234.5, "1,234"), (1e12, "1e+12"), (0.0, "0")]
-)
-def test_numbers_are_short(value: float, text: str) -> None:
-    assert show(value) == text

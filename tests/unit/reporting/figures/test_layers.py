@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.figure import Heat, Rule, Spans
 from neuro_divergent.reporting.figures.layers import (
     MOST_ROWS,
@@ -12,7 +13,6 @@ from neuro_divergent.reporting.figures.layers import (
     update_ratio_figure,
     weight_figure,
 )
-from neuro_divergent.reporting.svg.ticks import show_number
 
 
 def _layers(norms: dict[str, tuple[float | None, float | None, float | None]], steps: int = 3) -> pl.DataFrame:
@@ -119,10 +119,10 @@ def test_weights_are_shown_by_their_own_spread():
     edges = np.linspace(-4, 4, 42)
     expected, _ = np.histogram(np.clip((values - values.mean()) / values.std(), -4, 4), edges)
     np.testing.assert_allclose(heat.values[0], 100 * expected / len(values), atol=0.2)
-    spread = show_number(100 * values.std())
+    spread = format_number(100 * values.std())
     assert figure.words == (
         f"The standard deviation of the weights is largest in <b> ({spread}) and smallest in a "
-        f"({show_number(values.std())})."
+        f"({format_number(values.std())})."
     )
 
 

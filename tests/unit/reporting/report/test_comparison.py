@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
 
 from neuro_divergent.evaluation.comparison.comparison import Comparison, compare
-from neuro_divergent.reporting.report.comparison import judge_comparison, render_comparison, show_chance
+from neuro_divergent.reporting.report.comparison import judge_comparison, render_comparison
 
 
 def compared(errors: dict[str, float], cutoffs: int = 30) -> Comparison:
@@ -51,8 +50,3 @@ def test_names_of_models_are_escaped() -> None:
     page = render_comparison(compared({name: 1.0, "seasonal naive": 4.0}), title=name)
     assert "<script" not in page
     assert page.count("&lt;script&gt;") >= 3
-
-
-@pytest.mark.parametrize(("chance", "text"), [(None, ""), (0.2, "0.2"), (1e-9, "< 0.0001"), (0.00049, "0.00049")])
-def test_a_chance_is_shown_as_exactly_as_it_is_known(chance: float | None, text: str) -> None:
-    assert show_chance(chance) == text

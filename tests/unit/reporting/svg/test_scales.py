@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from neuro_divergent.reporting.figures.figure import Axis
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, even_scale, measure, scale_of, spread
-from neuro_divergent.reporting.svg.ticks import show_numbers
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30), st.sampled_from([0.0, 0.05]), st.booleans())
@@ -93,10 +92,3 @@ def test_labels_do_not_touch() -> None:
     for labels, pixels in ((wide, 400), (shown, 150)):
         gaps = np.diff([tick.place for tick in labels]) * pixels
         assert (gaps > max(len(tick.text) for tick in labels) * 6.6).all()
-
-
-@given(st.floats(-1e9, 1e9), st.floats(1e-4, 1e9))
-def test_numbers_beside_each_other_can_be_told_apart(low: float, size: float) -> None:
-    values = [low, low + size / 2, low + size]
-    texts = show_numbers(values)
-    assert len(set(texts)) == len(set(values))

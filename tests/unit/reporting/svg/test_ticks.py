@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuro_divergent.reporting.svg.ticks import power_ticks, round_ticks, show_number
+from neuro_divergent.reporting.svg.ticks import power_ticks, round_ticks
 
 
 def test_round_ticks() -> None:
@@ -25,14 +25,3 @@ def test_power_ticks() -> None:
     assert power_ticks(0.1, 10) == pytest.approx([0.1, 0.3, 1, 3, 10])
     assert power_ticks(1, 8) == [1, 2, 5]
     assert len(power_ticks(1e-9, 1e9)) <= 5
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (12_345.6, "12,346"), (1_500_000, "1.5M"), (2e9, "2G"), (0.00123, "0.00123"), (0, "0"), (float("nan"), "n/a"),
-        (1.0, "1"), (9.7294, "9.729"), (-103.25, "-103.2"), (1e-8, "1e-08"),
-    ],
-)  # fmt: skip
-def test_numbers(value: float, text: str) -> None:
-    assert show_number(value) == text

@@ -238,7 +238,7 @@ def test_a_disk_that_refuses_to_the_end_is_an_error(tmp_path: Path, monkeypatch:
 def test_room_for_two_is_asked_for_before_training(tmp_path: Path) -> None:
     writer = checkpointer(tmp_path)
     writer.store.free_bytes = lambda: 100  # type: ignore[method-assign]
-    with pytest.raises(nd.StorageError, match=r"two checkpoints need about 0.0 MB, 0.0 MB are free. Make room"):
+    with pytest.raises(nd.StorageError, match=r"two checkpoints need about 128 bytes, 100 bytes are free. Make room"):
         trainer(writer).fit(line())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.formatting import format_duration, format_number
 from neuro_divergent.interfaces.cli.options import AsJson
-from neuro_divergent.interfaces.cli.runs.display import show_duration, show_value
 from neuro_divergent.interfaces.cli.runs.listing import Stale
 from neuro_divergent.interfaces.cli.runs.naming import ROOT, Names, Root, find_runs, labels_of
 
@@ -98,9 +98,9 @@ def _show(value: Any, name: str) -> str:
     if value is None:
         return _UNKNOWN
     if name == "seconds":
-        return show_duration(value)
+        return format_duration(value)
     if isinstance(value, (int, float)) and name:
-        return f"{value:,}" if isinstance(value, int) else show_value(value)
+        return f"{value:,}" if isinstance(value, int) else format_number(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -28,7 +28,7 @@ def delete_command(
 ) -> None:
     """Delete runs, with their models. One that trains now is left alone."""
     from neuro_divergent.core.errors import InputError
-    from neuro_divergent.core.storage.atomic import show_bytes
+    from neuro_divergent.core.formatting import format_bytes
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.runs.remove import check_removable, delete_checkpoints, delete_run, size_of
 
@@ -40,7 +40,7 @@ def delete_command(
         if as_json:
             raise InputError("--json asks no questions; say --yes to delete.")
         for path in paths:
-            typer.echo(f"  {path} ({show_bytes(size_of(path))})", err=True)
+            typer.echo(f"  {path} ({format_bytes(size_of(path))})", err=True)
         runs = "this run" if len(paths) == 1 else f"these {len(paths)} runs"
         typer.confirm(f"Delete {what}{runs} for good?", abort=True, err=True)
     screen = Screen(as_json=as_json)
@@ -48,5 +48,5 @@ def delete_command(
     for path in paths:
         freed = delete_checkpoints(path) if checkpoints else delete_run(path)
         deleted.append({"path": str(path), "bytes": freed})
-        screen.say(f"Deleted {what}{path}; {show_bytes(freed)} are free.")
+        screen.say(f"Deleted {what}{path}; {format_bytes(freed)} are free.")
     screen.result({"deleted": deleted})

@@ -6,6 +6,8 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
+from neuro_divergent.core.formatting import format_bytes, format_count, format_duration, format_number
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from neuro_divergent.runs.status import CheckpointSummary, RunSummary
 
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
 def next_step(run: RunSummary) -> str | None:
@@ -33,20 +34,10 @@ def show_progress(run: RunSummary) -> str:
     return f"step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
 
 
-def show_duration(seconds: float) -> str:
-    """Write a time in the largest unit that fits: ``12 s``, ``3 h``."""
-    for length, unit in _UNITS:
-        if seconds >= length:
-            return f"{seconds / length:,.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
-
-
 def run_table(found: list[RunSummary]) -> Table:
     """Return a table with a line for each run."""
     from rich.table import Table
     from rich.text import Text
-
-    from neuro_divergent.core.storage.atomic import show_bytes
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("run", overflow="fold")
@@ -62,30 +53,30 @@ def run_table(found: list[RunSummary]) -> Table:
             "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
             Text(run.model or ""),
             "" if run.horizon is None else f"{run.horizon:,}",
-            "" if run.best is None else show_value(run.best),
-            f"{len(run.checkpoints)} ({show_bytes(size)})" if run.checkpoints else "none",
-            show_duration(now - run.time),
+            "" if run.best is None else format_number(run.best),
+            f"{len(run.checkpoints)} ({format_bytes(size)})" if run.checkpoints else "none",
+            format_duration(now - run.time),
         )
     return table
 
 
 def show_run(run: RunSummary, screen: Screen) -> None:
     """Show everything about a run, with its checkpoints and what to do next."""
-    ahead = "" if run.horizon is None else f", {run.horizon:,} {'step' if run.horizon == 1 else 'steps'} ahead"
+    ahead = "" if run.horizon is None else f", {format_count(run.horizon, 'step')} ahead"
     rows = [
         ("run", str(run.path)),
         ("state", f"{run.state}, {show_progress(run)}" + (f": {run.message}" if run.message else "")),
         ("model", f"{run.model or 'unknown'}{ahead}" + (f", from {run.data}" if run.data else "")),
     ]
     if run.holder is not None:
-        sign = "" if run.quiet is None else f"; last sign of life {show_duration(run.quiet)} ago"
+        sign = "" if run.quiet is None else f"; last sign of life {format_duration(run.quiet)} ago"
         rows.append(("process", f"{run.holder}{sign}" + (f" ({run.phase})" if run.phase else "")))
     if run.best is not None:
-        rows.append(("best", f"{show_value(run.best)} ({run.metric or 'validation'})"))
+        rows.append(("best", f"{format_number(run.best)} ({run.metric or 'validation'})"))
     if run.score is not None:
         scores = {key: run.score[key] for key in ("mae", "mase", "skill") if run.score[key] is not None}
         rows.append(
-            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {show_value(v)}" for k, v in scores.items())]))
+            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {format_number(v)}" for k, v in scores.items())]))
         )
     if run.damaged:
         rows.append(("damaged", ", ".join(run.damaged)))
@@ -101,8 +92,6 @@ def show_run(run: RunSummary, screen: Screen) -> None:
 def _checkpoint_table(run: RunSummary) -> Table:
     from rich.table import Table
 
-    from neuro_divergent.core.storage.atomic import show_bytes
-
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("checkpoint", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)
@@ -111,17 +100,10 @@ def _checkpoint_table(run: RunSummary) -> Table:
     now = time.time()
 
     def add(item: CheckpointSummary, words: str) -> None:
-        table.add_row(item.name, show_bytes(item.bytes), show_duration(now - item.time), words)
+        table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), words)
 
     for item in run.checkpoints:
         add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")
     for item in run.set_aside:
         add(item, "damaged, set aside")
     return table
-
-
-def show_value(value: float) -> str:
-    """Write a number as short as it can be read."""
-    from neuro_divergent.reporting.svg.ticks import show_number
-
-    return show_number(value)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.interfaces.cli.options import AsJson
 from neuro_divergent.interfaces.cli.runs.naming import ROOT, Root, find_runs, labels_of
 
@@ -58,5 +59,5 @@ def export_command(
     table = table_of_histories(labels_of(paths), paths) if history else table_of_runs(labels_of(paths), paths)
     write_table(output, table)
     rows = len(table)
-    screen.say(f"Wrote {rows:,} {'row' if rows == 1 else 'rows'} of {len(paths):,} runs to {output}.")
+    screen.say(f"Wrote {format_count(rows, 'row')} of {len(paths):,} runs to {output}.")
     screen.result({"path": str(output), "runs": len(paths), "rows": rows})

@@ -1,0 +1,246 @@
+"""Options of commands that stand for fields of the config classes.
+
+A command names the fields; everything else about an option comes from the field: its type and default, what it accepts
+and what its docstring says. Values are checked by the config class itself, so an option and the same setting of a TOML
+file are refused in the same words. The config classes are loaded when the help of a command is shown or when it runs,
+not before: ``nd --help`` needs none of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
+
+from neuro_divergent.interfaces.cli.options import parse_horizon, split_list
+
+if TYPE_CHECKING:
+    from neuro_divergent.core.config import Config
+
+_PANELS = {"data": "Data", "task": "Task", "model": "Model", "teacher": "Model", "training": "Training"}
+
+
+@dataclass(frozen=True)
+class ConfigOption:
+    """An option that sets a field of a run's config.
+
+    Attributes:
+        key: Dotted name of the field, such as ``training.optimizer.lr``; its last part names the flag.
+        short: Short form of the flag, such as ``-m``.
+        is_switch: Whether the flag takes no value and sets a field to true.
+        see: Command that lists what the field accepts.
+        examples: The most used of the names that the field accepts, where they are too many to be listed.
+        parse: Reads the text, for fields that need more than their type tells.
+    """
+
+    key: str
+    short: str | None = None
+    is_switch: bool = False
+    see: str = ""
+    examples: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+
+    @property
+    def parameter(self) -> str:
+        """Name of the argument of the command."""
+        return self.key.replace(".", "_")
+
+    def declare(self) -> inspect.Parameter:
+        """Return the argument of the command, with what can be known of it without loading the config classes."""
+        flags = [f"--{self.key.rpartition('.')[2].replace('_', '-')}", *([self.short] if self.short else [])]
+        panel = _PANELS[self.key.partition(".")[0]]
+        option = typer.Option(
+            *flags, rich_help_panel=panel, show_default=False, metavar=None if self.is_switch else "x"
+        )
+        annotation = Annotated[bool if self.is_switch else list[str] | None, option]  # type: ignore[valid-type]
+        default = False if self.is_switch else None
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.parameter, kind, default=default, annotation=annotation)
+
+    def read(self, given: bool | list[str] | None) -> Any:
+        """Return the value for the config class, or None where the option was not given."""
+        if self.is_switch or not given:
+            return given or None
+        assert isinstance(given, list)
+        if self.parse is not None:
+            return self.parse(given[-1])
+        owner, name = self.locate()
+        kinds = set(_kinds(owner.model_fields[name].annotation))
+        if tuple in kinds:
+            return split_list(given) or None
+        return given[-1] if str in kinds or not kinds & {int, float} else _number(given[-1])
+
+    def locate(self) -> tuple[type[Config], str]:
+        """Return the config class that has the field, and the field's name in it."""
+        from neuro_divergent.core.config import Config
+        from neuro_divergent.forecasting.run_config import RunConfig
+
+        owner: Any = RunConfig
+        *path, name = self.key.split(".")
+        for part in path:
+            field = owner.model_fields[part]
+            owner = type(field.default) if isinstance(field.default, Config) else field.annotation
+        return owner, name
+
+    def describe(self) -> tuple[str | None, str]:
+        """Return the placeholder of the value and the help, from the type, docstring and default of the field."""
+        from neuro_divergent.reporting.config_document import choices, describe_fields
+
+        owner, name = self.locate()
+        field = owner.model_fields[name]
+        text = _first_clause(describe_fields(owner)[name])
+        words = choices(field.annotation)
+        if self.see:
+            text = f"{text} See '{self.see}'."
+        elif self.examples:
+            text = f"{text} One of {len(words)}: {', '.join(self.examples)}, ..."
+        elif len(words) > 1 and not all(re.search(rf"\b{re.escape(word)}\b", text) for word in words):
+            text = f"{text} One of: {', '.join(words)}."
+        default = field.get_default()
+        default = default["name"] if isinstance(default, dict) else getattr(default, "name", default)
+        if isinstance(default, (str, int, float)) and not isinstance(default, bool):
+            text = f"{text}  [default: {default}]"
+        return (None if self.is_switch else _placeholder(set(_kinds(field.annotation)))), text
+
+
+class ConfigCommand(TyperCommand):
+    """A command whose help has its options in panels, those of config fields with what their docstrings say."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the panels."""
+        options = {item.parameter: item for item in getattr(self.callback, "config_options", ())}
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{title: [] for title in _PANELS.values()}}
+        last = "Run" if options else "Options"
+        for param in self.get_params(ctx):
+            if option := options.get(str(param.name)):
+                param.metavar, param.help = option.describe()  # type: ignore[attr-defined]
+            if (record := param.get_help_record(ctx)) is not None:
+                is_argument = param.param_type_name == "argument"
+                panel = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or last
+                panels.setdefault(panel, []).append(record)
+        for title, records in panels.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def with_config_options(options: Sequence[ConfigOption]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add an option for each of some config fields to a command.
+
+    The command gets those that were given as its argument ``fields``, values by dotted name.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**arguments: Any) -> None:
+            read = {option.key: option.read(arguments.pop(option.parameter)) for option in options}
+            command(**arguments, fields={key: value for key, value in read.items() if value is not None})
+
+        signature = inspect.signature(command, eval_str=True)
+        declared = [option.declare() for option in options]
+        own = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in signature.parameters.values()]
+        files = [item for item in own if item.default is inspect.Parameter.empty and item.name != "fields"]
+        others = [item for item in own if item.default is not inspect.Parameter.empty]
+        parameters = [*files, *declared, *others]
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {item.name: item.annotation for item in parameters}
+        call.config_options = tuple(options)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """Yield the types that an annotation accepts; of a tuple and a literal, what they are and not what is in them."""
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        for item in get_args(annotation):
+            yield from _kinds(item)
+    elif origin is Annotated:
+        yield from _kinds(get_args(annotation)[0])
+    else:
+        yield origin or annotation
+
+
+def _first_clause(text: str) -> str:
+    """Shorten what a docstring says of a field to its first clause and to what holds where the field is not set."""
+    first, *others = re.split(r"(?<=\.) (?=[A-Z])", text)
+    unset = [sentence for sentence in others if re.match("(Left u|U)nset,", sentence)]
+    text = " ".join([f"{first.partition('; ')[0].rstrip('.')}.", *unset])
+    return re.sub(r'\["(.*?)"\]', lambda names: names[1].replace('", "', ","), text)
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _placeholder(kinds: set[Any]) -> str:
+    if tuple in kinds:
+        return "NAME,..."
+    if str in kinds:
+        return "TEXT"
+    return "NUMBER" if float in kinds else "INTEGER" if int in kinds else "NAME"
+
+
+DATA_OPTIONS = (
+    ConfigOption("data.target"),
+    ConfigOption("data.time"),
+    ConfigOption("data.id"),
+    ConfigOption("data.past"),
+    ConfigOption("data.future"),
+    ConfigOption("data.static"),
+    ConfigOption("data.weight"),
+    ConfigOption("data.categorical"),
+    ConfigOption("data.calendar"),
+    ConfigOption("data.frequency"),
+    ConfigOption("data.missing"),
+    ConfigOption("data.gaps"),
+    ConfigOption("data.short"),
+    ConfigOption("data.unknown_category"),
+    ConfigOption("data.encoding"),
+    ConfigOption("data.date_format"),
+    ConfigOption("data.strict", is_switch=True),
+)
+HORIZON = ConfigOption("task.horizon", parse=parse_horizon)
+INPUT_SIZE = ConfigOption("task.input_size")
+MAX_STEPS = ConfigOption("training.max_steps")
+TRAIN_OPTIONS = (
+    *DATA_OPTIONS,
+    HORIZON,
+    INPUT_SIZE,
+    ConfigOption("task.loss", examples=("mae", "mse", "huber", "quantile", "smape", "student_t")),
+    ConfigOption("task.scaler"),
+    ConfigOption("task.series_scaler"),
+    ConfigOption("task.validation"),
+    ConfigOption("task.test"),
+    ConfigOption("model", short="-m", see="nd models"),
+    ConfigOption("teacher"),
+    MAX_STEPS,
+    ConfigOption("training.max_epochs"),
+    ConfigOption("training.max_seconds"),
+    ConfigOption("training.batch_size"),
+    ConfigOption("training.accumulate"),
+    ConfigOption("training.optimizer", examples=("adamw", "adam", "sgd", "muon", "lion")),
+    ConfigOption("training.optimizer.lr"),
+    ConfigOption("training.schedule", see="nd schedule"),
+    ConfigOption("training.precision"),
+    ConfigOption("training.average"),
+    ConfigOption("training.divergence"),
+    ConfigOption("training.stop_file"),
+    ConfigOption("training.seed"),
+    ConfigOption("training.threads"),
+    ConfigOption("training.device"),
+)
+COMPARE_OPTIONS = (*DATA_OPTIONS, HORIZON, INPUT_SIZE, MAX_STEPS)
