@@ -32,7 +32,7 @@ def example(
         return torch.cat([normal(*shape, 1), torch.randint(5, (*shape, 1), generator=random).to(dtype)], -1)
 
     horizon = 4
-    mask = torch.ones(1, 1, 1, dtype=dtype).expand(size, length + horizon, channels)
+    mask = torch.ones(size, length + horizon, channels, dtype=dtype)
     if missing:
         mask = (torch.rand(mask.shape, generator=random) > 0.3).to(dtype)
         mask[0] = 0
@@ -40,7 +40,7 @@ def example(
     values = (normal(channels, size, length + horizon) * 3 + 5).permute(1, 2, 0) * mask
     return Batch(
         past_y=values[:, :length],
-        past_mask=mask[:, :length],
+        past_mask=mask[:, :length] if missing else None,
         past_x=covariates(size, length),
         future_x=covariates(size, length + horizon),
         static_x=covariates(size),

@@ -121,12 +121,11 @@ class WindowBatcher:
             values = (values - loc) / scale
         if mask is not None:
             values = values.where(mask.bool(), 0.0)
-        past_mask = self._ones.expand(values.shape[0], length, values.shape[2]) if mask is None else mask[:, :length]
         has_target = values.shape[1] > length
         unit_loc, unit_scale = self._units(loc, scale, numbers)
         return Batch(
             past_y=values[:, :length],
-            past_mask=past_mask,
+            past_mask=None if mask is None else mask[:, :length],
             future_y=values[:, length:] if has_target else None,
             future_mask=mask[:, length:] if mask is not None and has_target else None,
             loc=loc,
@@ -193,10 +192,6 @@ class WindowBatcher:
     @cached_property
     def _views(self) -> dict[tuple[int, tuple[int, ...]], Array]:
         return {}
-
-    @cached_property
-    def _ones(self) -> Tensor:
-        return torch.ones((1, 1, 1), device=self.device)
 
 
 def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Integers) -> Array:
