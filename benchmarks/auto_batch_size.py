@@ -51,8 +51,7 @@ class Windows:
         """Yield the one batch of an epoch."""
         del number, start
         values = torch.randn(self.rows, HISTORY + HORIZON, self.channels)
-        mask = torch.ones(1, 1, 1).expand(self.rows, HISTORY, self.channels)
-        yield nd.Batch(values[:, :HISTORY], mask, future_y=values[:, HISTORY:])
+        yield nd.Batch(values[:, :HISTORY], future_y=values[:, HISTORY:])
 
 
 def resident(key: str) -> int:

@@ -59,7 +59,7 @@ def main() -> None:
         torch.manual_seed(0)
         network = architecture.build(nd.TaskSpec(horizon=24, input_size=96, channels=channels))
         values = torch.randn(rows, 96, channels)
-        batch = nd.Batch(values, torch.ones(1, 1, 1).expand_as(values))
+        batch = nd.Batch(values)
         choices = (0, *EVERY)
         seconds = in_turns(ROUNDS, *(partial(pass_seconds, network, batch, every) for every in choices))
         memory = [peak_bytes(network, batch, every) for every in choices]

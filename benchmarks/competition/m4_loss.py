@@ -32,8 +32,10 @@ class OWA(nd.MASE):
 
     def size(self, forecast: Tensor, target: Tensor, batch: nd.Batch | None) -> Tensor:
         """Return what an absolute error is divided by, so that the quotient is its share of the OWA."""
+        import torch
+
         assert batch is not None
-        observed = batch.past_mask
+        observed = torch.ones_like(batch.past_y) if batch.past_mask is None else batch.past_mask
         level = (batch.past_y.abs() * observed).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1)
         naive = super().size(forecast, target, batch).maximum(_SMALLEST * level)
         half = (forecast.abs() + target.abs()) / 2

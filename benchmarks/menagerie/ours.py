@@ -42,7 +42,7 @@ def network(name: str, size: Size, seconds: float) -> float:
     """Return the time of the network forward and backward, with memory kept between calls as training keeps it."""
     channels = num_series(pair) if (pair := named(name)).joint else 1
     past, future = (torch.randn(WINDOWS, steps, channels) for steps in (INPUT_SIZE, HORIZON))
-    batch = nd.Batch(past_y=past, past_mask=torch.ones(1, 1, 1).expand_as(past), future_y=future)
+    batch = nd.Batch(past_y=past, future_y=future)
     made = _architecture(name, size).build(nd.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE, channels=channels))
 
     def work() -> None:

@@ -102,8 +102,8 @@ def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Window
 
 def _test(predictor: Predictor, gather: WindowBatcher, windows: Windows) -> dict[str, float]:
     """Return the errors of a model and of repeating the last value, over all windows."""
-    assert gather.fitted is not None
-    spread = gather.fitted[:, 1]
+    assert gather.scaler_params is not None
+    spread = gather.scaler_params[:, 1]
     sums, values = np.zeros(4), 0
     for part in _parts(windows):
         found = predictor.windows(gather, part)

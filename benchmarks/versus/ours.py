@@ -67,8 +67,7 @@ def num_parameters(name: str) -> int:
 def matrix_products(name: str) -> list[tuple[products.Matrix, products.Matrix]]:
     """Return the products of a forward and a backward pass."""
     network = getattr(nd, name)().build(nd.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE))
-    seen = torch.ones(1, 1, 1).expand(WINDOWS, INPUT_SIZE, 1)
-    batch = nd.Batch(past_y=torch.randn(WINDOWS, INPUT_SIZE, 1), past_mask=seen)
+    batch = nd.Batch(past_y=torch.randn(WINDOWS, INPUT_SIZE, 1))
     return products.record(lambda: network(batch).abs().mean().backward())
 
 

@@ -32,7 +32,7 @@ def example(
         return torch.cat([normal(*shape, 1), torch.randint(5, (*shape, 1), generator=random).to(dtype)], -1)
 
     horizon = 4
-    mask = torch.ones(1, 1, 1, dtype=dtype).expand(size, length + horizon, channels)
+    mask = torch.ones(size, length + horizon, channels, dtype=dtype)
     if missing:
         mask = (torch.rand(mask.shape, generator=random) > 0.3).to(dtype)
         mask[0] = 0
@@ -40,7 +40,7 @@ def example(
     values = (normal(channels, size, length + horizon) * 3 + 5).permute(1, 2, 0) * mask
     return Batch(
         past_y=values[:, :length],
-        past_mask=mask[:, :length],
+        past_mask=mask[:, :length] if missing else None,
         past_x=covariates(size, length),
         future_x=covariates(size, length + horizon),
         static_x=covariates(size),
@@ -78,7 +78,9 @@ def test_changes_values_and_nothing_else(name: str, missing: bool, probability: 
     assert isinstance(changed, Batch)
     assert same(batch, copy), "the batch given may be a view of the data and must stay as it is"
     assert touched(batch, changed).any()
-    for before, after in zip(batch, changed, strict=True):
+    for field, before, after in zip(Batch._fields, batch, changed, strict=True):
+        if name == "mask" and field == "past_mask" and before is None:  # a history without missing values gets some
+            before = torch.ones_like(batch.past_y)
         assert (before is None) == (after is None)
         if before is not None:
             assert after.shape == before.shape
@@ -101,7 +103,7 @@ def test_what_is_masked_is_zero_and_masks_hold_zeros_and_ones(name: str) -> None
 
 
 @every_augmentation
-def test_keeps_the_mask_that_says_all_was_observed(name: str) -> None:
+def test_without_missing_values_only_mask_adds_a_mask(name: str) -> None:
     batch = example()
     for probability in (0.5, 1.0):
         changed = make(name, probability).apply(batch)
@@ -120,9 +122,11 @@ def test_touches_the_share_of_windows_it_says_and_leaves_others_to_the_bit(name:
     which = touched(batch, changed)
     # A change may by chance leave a window as it was, so the share is that of the windows that would change.
     assert abs(float(which.float().mean()) - 0.3 * float(everything)) < 0.04
+    batch = batch._replace(past_mask=torch.ones_like(batch.past_y) if name == "mask" else None)
     untouched = Batch(*(None if item is None else item[~which] for item in batch))
     assert same(untouched, Batch(*(None if item is None else item[~which] for item in changed)))
     assert same(batch, make(name, 0.0).apply(batch))
+    assert same(example(), make(name, 0.0).apply(example())._replace(past_mask=None))
 
 
 @every_augmentation

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Batch(NamedTuple):
     """A batch of windows, on the scale the network sees.
 
-    Masks are 1 where a value was observed and 0 where it was not; a masked value is stored as 0. ``future_y`` is absent
-    when forecasting and ``future_mask`` is absent when every target was observed. ``loc`` and ``scale`` are what the
+    Masks are 1 where a value was observed and 0 where it was not, and ``None`` where every value was observed; a masked
+    value is stored as 0. ``future_y`` is absent when forecasting. ``loc`` and ``scale`` are what the
     scaler took out of each window: ``y = past_y * scale + loc``; networks need not look at them, nor at ``series``, the
     place of each window's series in the panel. ``weight`` says how much each target counts in the loss, and ``soft_y``
     is what a teacher forecasts for it. ``unit_loc`` and ``unit_scale`` lead to the units of the data where that is a
@@ -24,7 +24,7 @@ class Batch(NamedTuple):
     """
 
     past_y: Tensor  # B L C
-    past_mask: Tensor  # B L C
+    past_mask: Tensor | None = None  # B L C
     past_x: Tensor | None = None  # B L Fp, known only in the past
     future_x: Tensor | None = None  # B L+H Ff, known ahead
     static_x: Tensor | None = None  # B Fs

@@ -17,7 +17,8 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
-from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.scaling.covariates import CovariateScaling, CovariateTensors
+from neuro_divergent.data.scaling.pipeline import ScalingPipeline, standardise
 
 _CPU = torch.device("cpu")
 
@@ -35,7 +36,7 @@ class WindowBatcher:
         horizon: Rows of target.
         scaler: Scaler of each window.
         series_scaler: Scaler of each series, applied first, or ``None``.
-        fitted: Its numbers, ``(num_series, numbers)``.
+        scaler_params: Its parameters, ``(num_series, params)``.
         covariates: Scaling of the covariates.
         weight: How much each row of the panel counts as a target, or ``None`` when all count the same.
         joint: Whether a window spans all series at once, as channels.
@@ -47,7 +48,7 @@ class WindowBatcher:
     horizon: int
     scaler: WindowScaler
     series_scaler: SeriesScaler | None = None
-    fitted: Array | None = None
+    scaler_params: Array | None = None
     covariates: CovariateScaling = CovariateScaling()  # noqa: RUF009 - frozen
     weight: Array | None = None
     joint: bool = False
@@ -59,8 +60,8 @@ class WindowBatcher:
         mask = None if self.panel.mask is None else self._cut(self.panel.mask, rows, size).to(torch.float32)
         batch = self._scaled(self._cut(self.panel.y, rows, size), mask, series)
         return batch._replace(
-            past_x=self._features(self.panel.past_x, self.covariates.past, rows, self.input_size),
-            future_x=self._features(self.panel.future_x, self.covariates.future, rows, size),
+            past_x=self._features(self.panel.past_x, self._covariates.past, rows, self.input_size),
+            future_x=self._features(self.panel.future_x, self._covariates.future, rows, size),
             static_x=self._static(series),
             weight=None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon),
         )
@@ -80,70 +81,55 @@ class WindowBatcher:
         batch = self._scaled(self._cut(self.panel.y, rows, self.input_size), mask, series)
         future_x = None
         if future is not None:
-            numbers = self.covariates.future
-            known = self._features(self.panel.future_x, numbers, rows, self.input_size)
-            ahead = self._standardised(np.ascontiguousarray(future[series], dtype=np.float32), numbers)
+            known = self._features(self.panel.future_x, self._covariates.future, rows, self.input_size)
+            ahead = self._standardised(np.ascontiguousarray(future[series], dtype=np.float32), self._covariates.future)
             future_x = ahead if known is None else torch.cat([known, ahead], dim=1)
         return batch._replace(
-            past_x=self._features(self.panel.past_x, self.covariates.past, rows, self.input_size),
+            past_x=self._features(self.panel.past_x, self._covariates.past, rows, self.input_size),
             future_x=future_x,
             static_x=self._static(series),
         )
 
     def restore(self, values: Tensor, batch: Batch) -> Tensor:
         """Bring outputs ``(batch, horizon, channel, ...)`` made from a batch back to the units of the data."""
-        extra = (None,) * (values.ndim - 3)
-        if self.scaler.applied and batch.scale is not None and batch.loc is not None:
-            values = values * batch.scale[(..., *extra)] + batch.loc[(..., *extra)]
-        if self.series_scaler is None or batch.series is None:
-            return values
-        fitted = self._fitted(batch.series)
-        return self.series_scaler.inverse(values, fitted[(slice(None), slice(None), slice(None), *extra)])
+        return self.scaling.inverse(values, batch.loc, batch.scale, self.params_of(batch.series))
 
     def rescale(self, values: Tensor, batch: Batch) -> Tensor:
         """Bring values in the units of the data ``(batch, horizon, channel)`` to the scale of a batch."""
-        if self.series_scaler is not None and batch.series is not None:
-            values = self.series_scaler.transform(values, self._fitted(batch.series))
-        if self.scaler.applied and batch.scale is not None and batch.loc is not None:
-            values = (values - batch.loc) / batch.scale
-        return values
+        return self.scaling.rescale(values, batch.loc, batch.scale, self.params_of(batch.series))
 
-    def _scaled(self, values: Tensor, mask: Tensor | None, series: Ints) -> Batch:
-        """Apply both scalers to ``(batch, time, channel)`` and part history from target."""
+    def params_of(self, series: Tensor | None) -> Tensor | None:
+        """Return the parameters of the series scaler, ``(batch, 1, channel, params)``; ``None`` without one.
+
+        Args:
+            series: Place of each window's series in the panel, ``Batch.series``.
+        """
+        if self.series_scaler is None or series is None:
+            return None
+        return self._params[None, None] if self.joint else self._params[series][:, None, None]
+
+    @cached_property
+    def scaling(self) -> ScalingPipeline:
+        """Both scalers as functions of tensors."""
+        return ScalingPipeline(self.scaler, self.series_scaler)
+
+    def _scaled(self, values: Tensor, mask: Tensor | None, places: Ints) -> Batch:
+        """Apply both scalers to ``(batch, time, channel)`` and separate history from target."""
         length = self.input_size
-        numbers = torch.from_numpy(series).to(self.device)
-        if self.series_scaler is not None:
-            values = self.series_scaler.transform(values, self._fitted(numbers))
-            if mask is not None:  # what was not observed is stored as 0, which some transformations make infinite
-                values = values.where(mask.bool(), 0.0)
-        loc, scale = self.scaler.statistics(values[:, :length], None if mask is None else mask[:, :length])
-        if self.scaler.applied:
-            values = (values - loc) / scale
-        if mask is not None:
-            values = values.where(mask.bool(), 0.0)
-        past_mask = self._ones.expand(values.shape[0], length, values.shape[2]) if mask is None else mask[:, :length]
+        series = torch.from_numpy(places).to(self.device)
+        scaled = self.scaling.transform(values, mask, self.params_of(series), length)
         has_target = values.shape[1] > length
-        unit_loc, unit_scale = self._units(loc, scale, numbers)
         return Batch(
-            past_y=values[:, :length],
-            past_mask=past_mask,
-            future_y=values[:, length:] if has_target else None,
+            past_y=scaled.values[:, :length],
+            past_mask=None if mask is None else mask[:, :length],
+            future_y=scaled.values[:, length:] if has_target else None,
             future_mask=mask[:, length:] if mask is not None and has_target else None,
-            loc=loc,
-            scale=scale,
-            series=numbers,
-            unit_loc=unit_loc,
-            unit_scale=unit_scale,
+            loc=scaled.loc,
+            scale=scaled.scale,
+            series=series,
+            unit_loc=scaled.unit_loc,
+            unit_scale=scaled.unit_scale,
         )
-
-    def _units(self, loc: Tensor, scale: Tensor, series: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Return the shift and the factor from the scale of a batch to the units of the data, where there are such."""
-        if self.series_scaler is None:
-            return (loc, scale) if self.scaler.applied else (None, None)
-        if not self.series_scaler.affine:
-            return None, None
-        shift, spread = self._fitted(series).unbind(-1)
-        return (shift + spread * loc, spread * scale) if self.scaler.applied else (shift, spread)
 
     def _cut(self, values: Array, rows: Ints, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
@@ -156,13 +142,13 @@ class WindowBatcher:
         view = self._view(values, (len(values) - size + 1, size), (step, step))
         return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
 
-    def _features(self, values: Array | None, numbers: Array | None, rows: Ints, size: int) -> Tensor | None:
+    def _features(self, values: Array | None, params: Tensor | None, rows: Ints, size: int) -> Tensor | None:
         """Copy ``size`` rows of features from each row on, as ``(batch, time, feature)``."""
         if values is None:
             return None
         count, width = values.shape
         view = self._view(values, (count - size + 1, size * width), values.strides)
-        return self._standardised(view[rows].reshape(len(rows), size, width), numbers)
+        return self._standardised(view[rows].reshape(len(rows), size, width), params)
 
     def _view(self, values: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
         """Return all windows of an array as overlapping rows of a view, made once."""
@@ -173,30 +159,23 @@ class WindowBatcher:
 
     def _static(self, series: Ints) -> Tensor | None:
         static = self.panel.static_x
-        return None if static is None else self._standardised(static[series], self.covariates.static)
+        return None if static is None else self._standardised(static[series], self._covariates.static)
 
-    def _standardised(self, values: Array, numbers: Array | None) -> Tensor:
+    def _standardised(self, values: Array, params: Tensor | None) -> Tensor:
         """Subtract shifts and divide by spreads, column by column."""
-        scaled = values if numbers is None else (values - numbers[0]) / numbers[1]
-        return torch.from_numpy(scaled).to(self.device)
-
-    def _fitted(self, series: Tensor) -> Tensor:
-        """Return the numbers of the series scaler shaped ``(batch, 1, channel, numbers)``."""
-        if self.joint:
-            return self._fitted_tensor[None, None]
-        return self._fitted_tensor[series][:, None, None]
+        return standardise(torch.from_numpy(values).to(self.device), params)
 
     @cached_property
-    def _fitted_tensor(self) -> Tensor:
-        return torch.from_numpy(np.asarray(self.fitted, dtype=np.float32)).to(self.device)
+    def _covariates(self) -> CovariateTensors:
+        return self.covariates.tensors(self.device)
+
+    @cached_property
+    def _params(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.scaler_params, dtype=np.float32)).to(self.device)
 
     @cached_property
     def _views(self) -> dict[tuple[int, tuple[int, ...]], Array]:
         return {}
-
-    @cached_property
-    def _ones(self) -> Tensor:
-        return torch.ones((1, 1, 1), device=self.device)
 
 
 def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:

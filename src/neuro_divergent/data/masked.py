@@ -63,12 +63,14 @@ class MaskedLoader(WindowLoader):
         for place, (series, rows) in enumerate(self._places(number, start), start):
             batch = self.gather.windows(series, rows)
             hidden = self._hidden(batch.past_y, number, place)
-            counted = batch.past_mask * hidden * self._in_range(series, rows)
+            hidden_mask, shown_mask = hidden.to(batch.past_y.dtype), (~hidden).to(batch.past_y.dtype)
+            if batch.past_mask is not None:
+                hidden_mask, shown_mask = batch.past_mask * hidden_mask, batch.past_mask * shown_mask
             yield batch._replace(
                 past_y=batch.past_y.masked_fill(hidden, 0.0),
-                past_mask=batch.past_mask * ~hidden,
+                past_mask=shown_mask,
                 future_y=batch.past_y,
-                future_mask=counted,
+                future_mask=hidden_mask * self._in_range(series, rows),
             )
 
     def _hidden(self, like: Tensor, epoch: int, place: int) -> Tensor:

@@ -171,8 +171,8 @@ class _Inputs:
     """
 
     def __init__(self, batch: Batch, fitted: FittedModel, gather: WindowBatcher, baseline: Baseline) -> None:
-        mask = batch.past_mask.expand_as(batch.past_y).contiguous()
-        self._batch = batch._replace(past_mask=mask)
+        self._mask = torch.ones_like(batch.past_y) if batch.past_mask is None else batch.past_mask
+        self._batch = batch
         self._fitted, self._gather, self._baseline = fitted, gather, baseline
         self._moved = ["past_y", *(name for role in _ROLES if self._numeric(role) for name in [f"{role}_x"])]
         kept = {name: item for name, item in self._batch._asdict().items() if item is not None}
@@ -233,7 +233,7 @@ class _Inputs:
         """Return the baseline of one kind of input; categories and what was not observed stay as they are."""
         values: Tensor = getattr(self._batch, name)
         if name == "past_y":
-            mask = self._batch.past_mask
+            mask = self._mask
             if self._baseline == "zero":
                 begin = self._gather.rescale(torch.zeros_like(values), self._batch)
             else:
@@ -304,15 +304,18 @@ def _variables(gather: WindowBatcher, fitted: FittedModel) -> Iterator[tuple[str
 
 def _history_swap(gather: WindowBatcher, steps: slice) -> _Swap:
     def swap(batch: Batch, order: Tensor) -> Batch:
-        values, mask = batch.past_y.clone(), batch.past_mask.expand_as(batch.past_y).clone()
+        values, mask = batch.past_y.clone(), None
         loc, scale = batch.loc, batch.scale
         if gather.scaler.applied or loc is None or scale is None:
             values[:, steps] = batch.past_y[order][:, steps]
         else:
             # What takes level and spread out is the network itself: each window keeps its own all the same.
             values[:, steps] = ((batch.past_y - loc) / scale)[order][:, steps] * scale + loc
-        mask[:, steps] = mask[order][:, steps]
-        return batch._replace(past_y=values * mask, past_mask=mask)
+        if batch.past_mask is not None:
+            mask = batch.past_mask.clone()
+            mask[:, steps] = batch.past_mask[order][:, steps]
+            values = values * mask
+        return batch._replace(past_y=values, past_mask=mask)
 
     return swap
 

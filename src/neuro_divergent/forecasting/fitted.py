@@ -91,7 +91,7 @@ def build_batcher(
         task.horizon,
         task.scaler,
         series_scaler=task.series_scaler,
-        fitted=scaler_params,
+        scaler_params=scaler_params,
         covariates=covariates,
         joint=bool(task.joint),
         device=device,

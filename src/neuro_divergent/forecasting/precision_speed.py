@@ -125,5 +125,4 @@ def _waves(spec: TaskSpec, rows: int, seed: int) -> Batch:
     phase = torch.rand(rows, 1, spec.channels, generator=random) * 6.28
     values = torch.sin(torch.arange(size)[None, :, None] * 0.26 + phase)
     values += 0.1 * torch.randn(values.shape, generator=random)
-    mask = torch.ones(1, 1, 1).expand(rows, spec.input_size, spec.channels)
-    return Batch(values[:, : spec.input_size], mask, future_y=values[:, spec.input_size :])
+    return Batch(values[:, : spec.input_size], future_y=values[:, spec.input_size :])

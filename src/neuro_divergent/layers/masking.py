@@ -1,22 +1,18 @@
-"""Leaving out what was not observed."""
+"""Missing values in the history of a window."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 
-def observed(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+def observed(values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Set unobserved values to zero, whatever is stored there.
 
     Args:
         values: Values of any shape.
-        mask: Same shape, 1 where a value was observed and 0 where it was not.
+        mask: Same shape, 1 where a value was observed and 0 where it was not; ``None`` when every value was observed.
 
     Returns:
-        The values, and the mask, or ``None`` instead of it when everything was observed.
+        The values and the mask.
     """
-    # A loader that knows nothing is missing expands a single one to the full shape. Its strides tell, for free and
-    # without reading the device, and a pass over the batch is saved.
-    if mask.numel() > 1 and not any(stride for stride, size in zip(mask.stride(), mask.shape, strict=True) if size > 1):
-        return values, None
-    return values * mask, mask
+    return (values, None) if mask is None else (values * mask, mask)

@@ -48,6 +48,8 @@ class MASE(RelativeLoss):
                 f"mase: season_length {season} needs a history of at least {season + 1} rows; windows have {history}. "
                 f"Set input_size to {season + 1} or more, or season_length to less."
             )
+        difference = (batch.past_y[:, season:] - batch.past_y[:, :-season]).abs()
+        if batch.past_mask is None:
+            return difference.mean(1, keepdim=True)
         both = batch.past_mask[:, season:] * batch.past_mask[:, :-season]
-        difference = (batch.past_y[:, season:] - batch.past_y[:, :-season]).abs() * both
-        return difference.sum(1, keepdim=True) / both.sum(1, keepdim=True).clamp_min(1)
+        return (difference * both).sum(1, keepdim=True) / both.sum(1, keepdim=True).clamp_min(1)

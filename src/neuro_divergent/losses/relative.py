@@ -49,6 +49,9 @@ def _rounding_error(values: Tensor, batch: Batch | None) -> Tensor | float:
     kind = torch.finfo(values.dtype)
     if batch is None:  # targets that nobody scaled
         return kind.tiny
-    observed = batch.past_mask
-    level = (batch.past_y.abs() * observed).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1)
+    size, mask = batch.past_y.abs(), batch.past_mask
+    if mask is None:
+        level = size.mean(1, keepdim=True)
+    else:
+        level = (size * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp_min(1)
     return (_ROUNDING * kind.eps * level).clamp_min(kind.tiny)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.reversible import GainAndShift
 
 
@@ -33,7 +34,7 @@ class ReversibleNetwork(GainAndShift):
             return self.apply_to((values - loc) / scale)
 
         return batch._replace(
-            past_y=normalised(batch.past_y) * batch.past_mask,
+            past_y=observed(normalised(batch.past_y), batch.past_mask)[0],
             # Autoregressive networks read it in training.
             future_y=None if batch.future_y is None else normalised(batch.future_y),
         )

@@ -22,7 +22,7 @@ from neuro_divergent.data.augment.window_slice import WindowSlice
 
 
 def windows(values: Tensor, **fields: Tensor) -> Batch:
-    return Batch(values, torch.ones(1, 1, 1).expand_as(values), **fields)  # type: ignore[arg-type]
+    return Batch(values, **fields)  # type: ignore[arg-type]
 
 
 def ramp(size: int, length: int) -> Batch:

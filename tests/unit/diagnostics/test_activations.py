@@ -26,7 +26,7 @@ class Network(nn.Module):
 
 def windows(count: int = 100, steps: int = 6) -> Batch:
     values = torch.randn(count, steps, 1, generator=torch.Generator().manual_seed(0))
-    return Batch(values, torch.ones(1, 1, 1).expand_as(values))
+    return Batch(values)
 
 
 def linear(weight: Tensor, bias: Tensor) -> nn.Linear:

@@ -12,7 +12,7 @@ from neuro_divergent.models.nlinear import NLinear
 
 def batch_of(rows: int, channels: int = 2) -> Batch:
     values = 100 + torch.randn(rows, 30, channels, generator=torch.Generator().manual_seed(0))
-    return Batch(values, torch.ones(1, 1, 1).expand(values.shape))
+    return Batch(values)
 
 
 @pytest.mark.parametrize("rows", [1, 64])

@@ -22,11 +22,10 @@ def test_only_the_sharp_variant_knows_the_place_of_a_channel() -> None:
     torch.manual_seed(0)
     spec = TaskSpec(4, 12, channels=4)
     values = torch.randn(3, 12, 4)
-    mask = torch.ones(1, 1, 1).expand(values.shape)
     order = torch.tensor([2, 0, 3, 1])
     for config in (SMALL, SMALL.replace(sharp=True)):
         network = config.build(spec).eval()
-        forecast, permuted = network(Batch(values, mask)), network(Batch(values[:, :, order], mask))
+        forecast, permuted = network(Batch(values)), network(Batch(values[:, :, order]))
         assert torch.allclose(permuted, forecast[:, :, order], atol=1e-5) != config.sharp
 
 

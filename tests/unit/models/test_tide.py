@@ -11,8 +11,7 @@ def test_the_decoder_of_a_step_counts_in_point_forecasts() -> None:
     spec = TaskSpec(4, 8)
     network = TiDE(hidden_size=16, temporal_hidden_size=16).build(spec).eval()
     values = torch.randn(5, 8, 1)
-    mask = torch.ones(1, 1, 1).expand(values.shape)
-    beside_the_linear_map = network(Batch(values, mask))[:, :, 0, 0] - network.skip(values[:, :, 0])
+    beside_the_linear_map = network(Batch(values))[:, :, 0, 0] - network.skip(values[:, :, 0])
     assert beside_the_linear_map.std(0).min() > 1e-3, "a norm over one number would make it a constant"
 
 
@@ -24,7 +23,7 @@ def test_a_step_sees_its_own_covariates_without_the_encoder() -> None:
     torch.nn.init.zeros_(network.encoder[0].skip.weight)
     future = torch.randn(3, 12, 1)
     values = torch.randn(3, 8, 1)
-    batch = Batch(values, torch.ones(1, 1, 1).expand(values.shape), future_x=future)
+    batch = Batch(values, future_x=future)
     later = future.clone()
     later[:, 8 + 2] += 1
     same = torch.isclose(network(batch), network(batch._replace(future_x=later)), atol=1e-6)[:, :, 0, 0]

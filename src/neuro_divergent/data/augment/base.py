@@ -46,8 +46,7 @@ class Augmentation(Component):
             return self._change_some(batch)
         inputs, targets, *weight = batch
         self._check(inputs, targets)
-        everything = inputs.new_ones((1,) * inputs.ndim).expand_as(inputs)
-        changed = self._change_some(Batch(inputs, everything, future_y=targets, weight=weight[0] if weight else None))
+        changed = self._change_some(Batch(inputs, future_y=targets, weight=weight[0] if weight else None))
         return (changed.past_y, changed.future_y, changed.weight)[: len(batch)]
 
     @abstractmethod
@@ -58,7 +57,9 @@ class Augmentation(Component):
         changed = self.change(batch)
         if self.probability == 1:
             return changed
-        chosen = batch.past_y.new_empty(len(batch.past_y)).uniform_() < self.probability
+        chosen = batch.past_y.new_empty(batch.past_y.shape[0]).uniform_() < self.probability
+        if batch.past_mask is None and changed.past_mask is not None:  # windows that are not changed stay observed
+            batch = batch._replace(past_mask=changed.past_mask.new_ones(()).expand_as(changed.past_mask))
         return Batch._make(
             new if new is old or new is None or old is None else new.where(per_window(chosen, new), old)
             for new, old in zip(changed, batch, strict=True)
@@ -82,13 +83,6 @@ class Augmentation(Component):
 def per_window(values: Tensor, like: Tensor) -> Tensor:
     """Give one value per window as many axes as another tensor has."""
     return values.view(-1, *(1,) * (like.ndim - 1))
-
-
-def all_observed(mask: Tensor) -> bool:
-    """Whether a mask is a single one, expanded, which is how the loader says that nothing is missing."""
-    return mask.numel() > 1 and not any(
-        stride for stride, size in zip(mask.stride(), mask.shape, strict=True) if size > 1
-    )
 
 
 def holds_codes(values: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.data.augment.base import Augmentation, all_observed
+from neuro_divergent.data.augment.base import Augmentation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,8 +27,7 @@ class Jitter(Augmentation):
 
     def change(self, batch: Batch) -> Batch:
         """Add noise to every window."""
-        values = batch.past_y
-        mask = None if all_observed(batch.past_mask) else batch.past_mask
+        values, mask = batch.past_y, batch.past_mask
         noise = values.new_empty(values.shape).normal_() * (self.sigma * _spread(values, mask))
         return batch._replace(past_y=values + (noise if mask is None else noise * mask))
 

@@ -39,5 +39,6 @@ class MaskHistory(Augmentation):
         first = torch.randint(self.block, (size, 1, channels), device=device)
         number = (torch.arange(length, device=device)[:, None] + first) // self.block
         shown = torch.rand(size, (length - 1) // self.block + 2, channels, device=device) >= self.share
-        mask = batch.past_mask * shown.gather(1, number)
+        mask = shown.gather(1, number).to(batch.past_y.dtype)
+        mask = mask if batch.past_mask is None else batch.past_mask * mask
         return batch._replace(past_y=batch.past_y * mask, past_mask=mask)

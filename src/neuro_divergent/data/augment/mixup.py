@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.data.augment.base import Augmentation, all_observed, holds_codes, per_window
+from neuro_divergent.data.augment.base import Augmentation, holds_codes, per_window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +51,7 @@ class Mixup(Augmentation):
         past_mask, future_mask = batch.past_mask, batch.future_mask
         past, future, soft = mix(batch.past_y), mix(batch.future_y), mix(batch.soft_y)
         assert past is not None
-        if not all_observed(past_mask):
+        if past_mask is not None:
             past_mask = past_mask * past_mask[order]
             past = past * past_mask
         if future_mask is not None:

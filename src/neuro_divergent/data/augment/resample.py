@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuro_divergent.data.augment.base import all_observed, holds_codes
+from neuro_divergent.data.augment.base import holds_codes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +42,7 @@ def resample_history(batch: Batch, positions: Tensor) -> Batch:
 
     left, right = neighbours(batch.past_y)
     past, mask = left.lerp(right, share.to(left.dtype)), batch.past_mask
-    if not all_observed(mask):
+    if mask is not None:
         left, right = neighbours(mask)
         mask = left.where(share < 1, 1) * right.where(share > 0, 1)
         past = past * mask

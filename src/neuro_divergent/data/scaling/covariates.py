@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,18 @@ from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.scaling.base import SMALLEST
 
 if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
     from neuro_divergent.data.panel import Panel
+
+
+class CovariateTensors(NamedTuple):
+    """The parameters of ``CovariateScaling`` as tensors on a device, ``(2, columns)`` each."""
+
+    past: Tensor | None
+    future: Tensor | None
+    static: Tensor | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +47,17 @@ class CovariateScaling:
             _measure(panel.past_x, panel.past, seen),
             _measure(panel.future_x, panel.future, seen),
             _measure(panel.static_x, panel.static, np.ones(panel.num_series, dtype=bool)),
+        )
+
+    def tensors(self, device: torch.device) -> CovariateTensors:
+        """Return the parameters as tensors on a device."""
+        import torch
+
+        return CovariateTensors(
+            *(
+                None if item is None else torch.tensor(item, dtype=torch.float32, device=device)
+                for item in (self.past, self.future, self.static)
+            )
         )
 
 

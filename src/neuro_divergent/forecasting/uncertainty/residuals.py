@@ -98,7 +98,7 @@ def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Ints) 
     # One series at a time, with what a loss looks at.
     alone = Batch(
         some(batch.past_y),
-        some(batch.past_mask.expand_as(batch.past_y)),
+        scale(batch.past_mask),
         loc=scale(batch.loc),
         scale=scale(batch.scale),
         unit_loc=scale(batch.unit_loc),

@@ -47,7 +47,7 @@ def data(rows: int = 512) -> tuple[Tensor, Tensor]:
 
 def windows(rows: int, channels: int = 1) -> Batch:
     values = torch.randn(rows, 120, channels)
-    return Batch(values[:, :96], torch.ones(1, 1, 1).expand(rows, 96, channels), future_y=values[:, 96:])
+    return Batch(values[:, :96], future_y=values[:, 96:])
 
 
 ARCHITECTURES = {
@@ -185,10 +185,9 @@ def test_rows_keep_their_layout_and_come_again_where_there_are_too_few() -> None
     batch = windows(6)
     few, many = take_rows(batch, 3), take_rows(batch, 13)
     assert few.past_y.stride() == batch.past_y.stride()
-    assert few.past_mask.untyped_storage().nbytes() == 4
     assert torch.equal(many.past_y[6:12], batch.past_y)
     assert many.future_y.shape == (13, 24, 1)
-    assert row_bytes(batch) == (6 * 120 + 1) * 4 / 6  # history and target lie in one block, and the mask is one number
+    assert row_bytes(batch) == 120 * 4  # history and target lie in one block
     assert row_bytes((torch.ones(100, 5)[:10], torch.ones(10))) == 24  # a part of a larger block
     assert take_rows((torch.arange(4.0), "word", torch.tensor(3.0)), 2)[1:] == ("word", torch.tensor(3.0))
 
@@ -218,7 +217,7 @@ def status(key):
 
 def windows(rows, channels=1):
     values = torch.randn(rows, 120, channels)
-    return Batch(values[:, :96], torch.ones(1, 1, 1).expand(rows, 96, channels), future_y=values[:, 96:])
+    return Batch(values[:, :96], future_y=values[:, 96:])
 
 def in_child(work):
     read, write = os.pipe()

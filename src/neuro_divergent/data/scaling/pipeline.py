@@ -1,0 +1,100 @@
+"""Both scalers of a task as functions of tensors: to the scale of the network and back to the units of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Scaled(NamedTuple):
+    """Windows on the scale of the network, and what is needed to invert the scaling.
+
+    ``loc`` and ``scale`` are the statistics of the window scaler. ``unit_loc`` and ``unit_scale`` lead to the units of
+    the data where both scalers together are affine: a value there is ``unit_loc + unit_scale * value``. They are
+    ``None`` where nothing was scaled or the series scaler is not affine.
+    """
+
+    values: Tensor  # B T C
+    loc: Tensor  # B 1 C
+    scale: Tensor  # B 1 C
+    unit_loc: Tensor | None  # B 1 C
+    unit_scale: Tensor | None  # B 1 C
+
+
+@dataclass(frozen=True)
+class ScalingPipeline:
+    """Scales windows with a series scaler and then with a window scaler; pure functions of tensors.
+
+    The parameters of the series scaler are an input, ``(batch, 1, channel, params)``, and ``None`` without one.
+
+    Attributes:
+        window: Scaler of each window.
+        series: Scaler of each series, applied first, or ``None``.
+    """
+
+    window: WindowScaler
+    series: SeriesScaler | None = None
+
+    def transform(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None, input_size: int) -> Scaled:
+        """Scale windows by what was observed in their history.
+
+        Args:
+            values: History and, if known, target in the units of the data, ``(batch, time, channel)``.
+            mask: The same shape, 1 where observed; ``None`` when every value was observed.
+            scaler_params: Parameters of the series scaler.
+            input_size: Steps of history; the window scaler does not read the steps after it.
+        """
+        if self.series is not None:
+            assert scaler_params is not None, "the series scaler has parameters"
+            values = self.series.transform(values, scaler_params)
+            if mask is not None:  # missing values are stored as 0, for which some transformations are infinite
+                values = values.where(mask.bool(), 0.0)
+        loc, scale = self.window.statistics(values[:, :input_size], None if mask is None else mask[:, :input_size])
+        if self.window.applied:
+            values = (values - loc) / scale
+        if mask is not None:
+            values = values.where(mask.bool(), 0.0)
+        return Scaled(values, loc, scale, *self._units(loc, scale, scaler_params))
+
+    def inverse(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
+        """Bring ``(batch, horizon, channel, ...)`` from the scale of the network to the units of the data.
+
+        Args:
+            values: Values on the scale of the network.
+            loc: Statistics of the window scaler, ``(batch, 1, channel)``; ``None`` leaves the window scaler out.
+            scale: The same.
+            scaler_params: Parameters of the series scaler; ``None`` leaves it out.
+        """
+        extra = (None,) * (values.ndim - 3)
+        if self.window.applied and scale is not None and loc is not None:
+            values = values * scale[(..., *extra)] + loc[(..., *extra)]
+        if self.series is None or scaler_params is None:
+            return values
+        return self.series.inverse(values, scaler_params[(slice(None), slice(None), slice(None), *extra)])
+
+    def rescale(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
+        """Bring ``(batch, horizon, channel)`` in the units of the data to the scale of windows that are scaled."""
+        if self.series is not None and scaler_params is not None:
+            values = self.series.transform(values, scaler_params)
+        if self.window.applied and scale is not None and loc is not None:
+            values = (values - loc) / scale
+        return values
+
+    def _units(self, loc: Tensor, scale: Tensor, scaler_params: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return shift and factor from the scale of the network to the units of the data, where both are affine."""
+        if self.series is None or scaler_params is None:
+            return (loc, scale) if self.window.applied else (None, None)
+        if not self.series.affine:
+            return None, None
+        shift, spread = scaler_params.unbind(-1)
+        return (shift + spread * loc, spread * scale) if self.window.applied else (shift, spread)
+
+
+def standardise(values: Tensor, params: Tensor | None) -> Tensor:
+    """Subtract the first row of ``params`` from each column of covariates and divide by the second."""
+    return values if params is None else (values - params[0]) / params[1]
