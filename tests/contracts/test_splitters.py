@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +18,8 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.splitters import Fold, Splitter, as_splitter
+from neuro_divergent.reporting.export import write_figure
+from neuro_divergent.reporting.figures.folds import folds_figure
 
 
 def last_rows(panel: Panel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -111,7 +114,7 @@ def test_settings_that_were_written_and_read_split_the_same(name: str, settings:
 
 
 @every_splitter
-def test_spans_hold_every_stretch(name: str, settings: dict[str, Any], panel: Panel) -> None:
+def test_spans_hold_every_segment(name: str, settings: dict[str, Any], panel: Panel) -> None:
     splitter = make(name, settings)
     spans = splitter.spans(panel)
     times = panel.times()
@@ -144,11 +147,12 @@ def test_draws_itself_with_characters(
 
 
 @every_splitter
-def test_draws_itself_as_a_picture(name: str, settings: dict[str, Any], panel: Panel) -> None:
+def test_figure_is_written_as_svg_and_has_all_roles(
+    name: str, settings: dict[str, Any], panel: Panel, tmp_path: Path
+) -> None:
     splitter = make(name, settings)
-    picture = splitter.plot(panel)
-    root = ElementTree.fromstring(picture)
-    assert root.tag.endswith("svg")
-    kinds = {element.get("class") for element in root.iter() if element.tag.endswith("rect")}
-    assert kinds - {"unused"} == set(splitter.spans(panel)["role"])
-    assert picture._repr_svg_() == picture
+    figure = folds_figure(splitter, panel)
+    write_figure(figure, tmp_path / "folds.svg")
+    assert ElementTree.parse(tmp_path / "folds.svg").getroot().tag.endswith("svg")
+    roles = {str(mark.label).split()[0] for mark in figure.marks}
+    assert roles == set(splitter.spans(panel)["role"])

@@ -91,7 +91,7 @@ def panels(draw: st.DrawFn) -> Data:
 
 
 def rows_of(panel: Panel, series: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> set[Key]:
-    """List the rows of stretches, which must not overlap."""
+    """List the rows of segments, which must not overlap."""
     rows = [
         (int(number), row - int(panel.offsets[number]))
         for number, begin, end in zip(series, begins, ends, strict=True)
@@ -251,7 +251,7 @@ def test_blocked_folds_are_those_of_brute_force(choice: st.DataObject, data: Dat
     folds = splitter.split(panel)
     for number, expected in enumerate(judge_blocks(data, splitter, groups)):
         if not expected.train:
-            with pytest.raises(DataError, match="nothing is left to train on"):
+            with pytest.raises(DataError, match="no row is left to train on"):
                 next(folds)
             return
         fold = next(folds)
@@ -316,7 +316,7 @@ def test_gap_and_purge_remove_the_windows_whose_last_target_lies_in_them(
 
 
 @given(panels(), time_series_splits())
-def test_training_stretches_keep_names_times_and_static_features(data: Data, splitter: TimeSeriesSplit) -> None:
+def test_training_segments_keep_names_times_and_static_features(data: Data, splitter: TimeSeriesSplit) -> None:
     panel = data.panel
     try:
         folds = list(splitter.split(panel))
@@ -326,10 +326,10 @@ def test_training_stretches_keep_names_times_and_static_features(data: Data, spl
         train = fold.train(panel)
         assert train.is_consistent()
         times = train.times().to_list()
-        for stretch, series in enumerate(fold.train_series):
-            rows = slice(*(int(train.offsets[stretch + side]) for side in (0, 1)))
-            begin = int(fold.train_begins[stretch] - panel.offsets[series])
+        for segment, series in enumerate(fold.train_series):
+            rows = slice(*(int(train.offsets[segment + side]) for side in (0, 1)))
+            begin = int(fold.train_begins[segment] - panel.offsets[series])
             assert times[rows] == data.times[series][begin : begin + rows.stop - rows.start]
-            assert train.ids[stretch] == f"s{series}"
+            assert train.ids[segment] == f"s{series}"
             assert train.static_x is not None
-            assert train.static_x[stretch, 0] == series % 3
+            assert train.static_x[segment, 0] == series % 3

@@ -16,7 +16,9 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.arguments import rows_at_end
 from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, id_column, name_rows, values_of
 from neuro_divergent.evaluation.levels import answerable_levels
 
 if TYPE_CHECKING:
@@ -115,11 +117,15 @@ def evaluate(
     if levels is None:
         levels, _ = answerable_levels(forecaster, windows, _USUAL_LEVELS)
     result = forecaster.forecast_windows(windows, levels)
-    return score(result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season)
+    return score_windows(
+        result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season
+    )
 
 
-def score(result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int) -> Evaluation:
-    """Hold forecasts of windows of a panel against what happened and against the baselines."""
+def score_windows(
+    result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int
+) -> Evaluation:
+    """Compare forecasts of windows of a panel with the observed values and with the baselines."""
     horizon = result.point.shape[1]
     baselines = Baselines(panel, result.series, result.rows, horizon, season_length).all()
     # Every forecast is judged on the same values: those that were observed and that a baseline could forecast.
@@ -158,11 +164,8 @@ def _held_out(forecaster: Forecaster, part: Part | None) -> tuple[Windows, str]:
 
 def _end_of(panel: Panel, last: int | float, task: Task) -> Windows:
     """Return windows, one horizon apart, over the end of each series."""
-    if last <= 0 or (last >= 1 and last != int(last)):
-        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
-    rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
     ends = panel.offsets[1:]
-    begins = ends - np.maximum(rows.astype(np.int64), task.horizon)
+    begins = ends - rows_at_end(panel, last, task.horizon)
     return Windows(panel, task.history, task.horizon, begins, ends, task.horizon, bool(task.joint))
 
 
@@ -248,7 +251,7 @@ def _per_series(
     with np.errstate(divide="ignore", invalid="ignore"):
         frame = pl.DataFrame(
             {
-                _id_column(panel): panel.ids,
+                id_column(panel): panel.ids,
                 "values": seen.astype(np.int64),
                 "mae": absolute,
                 "rmse": np.sqrt(mean(np.square(error))),
@@ -273,28 +276,10 @@ def _coverage(result: WindowForecasts, observed: Bools) -> pl.DataFrame:
 
 
 def _long(result: WindowForecasts, baselines: dict[str, AnyFloats], panel: Panel) -> pl.DataFrame:
-    """Lay every forecast value out as a row."""
-    count, horizon = result.point.shape
-    windows = np.repeat(np.arange(count), horizon)
-    steps = np.tile(np.arange(horizon), count)
-    series = result.series[windows]
-    starts = panel.starts.gather(series.astype(np.uint32))
-    ahead = result.rows[windows] - panel.offsets[series]
+    """Return a row for each forecast value."""
     actual = pl.Series("actual", result.actual.reshape(-1).astype(np.float64))
-    columns: dict[str, Any] = {
-        _id_column(panel): panel.ids.gather(series.astype(np.uint32)),
-        panel.schema.time: panel.frequency.time_at(starts, ahead + steps),
-        "cutoff": panel.frequency.time_at(starts, ahead - 1),
-        "step": steps + 1,
-        "actual": actual.set(~pl.Series(result.observed.reshape(-1)), None),
-        "forecast": result.point.reshape(-1),
-        **{name: forecast.reshape(-1) for name, forecast in baselines.items()},
-    }
-    for level, low in result.lower.items():
-        columns[f"lo-{level:g}"] = low.reshape(-1)
-        columns[f"hi-{level:g}"] = result.upper[level].reshape(-1)
-    return pl.DataFrame(columns)
-
-
-def _id_column(panel: Panel) -> str:
-    return panel.schema.id or "unique_id"
+    actual = actual.set(pl.Series(~result.observed.reshape(-1)), None)
+    frame = name_rows(values_of(result), panel).with_columns(actual)
+    before = frame.get_column_index(FORECAST) + 1
+    columns = [pl.Series(name, forecast.reshape(-1)) for name, forecast in baselines.items()]
+    return pl.DataFrame([*frame.get_columns()[:before], *columns, *frame.get_columns()[before:]])

@@ -19,8 +19,8 @@ from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.baselines import Baselines
-from neuro_divergent.evaluation.cross_validation.cross_validation import require_counts
 from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
 from neuro_divergent.evaluation.cross_validation.parallel import panel_pool

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
-from neuro_divergent.evaluation.pointwise import error, mean_of, symmetric_percentage
+from neuro_divergent.evaluation.pointwise import error, is_covered, mean_of, symmetric_percentage
 
 
 def mae(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
@@ -142,7 +142,7 @@ def directional_accuracy(
 
 def coverage(actual: AnyFloats, lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
     """Percentage of actual values inside the interval, its ends included."""
-    return 100 * mean_of(((actual >= lower) & (actual <= upper)).astype(np.float64), observed)
+    return 100 * mean_of(is_covered(actual, lower, upper), observed)
 
 
 def width(lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:

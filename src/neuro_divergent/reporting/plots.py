@@ -204,13 +204,9 @@ def plot_folds(splitter: Splitter, data: Any, **schema: Any) -> PlotlyFigure:
         data: A panel, table or file.
         schema: Fields of ``Schema``, where the data is no panel.
     """
-    from neuro_divergent.data.panel import Panel
-    from neuro_divergent.data.panel_builder import build_panel
-    from neuro_divergent.data.schema import Schema
     from neuro_divergent.reporting.figures.folds import folds_figure
 
-    panel = data if isinstance(data, Panel) else build_panel(data, Schema(**schema))
-    return _draw(folds_figure(splitter, panel))
+    return _draw(folds_figure(splitter, data, **schema))
 
 
 def plot_schedule(

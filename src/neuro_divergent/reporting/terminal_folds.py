@@ -6,7 +6,7 @@ from rich.text import Text
 
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.base import Splitter
-from neuro_divergent.evaluation.splitters.drawing import draw_folds as lines_of
+from neuro_divergent.evaluation.splitters.fold_text import draw_folds as lines_of
 from neuro_divergent.reporting.terminal import ASCII, BRAILLE, Pen
 
 _STYLES = {"train": "blue", "gap": "dim", "test": "bold magenta", "embargo": "yellow"}

@@ -41,7 +41,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class RunComparison:
+class RunDiff:
     """Several runs side by side.
 
     Attributes:
@@ -123,7 +123,7 @@ def read_scores(run: Path) -> dict[str, Any]:
     return {"part": content["part"], **found} if isinstance(content.get("part"), str) else found
 
 
-def compare_runs(runs: Sequence[RunSummary]) -> RunComparison:
+def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
     """Put runs side by side.
 
     Scores are only called best where all are of the same part of the same data and as many steps ahead.
@@ -160,7 +160,7 @@ def compare_runs(runs: Sequence[RunSummary]) -> RunComparison:
     names = dict.fromkeys(name for score in scores for name in score if name not in ("part", "parameters", "seconds"))
     facts += [_fact(name, [score.get(name) for score in scores], _goodness(name), is_same_part) for name in names]
     configured = {str(place): config for place, config in enumerate(configs)}
-    return RunComparison(facts, config_differences(configured), notes)
+    return RunDiff(facts, config_differences(configured), notes)
 
 
 def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comparable: bool) -> Fact:

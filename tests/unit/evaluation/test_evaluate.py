@@ -9,7 +9,7 @@ import pytest
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.datasets.synthetic import Synthetic
-from neuro_divergent.evaluation.evaluate import Evaluation, evaluate, score
+from neuro_divergent.evaluation.evaluate import Evaluation, evaluate, score_windows
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from tests.unit.evaluation.test_baselines import panel_of
 
@@ -28,7 +28,7 @@ def scored(point: np.ndarray, actual: np.ndarray, observed: np.ndarray | None = 
         lower={80.0: point - 1},
         upper={80.0: point + 1},
     )
-    return score(result, panel, model="mine", part="test", note="", season_length=2)
+    return score_windows(result, panel, model="mine", part="test", note="", season_length=2)
 
 
 ACTUAL = np.array([[30.0, 31.0, 32.0, 33.0], [5.0, 6.0, 5.0, 6.0]])

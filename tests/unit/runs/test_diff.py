@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuro_divergent.runs.diff import (
-    compare_runs,
     config_differences,
+    diff_runs,
     flatten_config,
     read_config,
     read_scores,
@@ -99,7 +99,7 @@ def test_whatever_the_files_hold_reading_and_comparing_raises_nothing(content: A
         for name in ("run.json", "scores.json", "status.json"):
             (run / name).write_text(json.dumps(content))
         summary = describe_run(run)
-        compare_runs([summary, summary])
+        diff_runs([summary, summary])
 
 
 def test_scores_are_those_of_the_model(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_scores_are_those_of_the_model(tmp_path: Path) -> None:
 
 
 def best_of(*runs: Path) -> dict[str, list[int]]:
-    comparison = compare_runs([describe_run(run) for run in runs])
+    comparison = diff_runs([describe_run(run) for run in runs])
     return {fact.name: fact.best for fact in comparison.facts if fact.best}
 
 
@@ -136,7 +136,7 @@ def test_a_metric_to_raise_is_best_where_it_is_highest(tmp_path: Path) -> None:
 )
 def test_what_does_not_compare_has_no_best(tmp_path: Path, change: dict[str, Any], note: str) -> None:
     runs = [make_run(tmp_path / "a", mae=2.0), make_run(tmp_path / "b", mae=1.0, **change)]
-    comparison = compare_runs([describe_run(run) for run in runs])
+    comparison = diff_runs([describe_run(run) for run in runs])
     assert len(comparison.notes) == 1
     assert note in comparison.notes[0]
     assert "mae" not in best_of(*runs)
@@ -144,6 +144,6 @@ def test_what_does_not_compare_has_no_best(tmp_path: Path, change: dict[str, Any
 
 def test_the_time_of_a_run_that_is_not_over_is_that_of_its_last_row(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / "a"), make_run(tmp_path / "b", state="failed", mae=None, steps=5)]
-    comparison = compare_runs([describe_run(run) for run in runs])
+    comparison = diff_runs([describe_run(run) for run in runs])
     assert [fact.values for fact in comparison.facts if fact.name == "seconds"] == [[9.0, 2.5]]
     assert [fact.best for fact in comparison.facts if fact.name == "seconds"] == [[]]

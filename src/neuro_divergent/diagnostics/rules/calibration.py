@@ -13,6 +13,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
+from neuro_divergent.evaluation.pointwise import is_covered
 
 CLEAR, SLIGHT = 0.1, 0.05
 """Distance of the coverage from the level, as a share of all values, for a warning and for a hint."""
@@ -79,10 +80,8 @@ def _levels(errors: Errors) -> list[float]:
 
 
 def _inside(errors: Errors, level: float) -> Floats:
-    low, high, actual = (
-        errors.frame[name].to_numpy().astype(np.float64) for name in (f"lo-{level:g}", f"hi-{level:g}", "actual")
-    )
-    return ((low <= actual) & (actual <= high)).astype(np.float64)
+    names = ("actual", f"lo-{level:g}", f"hi-{level:g}")
+    return is_covered(*(errors.frame[name].to_numpy().astype(np.float64) for name in names))
 
 
 def _changes(evidence: Evidence) -> list[Change]:

@@ -16,6 +16,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
     Bounds,
@@ -127,8 +128,7 @@ class Conformal:
             data: The series up to now, as for ``fit``, with the history of those windows.
             step: Rows between two windows, counted from the end.
         """
-        if isinstance(step, bool) or not isinstance(step, int) or step < 1:
-            raise InputError(f"step: {step!r} must be a whole number of at least 1.")
+        require_counts(step=step)
         windows = completed_since(self.forecaster, data, self._known().last_times(), step)
         return self.update_windows(windows) if len(windows) else self
 

@@ -13,6 +13,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
 from neuro_divergent.evaluation.conformal.model import Model
 from neuro_divergent.forecasting.predictor import WindowForecasts
 
@@ -37,11 +38,8 @@ def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Win
 
 def end_of(forecaster: Model, data: Any, last: int | float, *, cutoffs: int | None, step: int | None) -> Windows:
     """Return windows over the end of each series of new data."""
-    if isinstance(last, bool) or last <= 0 or (last >= 1 and last != int(last)):
-        raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
     panel = panel_of(forecaster, data)
-    rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
-    begins = panel.offsets[1:] - np.maximum(rows.astype(np.int64), forecaster.task.horizon)
+    begins = panel.offsets[1:] - rows_at_end(panel, last, forecaster.task.horizon)
     return _apart(_windows(forecaster, panel, begins, 1), cutoffs, step)
 
 
@@ -80,9 +78,7 @@ def _windows(forecaster: Model, panel: Panel, begins: Ints, step: int) -> Window
 
 def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:
     """Return the latest windows, as many and as far apart as asked for."""
-    for name, value in (("cutoffs", cutoffs), ("step", step)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise InputError(f"{name}: {value!r} must be a whole number of at least 1.")
+    require_counts(cutoffs=cutoffs, step=step)
     dense = dataclasses.replace(windows, step=step or 1)
     if cutoffs is not None:
         first = dense.ends - dense.horizon - (cutoffs - 1) * dense.step

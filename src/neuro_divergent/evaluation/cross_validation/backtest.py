@@ -15,8 +15,9 @@ from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
+from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
 from neuro_divergent.evaluation.baselines import NAMES
-from neuro_divergent.evaluation.cross_validation.cross_validation import METRICS, require_counts, scores_of
+from neuro_divergent.evaluation.cross_validation.cross_validation import METRICS, scores_of
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
     FORECAST,
     baselines_for,
@@ -141,11 +142,8 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
         rows = np.full(panel.num_series, task.horizon + ((cutoffs or _CUTOFFS) - 1) * step)
     elif cutoffs is not None:
         raise InputError("cutoffs and last both say how far back to go; give one of them.")
-    elif last <= 0 or (last >= 1 and last != int(last)):
-        raise InputError(f"last: {last!r} must be a fraction between 0 and 1 or an integer number of rows.")
     else:
-        wanted = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)
-        rows = np.maximum(wanted.astype(np.int64), task.horizon)
+        rows = rows_at_end(panel, last, task.horizon)
     ends = panel.offsets[1:]
     windows = Windows(panel, task.history, task.horizon, ends - rows, ends, step, bool(task.joint))
     if not len(windows):

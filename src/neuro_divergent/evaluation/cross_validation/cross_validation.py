@@ -18,6 +18,7 @@ from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, FoldTask, fit_fold
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
@@ -203,13 +204,6 @@ def _common_horizon(templates: dict[str, Any]) -> int:
                 f"forecasters must have the same horizon to be compared: {first!r} has {horizon}, {name!r} has {other}."
             )
     return horizon
-
-
-def require_counts(**counts: int | None) -> None:
-    """Refuse an argument that is neither unset nor a positive integer."""
-    for name, count in counts.items():
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-            raise InputError(f"{name}: {count!r} must be an integer of at least 1.")
 
 
 def _require_free_names(models: Sequence[str], panel: Panel) -> None:

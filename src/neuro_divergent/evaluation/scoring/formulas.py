@@ -183,7 +183,7 @@ def _calibration_error(values: Values) -> Floats:
 
 def _coverage(values: Values) -> Floats:
     ((lower, upper),) = values.intervals.values()
-    return 100 * values.mean(((values.actual >= lower) & (values.actual <= upper)).astype(np.float64))
+    return 100 * values.mean(pointwise.is_covered(values.actual, lower, upper))
 
 
 def _width(values: Values) -> Floats:

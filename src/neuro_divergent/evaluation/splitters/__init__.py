@@ -1,4 +1,7 @@
-"""Ways to hold out parts of a panel; ``Splitter`` is the base, and each kind has a file of its own."""
+"""Splitters: a panel comes in, folds (rows to train on, rows to test) go out.
+
+``base.Splitter`` is the entry point and the base class, ``fold.Fold`` what it yields; each splitter has its own file.
+"""
 
 from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.evaluation.splitters.fold import Fold

@@ -1,4 +1,4 @@
-"""What every splitter is: a way to make folds of a panel."""
+"""Base class of splitters."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.data.panel import Panel
-    from neuro_divergent.evaluation.splitters.picture import Picture
 
 __all__ = ["MOST_ROWS", "Fold", "Rows", "Splitter"]
 
-MOST_ROWS = 1 << 40  # More would not fit 64 bits once they are multiplied.
+MOST_ROWS = 1 << 40  # so that products of row counts fit into 64 bits
 Rows = Annotated[int, Field(ge=0, le=MOST_ROWS)]
-"""A number of rows that is a setting."""
+"""A setting that is a number of rows."""
 
 
 class Splitter(Component):
     """Divides a panel into rows to train on and rows to forecast, several times over.
 
-    ``spans``, ``draw`` and ``plot`` show the folds. They take a panel or whatever ``fit`` takes, with the names of the
-    columns as keywords.
+    ``spans`` and ``draw`` show the folds. They take a panel or whatever ``fit`` takes, with the names of the columns as
+    keywords. ``neuro_divergent.plot_folds`` plots them.
     """
 
     registry: ClassVar[Registry] = Registry("splitter", "neuro_divergent.evaluation.splitters")
 
     def split(self, panel: Panel) -> Iterator[Fold]:
-        """Give the folds of a panel one by one, checked: see ``Fold.check``.
+        """Yield the folds of a panel, each checked by ``Fold.check``.
 
         Raises:
             DataError: If the panel cannot be split like this, or if a fold is not usable.
@@ -48,18 +47,18 @@ class Splitter(Component):
             fold.check(panel)
             yield fold
         if number < 0:
-            raise DataError(f"splitter {self.name!r} gave no fold.")
+            raise DataError(f"splitter {self.name!r} yielded no fold.")
 
     @abstractmethod
     def folds(self, panel: Panel) -> Iterator[Fold]:
-        """Give the folds of a panel; ``split`` checks what comes out."""
+        """Yield the folds of a panel; ``split`` checks them."""
 
     def spans(self, data: Any, **schema: Any) -> pl.DataFrame:
-        """Return every stretch of every fold.
+        """Return every segment of every fold.
 
-        The columns are ``fold``, ``series`` (place in the panel), ``id``, ``role`` (train, gap, test or embargo),
+        The columns are ``fold``, ``series`` (index in the panel), ``id``, ``role`` (train, gap, test or embargo),
         ``begin`` and ``end`` (rows of the panel, the end exclusive), ``first`` and ``last`` (times, both included).
-        Rows that a fold does not use are in no stretch.
+        Rows that a fold does not use are in no segment.
         """
         from neuro_divergent.evaluation.splitters.segment_table import spans_of
 
@@ -69,8 +68,8 @@ class Splitter(Component):
     def draw(self, data: Any, *, width: int = 80, plain: bool = False, **schema: Any) -> str:
         """Draw the folds over time with characters.
 
-        Each fold is a line, or a few where its series differ: the most common looks, with the number of series that
-        look like this.
+        Each fold is a line, or up to three where its series differ: the most common layouts, each with its number of
+        series.
 
         Args:
             data: A panel, table or file.
@@ -78,18 +77,11 @@ class Splitter(Component):
             plain: Use characters that every terminal can show.
             schema: Fields of ``Schema``, where the data is no panel.
         """
-        from neuro_divergent.evaluation.splitters.drawing import draw_folds
+        from neuro_divergent.evaluation.splitters.fold_text import draw_folds
 
         panel = _as_panel(data, schema)
         lines = draw_folds(self.split(panel), panel, width=width, plain=plain)
         return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
-
-    def plot(self, data: Any, **schema: Any) -> Picture:
-        """Draw the folds over time as a picture: the text of an SVG file, which notebooks show by themselves."""
-        from neuro_divergent.evaluation.splitters.picture import picture_of_folds
-
-        panel = _as_panel(data, schema)
-        return picture_of_folds(self.split(panel), panel, title=f"Folds of {self.name}")
 
 
 def _as_panel(data: Any, schema: dict[str, Any]) -> Panel:

@@ -1,4 +1,4 @@
-"""Blocks of time and groups of series, each held out in turn."""
+"""Blocked cross-validation: blocks of time and groups of series, each held out in turn."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class BlockedSplit(Splitter):
     """Holds out a block of time, or a group of series, and trains on the rest, before and after.
 
-    Time from the first row of the panel to the last is cut into ``blocks`` of equal length (to the row). A fold trains
-    on what came after its block, too: a forecast will not be made like this, but short data is used well. Held-out
-    groups tell how a model does on series that it never saw. Windows to train on never reach across a block.
+    Time from the first row of the panel to the last is cut into ``blocks`` of equal length (to the row). A fold also
+    trains on rows after its block, which no real forecast can; in exchange short data is used well. Held-out groups
+    estimate the error on series that the model was not trained on. Training windows never span a block.
 
     Attributes:
         blocks: Number of blocks of time.
@@ -45,7 +45,7 @@ class BlockedSplit(Splitter):
             nothing of the same series or the same time is seen.
         gap: Rows before the block that are not trained on.
         purge: Rows on either side of the block that are not trained on, besides the gap: those whose targets, if they
-            speak of rows ahead, overlap with the block, or are overlapped by those of the block.
+            cover later rows, overlap with the block, or are overlapped by those of the block.
         embargo: Rows after the block, and after its purge, that are not trained on.
         seed: Seed of groups that are drawn at random.
     """
@@ -73,11 +73,13 @@ class BlockedSplit(Splitter):
             raise ValueError(f"blocked: groups: {self.groups} must be at least 2, or there is nothing to train on")
         needless = [name for name in ("gap", "purge", "embargo") if getattr(self, name)]
         if self.test == "groups" and needless:
-            raise ValueError(f"blocked: {needless[0]} says nothing with test='groups', which holds series out whole")
+            raise ValueError(
+                f"blocked: {needless[0]} has no effect with test='groups', which holds out complete series"
+            )
         return self
 
     def folds(self, panel: Panel) -> Iterator[Fold]:
-        """Give the folds block by block, and in each block group by group."""
+        """Yield the folds block by block, and in each block group by group."""
         number = 0
         for block, held in product(self._blocks(panel), self._groups(panel)):
             fold = self._fold(panel, number, block, held)
@@ -90,7 +92,7 @@ class BlockedSplit(Splitter):
         begins, ends = block
         before, after = begins - self.gap - self.purge, ends + self.purge
         hole = before, after + self.embargo
-        # Series that the fold does not touch keep all their rows, and one that is held out whole keeps none.
+        # Series that are not held out keep all their rows; a series that is held out completely keeps none.
         is_cut = ~held if self.test == "both" else held if self.test == "blocks" else np.zeros_like(held)
         train = [keep(is_cut, part) for part in cut_out(whole, [hole])]
         if self.test != "both":
@@ -106,7 +108,7 @@ class BlockedSplit(Splitter):
             raise DataError(
                 describe(
                     panel.source,
-                    f"fold {number}: nothing is left to train on. Hold out less: more blocks or groups, or a smaller "
+                    f"fold {number}: no row is left to train on. Hold out less: more blocks or groups, or a smaller "
                     "gap, purge or embargo.",
                 )
             )
@@ -151,7 +153,7 @@ def _column(panel: Panel, name: str) -> Array:
     names = [feature.name for feature in panel.static]
     if name not in names or panel.static_x is None:
         known = did_you_mean(name, names) or f" Known: {', '.join(names) or 'none'}."
-        raise DataError(describe(panel.source, f"groups: {name!r} is no static column.{known} Name it in static=."))
+        raise DataError(describe(panel.source, f"groups: {name!r} is not a static column.{known} Name it in static=."))
     return panel.static_x[:, names.index(name)]
 
 

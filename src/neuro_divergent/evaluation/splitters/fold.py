@@ -1,4 +1,4 @@
-"""One division of a panel into rows to train on and rows to forecast."""
+"""One fold: rows to train on and rows to test."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ARRAYS = tuple(f"{part}_{array}" for part in _PARTS for array in ("series", "be
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Stretches of rows to train on and to forecast.
+    """Segments of rows to train on and to test.
 
-    Each stretch lies within one series. Training may have several of a series, one before and one after what is held
-    out; a series has one test stretch at most. Rows are counted over the whole panel, and ends are exclusive.
+    Each segment lies within one series. A series may have several training segments, such as one before and one after
+    the test segment, and at most one test segment. Rows are counted over all series; ends are exclusive.
 
     Attributes:
-        number: Place among the folds, from 0.
-        train_series: The series of each training stretch.
+        number: Index of the fold, from 0.
+        train_series: The series of each training segment.
         train_begins: First row of each.
         train_ends: Row after the last one of each.
-        test_series: The series of each test stretch; ``test_begins`` and ``test_ends`` go with it.
-        gap: Rows that are left out between training and test. It is there to be shown, as is ``embargo``.
-        embargo: Rows that are left out because they follow what was held out.
+        test_series: The series of each test segment; ``test_begins`` and ``test_ends`` go with it.
+        gap: Rows between training and test that are in neither; for display only, as is ``embargo``.
+        embargo: Rows after a test segment that are not trained on.
     """
 
     number: int
@@ -47,13 +47,13 @@ class Fold:
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
-            object.__setattr__(self, name, self._whole_numbers(name))
+            object.__setattr__(self, name, self._as_integers(name))
         for part in _PARTS:
             sizes = [len(getattr(self, f"{part}_{array}")) for array in ("series", "begins", "ends")]
             if len(set(sizes)) > 1:
                 raise DataError(
                     f"fold {self.number}: {part}_series, {part}_begins and {part}_ends have {sizes[0]}, {sizes[1]} and "
-                    f"{sizes[2]} entries; they must have one for each stretch."
+                    f"{sizes[2]} entries; they must have one for each segment."
                 )
 
     @property
@@ -71,23 +71,23 @@ class Fold:
         return np.setdiff1d(np.arange(panel.num_series), np.concatenate([self.train_series, self.test_series]))
 
     def train(self, panel: Panel) -> Panel:
-        """Return the training stretches as series of their own, copied, so that no window reaches out of one."""
+        """Return the training segments, copied, as separate series, so that no window spans two segments."""
         return panel.pieces(self.train_series, self.train_begins, self.train_ends)
 
     def test_windows(
         self, panel: Panel, input_size: int, horizon: int, step: int | None = None, *, joint: bool = False
     ) -> Windows:
-        """Return the windows of the panel whose targets lie in the test stretches; histories may begin before them.
+        """Return the windows of the panel whose targets lie in the test segments; histories may begin before them.
 
         Args:
-            panel: The whole panel.
+            panel: The panel that was split.
             input_size: Rows of history of a window.
             horizon: Rows of target of a window.
             step: Rows between two windows; unset, one horizon, so that each row is forecast at most once.
             joint: Whether a window spans all series at once.
 
         Raises:
-            DataError: If windows are joint and the test stretches are not the same rows of every series.
+            DataError: If windows are joint and the test segments are not the same rows of every series.
         """
         begins, ends = panel.offsets[:-1].copy(), panel.offsets[:-1].copy()
         begins[self.test_series] = self.test_begins
@@ -101,7 +101,7 @@ class Fold:
         return Windows(panel, input_size, horizon, begins, ends, horizon if step is None else step, joint)
 
     def check(self, panel: Panel) -> None:
-        """Refuse a fold that does not fit a panel, or that tests a row that it trains on.
+        """Refuse a fold that does not fit a panel, or that tests a row it trains on.
 
         Raises:
             DataError: With the series and the rows that are wrong.
@@ -109,7 +109,7 @@ class Fold:
         for part in _PARTS:
             series, begins, ends = (getattr(self, f"{part}_{array}") for array in ("series", "begins", "ends"))
             if not len(series):
-                raise DataError(f"fold {self.number}: there is no row to {part}. Each fold must have some.")
+                raise DataError(f"fold {self.number}: there is no row to {part}. Each fold needs at least one.")
             strange = series[(series < 0) | (series >= panel.num_series)]
             if len(strange):
                 raise DataError(
@@ -126,13 +126,13 @@ class Fold:
         repeated = np.flatnonzero(np.bincount(self.test_series) > 1)
         if len(repeated):
             raise DataError(
-                f"fold {self.number}: series {show(panel.ids[int(repeated[0])])} is tested on more than one stretch. "
+                f"fold {self.number}: series {show(panel.ids[int(repeated[0])])} is tested on more than one segment. "
                 "Make a fold of each."
             )
         self._check_apart(panel)
 
     def _check_apart(self, panel: Panel) -> None:
-        """Refuse stretches that share a row."""
+        """Refuse segments that share a row."""
         series, begins, ends = (
             np.concatenate([getattr(self, f"{part}_{array}") for part in _PARTS])
             for array in ("series", "begins", "ends")
@@ -146,14 +146,14 @@ class Fold:
         roles = "both to train and to test" if (one < count) != (two < count) else "twice to train"
         raise DataError(
             f"fold {self.number}: row {begins[two]}, of series {show(panel.ids[int(series[two])])}, is {roles}. A row "
-            "must be in one stretch at most."
+            "must be in one segment at most."
         )
 
-    def _whole_numbers(self, name: str) -> Ints:
+    def _as_integers(self, name: str) -> Ints:
         given: Any = getattr(self, name)
         values = np.asarray(given)
         if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
             raise DataError(
-                f"fold {self.number}: {name} must be a list of whole numbers; got {values.dtype} shaped {values.shape}."
+                f"fold {self.number}: {name} must be a list of integers; got {values.dtype} shaped {values.shape}."
             )
         return values.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What the series of each fold look like when time is divided into a few columns."""
+"""Layouts of folds: the role of each of a few columns of time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.segment_table import ROLES
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 
-_AT_ONCE = 10_000  # series that are painted together
-_MOST = 3  # looks of a fold that are shown
+_AT_ONCE = 10_000  # series whose columns are computed together
+_MOST = 3  # layouts of a fold that are shown
 
 
 @dataclass(frozen=True)
 class SeriesLayout:
-    """How some series of a fold are used.
+    """Layout that some series of a fold share.
 
     Attributes:
-        count: Number of series that look like this.
-        runs: Neighbouring columns of the same use, from left to right: its role, or an empty text, and its width.
+        count: Number of these series.
+        runs: Neighbouring columns of the same role, from left to right: the role, or an empty string for unused rows,
+            and the width.
     """
 
     count: int
@@ -36,43 +37,43 @@ class SeriesLayout:
 
 @dataclass(frozen=True)
 class FoldLayout:
-    """The looks of one fold.
+    """Layouts of one fold.
 
     Attributes:
-        number: Of the fold.
-        looks: The most common ones, most common first.
-        others: Number of series that look otherwise.
+        number: Number of the fold.
+        layouts: The most common ones, most common first.
+        others: Number of series with another layout.
         unused: Number of series that the fold leaves out.
     """
 
     number: int
-    looks: tuple[SeriesLayout, ...]
+    layouts: tuple[SeriesLayout, ...]
     others: int
     unused: int
 
     @property
-    def is_plain(self) -> bool:
-        """Whether all series look the same."""
-        return len(self.looks) == 1 and not self.others and not self.unused
+    def is_uniform(self) -> bool:
+        """Whether all series have the same layout."""
+        return len(self.layouts) == 1 and not self.others and not self.unused
 
     @property
     def remark(self) -> str:
-        """What is to be said about series that are not shown."""
-        others = f"{self.others:,} more in other ways" if self.others else ""
+        """Remark on series that are not shown."""
+        others = f"{self.others:,} more with other layouts" if self.others else ""
         unused = f"{self.unused:,} series left out" if self.unused else ""
         return ", ".join(filter(None, (others, unused)))
 
 
-def look_at(segments: pl.DataFrame, panel: Panel, columns: int) -> Iterator[FoldLayout]:
-    """Give the looks of each fold.
+def fold_layouts(segments: pl.DataFrame, panel: Panel, columns: int) -> Iterator[FoldLayout]:
+    """Yield the layouts of each fold.
 
-    Where a column holds rows of several roles it shows the last of ``ROLES`` among them, so that a test range is seen
+    Where a column holds rows of several roles it has the last of ``ROLES`` among them, so that a test range is shown
     however short it is.
 
     Args:
         segments: What ``segments_of`` returns.
         panel: The series.
-        columns: Into how many columns time is divided, from the first row of the panel to the last.
+        columns: Number of columns that time is divided into, from the first row of the panel to the last.
     """
     first = first_steps(panel)
     total = int((first + panel.lengths).max())
@@ -92,7 +93,7 @@ def look_at(segments: pl.DataFrame, panel: Panel, columns: int) -> Iterator[Fold
         common = found.most_common(_MOST)
         yield FoldLayout(
             number=fold["fold"][0],
-            looks=tuple(SeriesLayout(count, _runs(row)) for row, count in common),
+            layouts=tuple(SeriesLayout(count, _runs(row)) for row, count in common),
             others=len(used) - sum(count for _, count in common),
             unused=panel.num_series - len(used),
         )
@@ -105,7 +106,7 @@ def show_ends(panel: Panel) -> tuple[str, str]:
 
 
 def _column(steps: Ints, total: int, columns: int, is_end: bool) -> Ints:
-    """Return the column in which a step lies; where steps are wider than columns, that nearest to its border."""
+    """Return the column of a step; where a step is wider than a column, the column nearest to its border."""
     if total <= columns:
         return np.round(steps * columns / total).astype(np.int64)
     return -(-steps * columns // total) if is_end else steps * columns // total
@@ -114,7 +115,7 @@ def _column(steps: Ints, total: int, columns: int, is_end: bool) -> Ints:
 def _paint(
     shape: tuple[int, int], series: Ints, begins: Ints, ends: Ints, roles: npt.NDArray[np.uint8]
 ) -> Iterator[bytes]:
-    """Give the columns of each series: 0 where it is not used, else 1 and the place in ``ROLES``."""
+    """Yield the columns of each series: 0 where it is unused, else 1 plus the index in ``ROLES``."""
     canvas = np.zeros(shape, np.uint8)
     for role in range(len(ROLES)):
         here = np.flatnonzero(roles == role)

@@ -1,4 +1,4 @@
-"""A function or object of the user's decides what is held out."""
+"""Splitting by a user's function or object."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class SplitFunction(Splitter):
     """Splits by any Python function of the panel.
 
-    A file cannot hold a function: settings that were written and read again know only its label, and using them is an
-    error that says so.
+    A file cannot hold a function: settings that were saved and loaded hold only its label, and using them is an error
+    that says so.
 
     Attributes:
         function: Takes the ``Panel`` and returns (or yields) folds. Each is a ``Fold`` or a pair of arrays, the rows to
@@ -37,10 +37,12 @@ class SplitFunction(Splitter):
         super().__init__(**{"function": function, **values})
 
     def folds(self, panel: Panel) -> Iterator[Fold]:
-        """Give what the function gives, as folds."""
+        """Yield the folds that the function returns or yields."""
         found = require(self.function, f"splitter {self.name!r}")(panel)
         if not hasattr(found, "__iter__"):
-            raise DataError(f"{label_of(self.function)} gave {type(found).__name__}, not several folds.")
+            raise DataError(
+                f"{label_of(self.function)} returned {type(found).__name__}; expected an iterable of folds."
+            )
         for number, item in enumerate(found):
             yield item if isinstance(item, Fold) else self._fold(number, item, panel)
 
@@ -63,7 +65,7 @@ def as_splitter(value: Any) -> Splitter:
 
     Args:
         value: A splitter, its name or table, an object with ``split(panel)``, or a function of the panel; what the last
-            two give is described at ``SplitFunction``.
+            two return is described at ``SplitFunction``.
 
     Raises:
         ConfigError: If it is none of these.
@@ -84,7 +86,7 @@ def as_splitter(value: Any) -> Splitter:
 
 
 def _mask(number: int, rows: Any, panel: Panel) -> Bools:
-    """Return which rows were meant, one claim for each row of the panel."""
+    """Return a mask over the rows of the panel."""
     given = np.asarray(rows)
     given = given if given.size else given.astype(np.int64)  # numpy makes an empty list one of floats
     if given.dtype == np.bool_ and given.shape == (len(panel),):
@@ -100,7 +102,7 @@ def _mask(number: int, rows: Any, panel: Panel) -> Bools:
             f"rows 0 to {len(panel) - 1}."
         )
     if len(np.unique(given)) < len(given):
-        raise DataError(f"fold {number}: a row number comes twice. If these are marks, pass True and False.")
+        raise DataError(f"fold {number}: a row number comes twice. If this is a mask, pass True and False.")
     mask = np.zeros(len(panel), np.bool_)
     mask[given] = True
     return mask

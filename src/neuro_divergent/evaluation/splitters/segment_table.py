@@ -1,4 +1,4 @@
-"""All stretches of some folds as a table."""
+"""Segments of folds as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLES = ("train", "gap", "embargo", "test")
 
 
 def segments_of(folds: Iterable[Fold]) -> pl.DataFrame:
-    """Return a row for each stretch: ``fold``, ``series``, ``role`` (place in ``ROLES``), ``begin`` and ``end``."""
+    """Return a row for each segment: ``fold``, ``series``, ``role`` (index in ``ROLES``), ``begin`` and ``end``."""
     pieces = []
     for fold in folds:
         train = fold.train_series, fold.train_begins, fold.train_ends
@@ -28,7 +28,7 @@ def segments_of(folds: Iterable[Fold]) -> pl.DataFrame:
 
 
 def spans_of(folds: Iterable[Fold], panel: Panel) -> pl.DataFrame:
-    """Return the stretches with names and times, as ``Splitter.spans`` describes them."""
+    """Return the segments with ids and times, as ``Splitter.spans`` describes them."""
     frame = segments_of(folds)
     series = frame["series"].to_numpy()
     starts, first = panel.starts.gather(frame["series"]), frame["begin"].to_numpy() - panel.offsets[series]

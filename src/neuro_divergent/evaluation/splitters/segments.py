@@ -1,4 +1,4 @@
-"""Unbroken runs of rows, each within one series of a panel."""
+"""Segments: contiguous rows within one series of a panel."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from neuro_divergent.core.arrays import Bools, Ints
 
 Range = tuple[Ints, Ints]
-"""First row and row after the last one, an entry for each series of the panel; empty where the first is not lower."""
+"""First row and row after the last one of each series of the panel; empty where the first is not lower."""
 
 
 class Segments(NamedTuple):
-    """Some runs of rows.
+    """Several segments.
 
     Attributes:
-        series: The series that each lies in.
+        series: Series of each segment.
         begins: First row of each, counted over all rows of the panel.
         ends: Row after the last one of each.
     """
@@ -31,7 +31,7 @@ NOTHING = Segments(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 def collect(ranges: Sequence[Range]) -> Segments:
-    """Return what is not empty of some ranges, in the order of the rows."""
+    """Return the ranges that are not empty as segments, sorted by row."""
     if not ranges:
         return NOTHING
     begins, ends = (np.concatenate([pair[side] for pair in ranges]) for side in (0, 1))
@@ -41,9 +41,9 @@ def collect(ranges: Sequence[Range]) -> Segments:
     return Segments(series[kept], begins[kept], ends[kept])
 
 
-def cut_out(whole: Range, holes: Iterable[Range]) -> list[Range]:
-    """Return what is left of a range without some others, which come in the order of their rows."""
-    begins, ends = whole
+def cut_out(rows: Range, holes: Iterable[Range]) -> list[Range]:
+    """Return the parts of a range that lie outside of ``holes``, which are sorted by row."""
+    begins, ends = rows
     left = []
     for hole_begins, hole_ends in holes:
         left.append((begins, np.minimum(hole_begins, ends)))
@@ -51,14 +51,14 @@ def cut_out(whole: Range, holes: Iterable[Range]) -> list[Range]:
     return [*left, (begins, ends)]
 
 
-def keep(chosen: Bools, whole: Range) -> Range:
+def keep(chosen: Bools, rows: Range) -> Range:
     """Return a range that is empty except for the chosen series."""
-    return whole[0], np.where(chosen, whole[1], whole[0])
+    return rows[0], np.where(chosen, rows[1], rows[0])
 
 
-def clip(whole: Range, to: Range) -> Range:
+def clip(rows: Range, to: Range) -> Range:
     """Return the part of a range that lies in another."""
-    return np.maximum(whole[0], to[0]), np.minimum(whole[1], to[1])
+    return np.maximum(rows[0], to[0]), np.minimum(rows[1], to[1])
 
 
 def count_rows(ranges: Sequence[Range]) -> Ints:
@@ -68,7 +68,7 @@ def count_rows(ranges: Sequence[Range]) -> Ints:
 
 
 def runs_of(mask: Bools, offsets: Ints) -> Segments:
-    """Return the unbroken runs of marked rows; the border between two series ends a run."""
+    """Return the contiguous segments of marked rows; the border between two series ends a segment."""
     edges = np.zeros(len(mask) + 1, np.bool_)
     edges[offsets] = True
     begins = np.flatnonzero(mask & (edges[:-1] | ~np.concatenate([[False], mask[:-1]])))

@@ -1,4 +1,4 @@
-"""Cut-offs near the end of each series, one after the other."""
+"""Rolling-origin splits: successive cut-offs near the end of each series."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class TimeSeriesSplit(Splitter):
     Folds are counted from the end of each series backwards: the test range of the last fold ends where its series does,
     and that of each fold before ends ``step_size`` rows earlier. Fold 0 is the earliest.
 
-    A window to train on lies wholly in a training stretch, targets included, so none ever touches the test range,
-    whatever ``purge`` is. What ``gap`` and ``purge`` take away besides are exactly the windows whose last target is one
-    of the ``gap + purge`` rows before the test range. A purge is needed where a target speaks of later rows: one that
-    sums up k rows from its own on wants ``purge=k - 1``. Histories of test windows may reach back into the gap and into
+    A training window lies completely in a training segment, targets included, so none overlaps with the test range,
+    whatever ``purge`` is. ``gap`` and ``purge`` remove, in addition, exactly the windows whose last target is one of
+    the ``gap + purge`` rows before the test range. A purge is needed where a target covers later rows: a sum over k
+    rows from its own on needs ``purge=k - 1``. Histories of test windows may reach back into the gap and into
     training rows.
 
     A series takes part in a fold if it has the training rows that the fold needs, and is in neither part otherwise
@@ -44,8 +44,8 @@ class TimeSeriesSplit(Splitter):
 
     Attributes:
         n_splits: Number of folds.
-        test_size: Rows to test in each fold, or a share of each series (of the time from the first row of the panel to
-            the last, with ``align="time"``); a share is one row at least.
+        test_size: Rows to test in each fold, or a fraction of each series (of the time from the first row of the panel
+            to the last, with ``align="time"``), at least one row.
         gap: Rows between training and test that are neither.
         window: Train on all rows before (``"expanding"``) or on exactly the last ``train_size`` of them
             (``"sliding"``); a series with fewer is left out of the fold.
@@ -54,7 +54,7 @@ class TimeSeriesSplit(Splitter):
             out between them.
         purge: Further rows before the test range that are not trained on.
         embargo: Rows after the test range of a fold that later folds do not train on where they test that series, so
-            that training falls into several stretches.
+            that training falls into several segments.
         min_train_size: Training rows that a series must have in a fold, after all of the above.
         align: Count back from the end of each series, or from the last time of the panel so that all series have the
             same cut-offs.
@@ -73,11 +73,11 @@ class TimeSeriesSplit(Splitter):
 
     @field_validator("test_size")
     @classmethod
-    def _rows_or_share(cls, value: int | float) -> int | float:
+    def _rows_or_fraction(cls, value: int | float) -> int | float:
         if 0 < value < 1:
             return value
         if not 1 <= value <= MOST_ROWS or value != int(value):
-            raise ValueError(f"{value!r} must be a share between 0 and 1 or a whole number of rows")
+            raise ValueError(f"{value!r} must be a fraction between 0 and 1 or an integer number of rows")
         return int(value)
 
     @model_validator(mode="after")
@@ -93,7 +93,7 @@ class TimeSeriesSplit(Splitter):
         return self
 
     def folds(self, panel: Panel) -> Iterator[Fold]:
-        """Give the folds from the earliest to the last."""
+        """Yield the folds from the earliest to the last."""
         stops, test_size = self._stops(panel)
         step = test_size if self.step_size is None else np.full_like(test_size, self.step_size)
         series = panel.offsets[:-1], panel.offsets[1:]
@@ -119,8 +119,8 @@ class TimeSeriesSplit(Splitter):
                 embargo=collect([keep(fits, clip(hole, window)) for hole in embargoes]),
             )
             if self.embargo:
-                # One that begins within the embargo before goes on where that ends, so that no row is in two. Where a
-                # series is not tested it lies before the series, where it holds nothing back.
+                # An embargo that begins within the previous one starts where that ends, so that no row is in two. For
+                # a series that is not tested it is empty.
                 free = np.maximum.reduce([test_ends, *(ends for _, ends in embargoes)])
                 embargoes.append((np.where(is_tested, free, 0), np.where(is_tested, test_ends + self.embargo, 0)))
 
@@ -137,14 +137,14 @@ class TimeSeriesSplit(Splitter):
         return stops, np.maximum(np.round(self.test_size * lengths).astype(np.int64), 1)
 
     def _nothing_left(self, panel: Panel, number: int, test_size: Ints, later: Ints) -> DataError:
-        """Say which rows the longest series would need."""
+        """Return the error that says how many rows the fold needs."""
         longest = int(panel.lengths.argmax())
         train, between = max(self.min_train_size, self.train_size or 0), self.gap + self.purge
         test, after = int(test_size[longest]), int(later[longest])
         message = (
             f"fold {number} of {self.n_splits}: no series has the rows for it: {train} to train on, {between} of gap "
             f"and purge, {test} to test and {after} for the folds after it are {train + between + test + after}"
-            f"{', besides what the embargo takes' if self.embargo else ''}"
+            f"{', in addition to those of the embargo' if self.embargo else ''}"
             f"{', back from the last time of the panel' if self.align == 'time' else ''}; the longest series has "
             f"{panel.lengths[longest]}. Lower n_splits, test_size, step_size or the rows to train on."
         )

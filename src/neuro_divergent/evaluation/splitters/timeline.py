@@ -1,4 +1,4 @@
-"""The one axis of time that all series of a panel lie on."""
+"""Common time axis of all series of a panel."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from neuro_divergent.data.panel import Panel
 def first_steps(panel: Panel) -> Ints:
     """Return how many steps of the frequency after the earliest time of the panel each series begins.
 
-    A series may begin between two steps, as weeks that begin on Wednesday do beside weeks that begin on Monday. The
-    step before counts then, so that a row lies before a step exactly if its time is earlier.
+    A series may begin between two steps, as weeks from Wednesday do among weeks from Monday. It then counts from the
+    step before, so that a row lies before a step exactly if its time is earlier.
     """
     starts, frequency = panel.starts, panel.frequency
     earliest = starts.sort().head(1)

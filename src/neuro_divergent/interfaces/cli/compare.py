@@ -146,7 +146,7 @@ def _trained(
         raise InputError("two of the models have the same name; move one to a directory of another name.")
 
     from neuro_divergent.evaluation.comparison.comparison import compare as compare_forecasts
-    from neuro_divergent.evaluation.comparison.side_by_side import side_by_side
+    from neuro_divergent.evaluation.comparison.joined_backtests import join_backtests
     from neuro_divergent.evaluation.cross_validation.backtest import backtest
     from neuro_divergent.evaluation.cross_validation.forecast_values import history_of
     from neuro_divergent.evaluation.scoring.score import score
@@ -156,7 +156,7 @@ def _trained(
         name: backtest(Forecaster.load(path), data, last=share, season_length=season_length)
         for name, path in paths.items()
     }
-    frame = side_by_side(found)
+    frame = join_backtests(found)
     first = next(iter(found.values()))
     names = first.panel.schema
     history: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -10,8 +10,10 @@ import polars as pl
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.evaluation.splitters.drawing import meanings_of
-from neuro_divergent.evaluation.splitters.fold_layout import look_at, show_ends
+from neuro_divergent.data.panel_builder import build_panel
+from neuro_divergent.data.schema import Schema
+from neuro_divergent.evaluation.splitters.fold_layout import fold_layouts, show_ends
+from neuro_divergent.evaluation.splitters.fold_text import meanings_of
 from neuro_divergent.evaluation.splitters.segment_table import segments_of
 from neuro_divergent.evaluation.splitters.timeline import first_steps
 from neuro_divergent.reporting.figures.columns import places_of
@@ -24,32 +26,34 @@ _COLUMNS = 1_000
 _TONES: dict[str, Tone] = {"train": "train", "gap": "neutral", "test": "forecast", "embargo": "bad"}
 
 
-def folds_figure(splitter: Splitter, panel: Panel) -> Figure:
+def folds_figure(splitter: Splitter, data: Any, **schema: Any) -> Figure:
     """Show what is trained on and what is tested in each fold.
 
-    A fold is one row, or a few where its series differ: the most common looks, with the number of series that look like
-    this. Over more than 1,000 rows of time, ends are exact to a thousandth of it.
+    A fold is one row, or up to three where its series differ: the most common layouts, each with its number of series.
+    Over more than 1,000 rows of time, ends are exact to a thousandth of it.
 
     Args:
         splitter: What makes the folds.
-        panel: The series.
+        data: A panel, table or file.
+        schema: Fields of ``Schema``, where the data is no panel.
 
     Raises:
         DataError: If the panel cannot be split like this.
     """
+    panel = data if isinstance(data, Panel) else build_panel(data, Schema(**schema))
     segments = segments_of(splitter.split(panel))
     total = int((first_steps(panel) + panel.lengths).max())
     columns = min(total, _COLUMNS)
     times = _times(panel, total, columns)
     found: dict[str, list[tuple[str, int, int]]] = {role: [] for role in _TONES}
     rows, remarks = [], []
-    for fold in look_at(segments, panel, columns):
-        for place, look in enumerate(fold.looks):
-            name = f"fold {fold.number}" if fold.is_plain else f"fold {fold.number}, {look.count:,} series"
+    for fold in fold_layouts(segments, panel, columns):
+        for place, layout in enumerate(fold.layouts):
+            name = f"fold {fold.number}" if fold.is_uniform else f"fold {fold.number}, {layout.count:,} series"
             name += "" if name not in rows else f" ({place + 1})"
             rows.append(name)
             begin = 0
-            for role, width in look.runs:
+            for role, width in layout.runs:
                 if role:
                     found[role].append((name, begin, begin + width))
                 begin += width

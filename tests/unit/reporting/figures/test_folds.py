@@ -54,3 +54,19 @@ def test_series_that_differ_have_rows_of_their_own():
 def test_a_panel_that_cannot_be_split_is_an_error():
     with pytest.raises(DataError):
         folds_figure(TimeSeriesSplit(n_splits=5, test_size=100), _panel([50]))
+
+
+def test_series_that_are_not_shown_are_counted_in_the_note():
+    figure = folds_figure(TimeSeriesSplit(n_splits=1, test_size=5), _panel([60, 50, 40, 30, 20, 2]))
+    assert figure.note == "Fold 0: 2 more with other layouts, 1 series left out."
+
+
+def test_a_table_gives_the_same_figure_as_its_panel():
+    frame = pl.DataFrame({"day": range(20), "sold": [float(day) for day in range(20)]})
+    panel = build_panel(frame, Schema(time="day", target="sold"))
+    splitter = TimeSeriesSplit(n_splits=2, test_size=5)
+    one, two = folds_figure(splitter, frame, time="day", target="sold"), folds_figure(splitter, panel)
+    assert one.words == two.words
+    assert [(mark.label, list(mark.rows)) for mark in one.marks] == [
+        (mark.label, list(mark.rows)) for mark in two.marks
+    ]

@@ -13,7 +13,7 @@ from neuro_divergent.interfaces.cli.runs.naming import ROOT, Names, Root, find_r
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from neuro_divergent.runs.diff import RunComparison
+    from neuro_divergent.runs.diff import RunDiff
 
 EXAMPLES = """\b
 Examples:
@@ -29,13 +29,13 @@ def compare_command(names: Names, root: Root = ROOT, stale: Stale = 300.0, as_js
     """Show runs side by side, and the settings in which they differ."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.runs.diff import compare_runs
+    from neuro_divergent.runs.diff import diff_runs
     from neuro_divergent.runs.status import describe_run
 
     paths = find_runs(names, root)
     if len(paths) < 2:
         raise InputError("give at least two different runs to compare.")
-    comparison = compare_runs([describe_run(path, stale=stale) for path in paths])
+    comparison = diff_runs([describe_run(path, stale=stale) for path in paths])
     labels = labels_of(paths)
     screen = Screen(as_json=as_json)
     screen.say(_facts(comparison, labels), "")
@@ -55,7 +55,7 @@ def compare_command(names: Names, root: Root = ROOT, stale: Stale = 300.0, as_js
     )
 
 
-def _facts(comparison: RunComparison, labels: list[str]) -> Table:
+def _facts(comparison: RunDiff, labels: list[str]) -> Table:
     table = _table("", labels)
     for fact in comparison.facts:
         if any(value is not None for value in fact.values):
@@ -70,7 +70,7 @@ def _facts(comparison: RunComparison, labels: list[str]) -> Table:
     return table
 
 
-def _differences(comparison: RunComparison, labels: list[str]) -> Table:
+def _differences(comparison: RunDiff, labels: list[str]) -> Table:
     table = _table("setting", labels)
     for item in comparison.differences:
         _add(table, item["setting"], [_show(value, "") for value in item["values"]])

@@ -1,4 +1,4 @@
-"""Folds as characters."""
+"""Folds drawn with characters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import polars as pl
 
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.fold_layout import FoldLayout, SeriesLayout, look_at, show_ends
+from neuro_divergent.evaluation.splitters.fold_layout import FoldLayout, SeriesLayout, fold_layouts, show_ends
 from neuro_divergent.evaluation.splitters.segment_table import ROLES, segments_of
 
 Line = list[tuple[str, str]]
-"""Pieces of text, each with the role that it shows or an empty text."""
+"""Pieces of text, each with the role that it shows or an empty string."""
 
 _MEANINGS = {"train": "train", "gap": "gap and purge", "test": "test", "embargo": "embargo"}
 _UNICODE = {"": " ", "train": "━", "gap": "┈", "test": "█", "embargo": "▒"}
@@ -24,7 +24,7 @@ def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: b
     """Draw each fold as a line over time, or as several where its series differ.
 
     Args:
-        folds: What a splitter gives.
+        folds: Folds of a splitter.
         panel: The series.
         width: Characters from left to right; at least 40.
         plain: Use characters that every terminal can show.
@@ -32,14 +32,14 @@ def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: b
     letters = _ASCII if plain else _UNICODE
     segments = segments_of(folds)
     label = len(f"fold {segments['fold'][-1]}  ")
-    # Counts of series are written only where there is something to count.
+    # Numbers of series are shown only where there are several.
     suffix = len(f"  {panel.num_series:,} series") if panel.num_series > 1 else 0
     columns = max(width, _LEAST) - label - suffix
     lines: list[Line] = []
-    for fold in look_at(segments, panel, columns):
-        for place, look in enumerate(fold.looks):
+    for fold in fold_layouts(segments, panel, columns):
+        for place, layout in enumerate(fold.layouts):
             head = f"{f'fold {fold.number}' if not place else '':{label}}"
-            lines.append([(head, ""), *_strip(look, letters), (_count(look, fold), "")])
+            lines.append([(head, ""), *_strip(layout, letters), (_count(layout, fold), "")])
         if fold.remark:
             lines.append([(f"{'':{label}}{fold.remark}", "")])
     first, last = show_ends(panel)
@@ -48,17 +48,17 @@ def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: b
 
 
 def meanings_of(segments: pl.DataFrame) -> dict[str, str]:
-    """Return what the roles that occur are called."""
+    """Return the labels of the roles that occur."""
     found = {ROLES[place] for place in segments["role"].unique()}
     return {role: meaning for role, meaning in _MEANINGS.items() if role in found}
 
 
-def _strip(look: SeriesLayout, letters: dict[str, str]) -> Line:
-    return [(letters[role] * size, role) for role, size in look.runs]
+def _strip(layout: SeriesLayout, letters: dict[str, str]) -> Line:
+    return [(letters[role] * size, role) for role, size in layout.runs]
 
 
-def _count(look: SeriesLayout, fold: FoldLayout) -> str:
-    return "" if fold.is_plain else f"  {look.count:,} series"
+def _count(layout: SeriesLayout, fold: FoldLayout) -> str:
+    return "" if fold.is_uniform else f"  {layout.count:,} series"
 
 
 def _legend(segments: pl.DataFrame, letters: dict[str, str]) -> Line:

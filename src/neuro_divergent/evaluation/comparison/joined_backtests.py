@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from neuro_divergent.evaluation.cross_validation.backtest import Backtest
 
 
-def side_by_side(backtests: Mapping[str, Backtest]) -> pl.DataFrame:
-    """Put the forecasts of several backtests beside each other, each under its name.
+def join_backtests(backtests: Mapping[str, Backtest]) -> pl.DataFrame:
+    """Join the forecasts of several backtests into one table with a column for each.
 
-    Only what all of them forecast, the same step from the same cut-off, is kept, so that ``score`` and ``compare`` hold
-    them against each other on the same values.
+    Only the values that all of them forecast, by step and cut-off, are kept, so that ``score`` and ``compare`` use the
+    same values for each.
 
     Raises:
         InputError: If they have no forecast in common.
