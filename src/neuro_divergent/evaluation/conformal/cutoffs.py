@@ -13,13 +13,13 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.evaluation.conformal.model import Model
 from neuro_divergent.forecasting.predictor import WindowForecasts
+from neuro_divergent.forecasting.protocol import ForecastModel
 
 _WINDOWS = 5000  # as many at most, unless a step is given
 
 
-def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Windows:
+def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
     """Return windows of the part of the training data that was held out for validation.
 
     Raises:
@@ -35,7 +35,9 @@ def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Win
     return _apart(forecaster.split.validation, cutoffs, step)
 
 
-def end_of(forecaster: Model, data: Any, last: int | float, *, cutoffs: int | None, step: int | None) -> Windows:
+def end_of(
+    forecaster: ForecastModel, data: Any, last: int | float, *, cutoffs: int | None, step: int | None
+) -> Windows:
     """Return windows over the end of each series of new data."""
     if isinstance(last, bool) or last <= 0 or (last >= 1 and last != int(last)):
         raise InputError(f"last: {last!r} must be a share between 0 and 1 or a whole number of rows.")
@@ -45,7 +47,7 @@ def end_of(forecaster: Model, data: Any, last: int | float, *, cutoffs: int | No
     return _apart(_windows(forecaster, panel, begins, 1), cutoffs, step)
 
 
-def completed_since(forecaster: Model, data: Any, known: dict[Any, int], step: int) -> Windows:
+def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int], step: int) -> Windows:
     """Return windows whose last target came after what was known of their series."""
     panel = panel_of(forecaster, data)
     times = panel.times().to_physical().to_numpy()
@@ -55,7 +57,7 @@ def completed_since(forecaster: Model, data: Any, known: dict[Any, int], step: i
     return _windows(forecaster, panel, begins, step)
 
 
-def panel_of(forecaster: Model, data: Any) -> Panel:
+def panel_of(forecaster: ForecastModel, data: Any) -> Panel:
     """Read new data as the forecaster reads it."""
     task, context = forecaster.task, forecaster.fitted.context
     panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
@@ -73,7 +75,7 @@ def target_times(panel: Panel, made: WindowForecasts) -> npt.NDArray[np.int64]:
     return times.to_physical().to_numpy().astype(np.int64).reshape(count, horizon)
 
 
-def _windows(forecaster: Model, panel: Panel, begins: npt.NDArray[np.int64], step: int) -> Windows:
+def _windows(forecaster: ForecastModel, panel: Panel, begins: npt.NDArray[np.int64], step: int) -> Windows:
     task = forecaster.task
     return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
 
