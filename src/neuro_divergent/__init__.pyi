@@ -74,6 +74,8 @@ from .forecasting.explain import Explanation as Explanation
 from .forecasting.forecaster import Forecaster as Forecaster
 from .forecasting.hierarchy.hierarchy import Hierarchy as Hierarchy
 from .forecasting.hierarchy.hint import HINT as HINT
+from .forecasting.load import load as load
+from .forecasting.protocol import ForecastModel as ForecastModel
 from .forecasting.pretrain import Pretrained as Pretrained
 from .runs.events import read_events as read_events
 from .runs.history_reader import read_history as read_history

@@ -15,12 +15,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 
+import neuro_divergent as nd
 from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
 from neuro_divergent.core.storage.manifest import unseal
-from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
+from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.training.checkpointing.checkpoint import pack_state, read_checkpoint, unpack_state
 from tests.reliability.mutation import Files, alter, forge, seal
@@ -167,16 +170,21 @@ def nothing(_loaded: Any) -> None:
     pytest.fail("an altered file was accepted")
 
 
+SERIES = Synthetic(num_series=2, length=30, frequency="1d", start="2024-01-01").frame()
+SERIES = SERIES.with_columns(pl.col("unique_id").alias("shop"), (pl.col("y") * 0 + 1.5).alias("price"))
+
+
 def assert_usable(loaded: Any) -> None:
     """A model that passed forecasts, or says why not."""
     _, _, fitted = loaded
     for parameter in fitted.predictor.network.parameters():
         assert parameter.isfinite().all()
     try:
-        table = PredictionContext.of(fitted).table((), ())
+        context = PredictionContext.of(fitted, None if fitted.has_context else SERIES)
+        table = context.table((), ())
     except NeuroDivergentError:
         return
-    assert len(table) == fitted.context.num_series * fitted.task.horizon
+    assert len(table) == context.fitted.context.num_series * fitted.task.horizon
 
 
 def assert_plain(loaded: Any) -> None:
@@ -228,7 +236,7 @@ def test_forged_checkpoints_are_refused_or_plain(record_property: Property) -> N
 @pytest.mark.parametrize("kind", ["model", "checkpoint"])
 def test_altered_directories_are_refused(kind: str, tmp_path: Path, record_property: Property) -> None:
     """The same through real files."""
-    originals, load = (MODELS, load_fitted) if kind == "model" else (CHECKPOINTS, read_checkpoint)
+    originals, load = (MODELS, nd.load) if kind == "model" else (CHECKPOINTS, read_checkpoint)
     make = altered(originals)
 
     def write(random: Random) -> tuple[Path, bool]:

@@ -18,7 +18,7 @@ PLACE = Path(__file__).parents[1] / "fixtures" / "formats"
 
 
 def formats(kind: str) -> list[int]:
-    return sorted(int(path.name.rpartition("-")[2]) for path in PLACE.glob(f"{kind}-*") if path.is_dir())
+    return sorted(int(path.name.rpartition("-")[2]) for path in PLACE.glob(f"{kind}-?") if path.is_dir())
 
 
 def expected(kind: str, version: int) -> dict[str, Any]:
@@ -40,6 +40,24 @@ def test_models_of_every_format_forecast_what_they_did(version: int) -> None:
         assert forecasts[name].to_list() == pytest.approx(values, rel=1e-5), name
 
 
+def test_model_without_context_of_format_3_forecasts_given_data_as_it_did() -> None:
+    model = nd.load(PLACE / "model-3-without-context")
+    assert "series" not in model.holds
+    forecasts = model.predict(written().table(), levels=[80])
+    for name, values in expected("model", 3).items():
+        assert forecasts[name].to_list() == pytest.approx(values, rel=1e-5), name
+
+
+def written() -> Any:
+    """Return the module that wrote the files."""
+    spec = importlib.util.spec_from_file_location("write_formats", PLACE / "write.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.parametrize("version", formats("checkpoint"))
 def test_checkpoints_of_every_format_are_read(version: int) -> None:
     state = nd.read_checkpoint(PLACE / f"checkpoint-{version}")
@@ -55,11 +73,7 @@ def test_checkpoints_of_every_format_are_read(version: int) -> None:
 @pytest.mark.parametrize("version", formats("checkpoint"))
 def test_training_goes_on_from_checkpoints_of_every_format(version: int) -> None:
     """The weights at the end are those of the run that wrote the checkpoint and was never stopped."""
-    spec = importlib.util.spec_from_file_location("write_formats", PLACE / "write.py")
-    assert spec is not None
-    assert spec.loader is not None
-    write = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(write)
+    write = written()
     trainer = write.trainer()
 
     class Writer(nd.Callback):

@@ -1,10 +1,9 @@
-"""A model on disk: weights as safetensors, everything else as JSON, a manifest with hashes over both."""
+"""The files of a saved forecaster: weights as safetensors, everything else as JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -14,11 +13,9 @@ from torch import Tensor, nn
 
 from neuro_divergent import __version__
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import MissingDependencyError, NewerFormatError, UntrustedFileError
+from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.core.spec import Feature, TaskSpec
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import Backend
@@ -37,6 +34,7 @@ from neuro_divergent.forecasting.inspection import (
     check_shapes,
     check_weights,
 )
+from neuro_divergent.forecasting.load import read_description, rebuilding
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.uncertainty.copula import Copula
@@ -44,37 +42,32 @@ from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 
-FORMAT = 2
+FORMAT = 3
 _DESCRIPTION = "model.json"
 _TENSORS = "model.safetensors"
 _NETWORK = "network."
+_SERIES = ("ids", "starts", "lengths")
 _ARRAYS = ("y", "mask", "past_x", "future_x", "static_x")
 _FLOAT = "$float"  # marks a JSON object that stands for a number that is not finite
 _IDS = ("String", *(f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)))
 
 
-def save_fitted(fitted: FittedModel, path: Path, architecture: Architecture, training: TrainingConfig) -> None:
-    """Write a model directory, complete or not at all.
+def pack_model(
+    fitted: FittedModel, architecture: Architecture, training: TrainingConfig, *, context: bool = True
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a model.
 
-    Raises:
-        InputError: If something that is not a model is at ``path``.
-        StorageError: If the disk refuses.
+    Args:
+        fitted: The fitted model.
+        architecture: Its architecture.
+        training: How it was trained.
+        context: Whether the ends, ids and times of series and the parameters of their scalers are in them; see
+            ``FittedModel.without_context``.
     """
-    description = strict_json.dumps(_spell(_describe(fitted, architecture, training)), indent=1)
-    write_directory(path, [(_TENSORS, dump_tensors(_tensors(fitted))), (_DESCRIPTION, description)])
-
-
-def load_fitted(path: Path) -> tuple[Architecture, TrainingConfig, FittedModel]:
-    """Read a model directory and check it.
-
-    Raises:
-        UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
-        StorageError: If it cannot be read.
-    """
-    refuse_pickle(path, "a model")
-    if not (path / _DESCRIPTION).is_file():
-        raise UntrustedFileError(f"{path}: is not a model: a model is a directory with a {_DESCRIPTION}.")
-    return unpack_model(read_directory(path), str(path))
+    if not context:
+        fitted = fitted.without_context()
+    yield _TENSORS, dump_tensors(_tensors(fitted))
+    yield _DESCRIPTION, strict_json.dumps(_spell(_describe(fitted, architecture, training)), indent=1)
 
 
 def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, TrainingConfig, FittedModel]:
@@ -89,32 +82,20 @@ def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, 
     """
     if set(files) != {_DESCRIPTION, _TENSORS}:
         raise UntrustedFileError(f"{place}: is not a model: holds {sorted(files)}.")
-    description = _parse(files[_DESCRIPTION], f"{place}/{_DESCRIPTION}")
-    version = description.get("format") if isinstance(description, dict) else None
-    if type(version) is not int or version < 1:
-        raise UntrustedFileError(f"{place}/{_DESCRIPTION}: does not describe a model.")
-    if version > FORMAT:
-        raise NewerFormatError(place, version, FORMAT)
+    description = read_description(files[_DESCRIPTION], f"{place}/{_DESCRIPTION}", FORMAT, kind="Forecaster")
     tensors = load_tensors(files[_TENSORS], f"{place}/{_TENSORS}")
-    try:
-        return _rebuild(description if version == 1 else _understand(description), tensors)
-    except MissingDependencyError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        # Whatever goes wrong from here on, the file is to blame.
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise UntrustedFileError(f"{place}: does not describe a model ({reason}).") from error
+    with rebuilding(place, "Forecaster"):
+        return _rebuild(_present(description), tensors)
 
 
-def _parse(content: bytes, place: str) -> Any:
-    try:
-        return strict_json.loads(content, place)
-    except UntrustedFileError:
-        # Python wrote NaN and Infinity into files of format 1.
-        description = strict_json.loads(content, place, constants=True)
-        if not isinstance(description, dict) or description.get("format") != 1:
-            raise
-        return description
+def _present(description: dict[str, Any]) -> dict[str, Any]:
+    """Return a description as the present format has it."""
+    version = description["format"]
+    if version > 1:  # format 1 has numbers that are not finite as such
+        description = _understand(description)
+    if version < 3:  # which have no models without context
+        description = {**description, "context": {name: description[name] for name in _SERIES}}
+    return description
 
 
 def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
@@ -126,7 +107,8 @@ def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
         tensors["copula.ranks"] = fitted.predictor.copula.ranks
     arrays = {"scaler.numbers": fitted.scaler_params}
     arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
-    arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
+    if fitted.has_context:
+        arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
     for name, array in arrays.items():
         if array is not None:
             tensors[name] = torch.from_numpy(np.ascontiguousarray(array))
@@ -145,9 +127,13 @@ def _describe(fitted: FittedModel, architecture: Architecture, training: Trainin
         "schema": context.schema.to_dict(),
         "channels": fitted.spec.channels,
         "frequency": str(context.frequency),
-        "ids": _encode(context.ids),
-        "starts": _encode(context.starts),
-        "lengths": context.lengths.tolist(),
+        "context": {
+            "ids": _encode(context.ids),
+            "starts": _encode(context.starts),
+            "lengths": context.lengths.tolist(),
+        }
+        if fitted.has_context
+        else None,
         "features": {
             role: [[feature.name, feature.cardinality] for feature in getattr(context, role)] for role in ROLES
         },
@@ -249,22 +235,32 @@ def _refuse_strangers(tensors: Mapping[str, Tensor]) -> None:
 
 
 def _context(description: dict[str, Any], tensors: dict[str, Tensor]) -> Panel:
-    arrays: dict[str, Any] = {
-        name: tensors[f"context.{name}"].numpy() for name in _ARRAYS if f"context.{name}" in tensors
-    }
-    lengths = description["lengths"]
-    if not isinstance(lengths, list) or not all(type(length) is int and 0 < length < 2**40 for length in lengths):
-        raise TypeError("lengths")
-    categories = description["categories"]
+    """Return the ends of the series, or a panel without any series for a model without context."""
+    categories, series = description["categories"], description["context"]
     if not isinstance(categories, dict) or not all(isinstance(values, list) for values in categories.values()):
         raise TypeError("categories")
     features: dict[str, Any] = {
         role: tuple(_feature(*item) for item in description["features"][role]) for role in ROLES
     }
+    arrays: dict[str, Any] = {
+        name: tensors[f"context.{name}"].numpy() for name in _ARRAYS if f"context.{name}" in tensors
+    }
+    if series is None:
+        if arrays:
+            raise ValueError("values of series in a model without context")
+        series = {"ids": _encode(pl.Series([], dtype=pl.String)), "starts": _encode(pl.Series([], dtype=pl.Date))}
+        series["lengths"] = []
+        arrays["y"] = np.zeros(0, np.float32)
+        arrays |= {f"{role}_x": np.zeros((0, len(found)), np.float32) for role, found in features.items() if found}
+    elif not series["lengths"]:
+        raise ValueError("a context without series")
+    lengths = series["lengths"]
+    if not isinstance(lengths, list) or not all(type(length) is int and 0 < length < 2**40 for length in lengths):
+        raise TypeError("lengths")
     return Panel(
         schema=Schema.from_dict(description["schema"]),
-        ids=_decode(description["ids"]),
-        starts=_decode(description["starts"]),
+        ids=_decode(series["ids"]),
+        starts=_decode(series["starts"]),
         frequency=Frequency.parse(description["frequency"]),
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         categories=categories,

@@ -33,7 +33,7 @@ class TaughtLoader(WindowLoader):
         super().__init__(loader.windows, student, loader.order, prefetch=loader.prefetch)
         self._numbers = loader._numbers
         self._teacher = teacher
-        self._reader = teacher.batcher(student.panel)
+        self._reader = teacher.batcher(student.panel, until=loader.windows.ends)
         self._later = student.input_size - teacher.task.history
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""What training leaves behind: all that a forecast needs."""
+"""The state of a fitted forecaster: all that a forecast needs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 import torch
 from torch import nn
 
-from neuro_divergent.core.arrays import Array
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.arrays import Array, Ints
+from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.core.spec import TaskSpec
-from neuro_divergent.data.batcher import WindowBatcher
+from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
+from neuro_divergent.data.io.table import IN_MEMORY
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.forecasting.predictor import Predictor
@@ -24,17 +26,20 @@ from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reversible import ReversibleNetwork
 
+_ARRAYS = ("y", "mask", "weight", "past_x", "future_x", "static_x")
+
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """A trained network with its task and the end of each series.
 
     Attributes:
-        task: The task, with nothing left to be decided.
+        task: The task, with nothing left open.
         spec: What the network was built for.
-        context: The last ``input_size`` rows of each series.
+        context: The last ``input_size`` rows of each series; without any series if the model was saved without them.
         predictor: Network, loss and measured errors.
-        scaler_params: Fitted numbers of the series scaler, one row per series of ``context``.
+        scaler_params: Parameters of the series scaler, one row per series of ``context``; ``None`` without a series
+            scaler or without series.
         covariates: Scaling of the covariates.
         device: Where the network is.
         backend: Kind of table that came in: ``polars``, ``pandas`` or ``pyarrow``.
@@ -53,18 +58,47 @@ class FittedModel:
     history: pl.DataFrame
     environment: dict[str, Any]
 
-    def batcher(self, panel: Panel) -> WindowBatcher:
-        """Return what makes batches from a panel for this network.
+    @property
+    def has_context(self) -> bool:
+        """Whether it holds the ends of series, to forecast without other data."""
+        return self.context.num_series > 0
+
+    def require_context(self) -> None:
+        """Refuse to forecast the series of training where they are not known.
 
         Raises:
-            DataError: If a series was not in training although the series scaler knows only those.
+            InputError: If this model holds no series.
         """
-        scaler_params = self.scaler_params if panel.ids is self.context.ids else self._scaler_params_of(panel)
+        if not self.has_context:
+            raise InputError("this model was saved without context, so it holds no series: pass them as data.")
+
+    def batcher(self, panel: Panel, until: Ints | None = None) -> WindowBatcher:
+        """Return what makes batches from a panel for this network.
+
+        Args:
+            panel: The series.
+            until: For a model without context, whose series scaler is fitted to the panel: the row of each series to
+                stop before, such as its first target; unset, all rows count.
+
+        Raises:
+            DataError: If a series was not in training although the series scaler knows only those, or if there are
+                more or fewer series than a network that takes all of them at once was trained for.
+        """
+        if self.task.joint and panel.num_series != self.spec.channels:
+            raise DataError(
+                f"this model forecasts {self.spec.channels} series at once, and the data have {panel.num_series}. Pass "
+                "the series it was trained on."
+            )
+        is_context = panel.ids is self.context.ids
+        scaler_params = self.scaler_params if is_context else self._scaler_params_of(panel, until)
         return build_batcher(self.task, panel, scaler_params, self.covariates, self.device)
 
-    def _scaler_params_of(self, panel: Panel) -> Array | None:
-        if self.scaler_params is None:
+    def _scaler_params_of(self, panel: Panel, until: Ints | None = None) -> Array | None:
+        if self.task.series_scaler is None:
             return None
+        if self.scaler_params is None:
+            ends = panel.offsets[1:] if until is None else np.clip(until, panel.offsets[:-1], panel.offsets[1:])
+            return fit_series_scaler(self.task.series_scaler, panel, ends)
         places = {name: place for place, name in enumerate(self.context.ids.to_list())}
         unknown = [name for name in panel.ids.to_list() if name not in places]
         if unknown:
@@ -76,9 +110,57 @@ class FittedModel:
         return rows
 
     def with_context(self, panel: Panel) -> FittedModel:
-        """Return the same model at the end of other series."""
-        context = panel.tail(self.task.history)
-        return dataclasses.replace(self, context=context, scaler_params=self._scaler_params_of(context))
+        """Return the same model at the end of other series.
+
+        Without parameters of the series scaler, they are fitted to all rows of these series.
+        """
+        params = self._scaler_params_of(panel)
+        return dataclasses.replace(self, context=panel.tail(self.task.history), scaler_params=params)
+
+    def without_context(self) -> FittedModel:
+        """Return the same model without values, ids and times of series.
+
+        Kept are the weights, the scaling of covariates over all series, the values of categorical covariates, ranks of
+        validation errors, and the errors themselves as at most 199 quantiles for each step.
+        """
+        nothing = {name: array[:0] for name in _ARRAYS if (array := getattr(self.context, name)) is not None}
+        context = dataclasses.replace(
+            self.context,
+            ids=self.context.ids[:0],
+            starts=self.context.starts[:0],
+            offsets=np.zeros(1, np.int64),
+            source=IN_MEMORY,
+            **nothing,
+        )
+        intervals = self.predictor.intervals
+        predictor = dataclasses.replace(self.predictor, intervals=None if intervals is None else intervals.summarized())
+        return dataclasses.replace(self, context=context, scaler_params=None, predictor=predictor)
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """What it contains that comes from the training data, by name."""
+        context, predictor = self.context, self.predictor
+        found = {"weights": f"{num_parameters(predictor.network):,} parameters of the network"}
+        found["history"] = "losses and metrics of training"
+        if self.has_context:
+            found["series"] = f"ids, times and the last {self.task.history} rows of {context.num_series:,} series"
+        if self.scaler_params is not None:
+            found["scaler_params"] = "parameters of the series scaler for each series"
+        if scaled := [feature.name for role in (context.past, context.future, context.static) for feature in role]:
+            found["covariate_scaling"] = f"mean and standard deviation over all series of {', '.join(scaled)}"
+        if context.categories:
+            found["categories"] = f"values of {', '.join(context.categories)}"
+        if predictor.intervals is not None:
+            count = len(predictor.intervals.errors)
+            found["errors"] = f"{count:,} absolute validation errors, or quantiles of them, for each step"
+        if predictor.copula is not None:
+            found["ranks"] = "ranks of validation errors by step"
+        return found
+
+
+def num_parameters(network: nn.Module) -> int:
+    """Return how many numbers training adjusts."""
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def build_batcher(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +15,7 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of
 from neuro_divergent.data.load import load_panel
@@ -24,16 +25,17 @@ from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.forecasting.artifact import load_fitted, save_fitted
+from neuro_divergent.forecasting.artifact import pack_model, unpack_model
 from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
-from neuro_divergent.forecasting.fitted import FittedModel, build_network
+from neuro_divergent.forecasting.fitted import FittedModel, build_network, num_parameters
+from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
-from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
-from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
+from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
@@ -234,8 +236,7 @@ class Forecaster:
     @classmethod
     def for_run(cls, config: RunConfig) -> Self:
         """Return the forecaster that a run is to train."""
-        task = {name: getattr(config.task, name) for name in type(config.task).model_fields}
-        return cls(config.architecture, training=config.training, **task)
+        return cls(config.architecture, training=config.training, **_fields(config.task))
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
         """Try rising learning rates for a few steps on a table and see where the loss falls fastest.
@@ -371,27 +372,88 @@ class Forecaster:
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
-        batcher = self.fitted.batcher(windows.panel)
+        batcher = self.fitted.batcher(windows.panel, until=windows.begins)
         return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to a directory: weights, settings and the end of each series, complete or not at all."""
-        save_fitted(self.fitted, Path(path), self.architecture, self.training)
+    def save(self, path: str | Path, *, context: bool = True) -> None:
+        """Write the model to a directory, complete or not at all.
+
+        Args:
+            path: The directory; a model that is there is replaced.
+            context: Whether the end of each series, its id and times and the parameters of its scaler are saved, which
+                ``predict()`` needs. Without them the model forecasts series that it is given as ``data``, and fits the
+                series scaler to those. ``holds`` of the loaded model lists what remains.
+
+        Raises:
+            InputError: If something that is not a model is at ``path``.
+            StorageError: If the disk refuses.
+        """
+        write_directory(Path(path), self.to_files(context=context))
+
+    def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that ``save`` writes."""
+        return pack_model(self.fitted, self.architecture, self.training, context=context)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that ``save`` wrote. Nothing in the directory is ever executed."""
-        architecture, training, fitted = load_fitted(Path(path))
-        forecaster = cls(
-            architecture, training=training, **{name: getattr(fitted.task, name) for name in Task.model_fields}
-        )
+        """Read a forecaster that ``save`` wrote, or that of a run. Nothing in the directory is ever executed.
+
+        Raises:
+            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
+            StorageError: If it cannot be read.
+        """
+        stored = read_stored(path, "Forecaster")
+        return cls.from_files(stored.files, stored.place)
+
+    @classmethod
+    def from_files(cls, files: dict[str, bytes], place: str) -> Self:
+        """Rebuild a forecaster from its files, called ``place`` in messages."""
+        architecture, training, fitted = unpack_model(files, place)
+        forecaster = cls(architecture, training=training, **_fields(fitted.task))
         forecaster._fitted = fitted
         return forecaster
 
+    def clone(self) -> Self:
+        """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
+        return type(self)(self.architecture, training=self.training, **_fields(self._task))
+
+    def with_settings(self, changes: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy with some settings changed.
+
+        Args:
+            changes: Values by dotted name, such as ``{"training.optimizer.lr": 3e-4, "model.hidden_size": 64,
+                "task.input_size": 48}``. Naming a component, as in ``{"training.optimizer": "sgd"}``, replaces it and
+                its settings.
+
+        Raises:
+            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
+        """
+        architecture, task, training = change_settings(self.architecture, self._task, self.training, changes)
+        return type(self)(architecture, training=training, **_fields(task))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.architecture.name}, {describe_task(self.task)}, {self._state()})"
+
+    def _state(self) -> str:
+        if self._fitted is None:
+            return "not fitted"
+        series = f"on {self._fitted.context.num_series:,} series" if self._fitted.has_context else "without context"
+        return f"fitted {series}, {self.num_parameters:,} parameters"
+
     @property
     def task(self) -> Task:
-        """The task; after training, with nothing left to be decided."""
+        """The task; after training, with nothing left open."""
         return self._task if self._fitted is None else self._fitted.task
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        return self._fitted is not None
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """What a saved copy contains that comes from the training data, by name; see ``save``."""
+        return {} if self._fitted is None else self._fitted.holds
 
     @property
     def fitted(self) -> FittedModel:
@@ -418,7 +480,7 @@ class Forecaster:
     @property
     def num_parameters(self) -> int:
         """Numbers that training adjusts."""
-        return sum(parameter.numel() for parameter in self.fitted.predictor.network.parameters())
+        return num_parameters(self.fitted.predictor.network)
 
     def _prepare(
         self, data: Any, schema: Mapping[str, Any], initial: Forecaster | Pretrained | None = None
@@ -513,6 +575,10 @@ class Forecaster:
         return train, WindowLoader(
             split.validation, batcher, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
         )
+
+
+def _fields(task: Task) -> dict[str, Any]:
+    return {name: getattr(task, name) for name in Task.model_fields}
 
 
 def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:

@@ -70,8 +70,13 @@ def check_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def check_context(panel: Panel, task: Task, spec: TaskSpec) -> None:
-    """Refuse series that are not what a task forecasts from."""
-    _require(panel.num_series > 0 and panel.is_consistent(), "the sizes of the series do not agree")
+    """Refuse series that are not what a task forecasts from; a model without context has none."""
+    _require(panel.is_consistent(), "the sizes of the series do not agree")
+    if not panel.num_series:
+        _require(spec.channels >= 1 and bool(task.joint or spec.channels == 1), f"{spec.channels} channels")
+        for role in ROLES:
+            _check_features(panel, role)
+        return
     _require(bool((panel.lengths == task.history).all()), "series that do not have the length of the history")
     _require(spec.channels == (panel.num_series if task.joint else 1), f"{spec.channels} channels")
     _require(not task.joint or panel.aligned, "series that do not cover the same times")
@@ -87,7 +92,8 @@ def check_scaling(
     panel: Panel, scaler: SeriesScaler | None, numbers: Array | None, covariates: CovariateScaling
 ) -> None:
     """Refuse numbers of scalers that do not belong to the series or cannot be divided by."""
-    _require((scaler is None) == (numbers is None), "numbers of a series scaler without one, or none")
+    needed = scaler is not None and panel.num_series > 0
+    _require(needed == (numbers is not None), "numbers of a series scaler without one, or none")
     if scaler is not None and numbers is not None:
         size = scaler.fit(np.array([1.0, 2.0])).size
         _require(numbers.shape == (panel.num_series, size), "numbers of the series scaler")

@@ -53,8 +53,14 @@ class PredictionContext:
     def of(
         cls, fitted: FittedModel, data: Any = None, *, future: Any = None, horizon: int | None = None
     ) -> PredictionContext:
-        """Prepare a forecast, from new data if there is any."""
+        """Prepare a forecast, from new data if there is any.
+
+        Raises:
+            InputError: If there is none and the model holds no series either.
+        """
         backend = fitted.backend
+        if data is None:
+            fitted.require_context()
         if data is not None:
             table = read_table(data, fitted.context.schema)
             backend = table.backend

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import field_validator, model_validator
 
 from neuro_divergent.core.config import Component, Config
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
@@ -138,6 +138,63 @@ def override(values: dict[str, Any], key: str, value: Any) -> None:
     present = table.get(path[-1])
     if not (isinstance(present, Mapping) and present.get("name") == value):
         table[path[-1]] = value
+
+
+_FORECASTER = ("model", "task", "training")
+
+
+def change_settings(
+    architecture: Architecture, task: Task, training: TrainingConfig, changes: Mapping[str, Any]
+) -> tuple[Architecture, Task, TrainingConfig]:
+    """Return what a forecaster is made from with some settings changed.
+
+    Args:
+        architecture: The architecture.
+        task: The task.
+        training: How it is trained.
+        changes: Values by dotted name, as for ``override``: plain ones, or objects such as a loss.
+
+    Raises:
+        ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
+    """
+    values = {"model": architecture.to_dict(), "task": task.to_dict(), "training": training.to_dict()}
+    named = set()
+    for key, value in changes.items():
+        section = str(key).partition(".")[0]
+        if section not in _FORECASTER:
+            hint = did_you_mean(section, _FORECASTER)
+            raise ConfigError(f"unknown setting {key!r}.{hint} Settings are model, model.*, task.* and training.*.")
+        override(values, key, _plain_setting(value))
+        named.add(section)
+    return (
+        Architecture.from_dict(values["model"]) if "model" in named else architecture,
+        Task.from_dict(values["task"]) if "task" in named else task,
+        TrainingConfig.from_dict(values["training"]) if "training" in named else training,
+    )
+
+
+def own_settings(changes: Mapping[str, Any], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split changes into those of a model that wraps others, without their prefix, and the rest."""
+    begin = f"{prefix}."
+    own = {key[len(begin) :]: value for key, value in changes.items() if key.startswith(begin)}
+    return own, {key: value for key, value in changes.items() if not key.startswith(begin)}
+
+
+def check_own_settings(own: Mapping[str, Any], prefix: str, known: Iterable[str]) -> None:
+    """Refuse settings that a wrapping model does not have.
+
+    Raises:
+        ConfigError: With the closest that it has.
+    """
+    for key in own:
+        if key not in known:
+            raise ConfigError(f"unknown setting {prefix}.{key!s}.{did_you_mean(key, known)}")
+
+
+def _plain_setting(value: Any) -> Any:
+    if value is None:
+        return "none"
+    return value.to_dict() if isinstance(value, Config) else value
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

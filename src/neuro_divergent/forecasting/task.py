@@ -108,3 +108,9 @@ class Task(Config):
             step=self.stride,
             joint=bool(self.joint),
         )
+
+
+def describe_task(task: Task) -> str:
+    """Return horizon, history and loss of a task in a few words, as ``repr`` of a model shows them."""
+    history = "auto" if task.input_size is None else task.input_size
+    return f"horizon={task.horizon}, input_size={history}, loss={task.loss.name}"

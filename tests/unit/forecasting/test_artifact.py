@@ -18,7 +18,7 @@ import neuro_divergent as nd
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.datasets.synthetic import Synthetic
-from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
+from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.models.base import Architecture
 from tests.language_models import needed_by
 
@@ -91,14 +91,17 @@ WRONG: dict[str, tuple[Change, str]] = {
     "history": (put("task", "input_size", value=8), "the length of the history"),
     "channels": (put("channels", value=3), "3 channels"),
     "channels of another type": (put("channels", value=True), "TypeError: channels"),
-    "lengths": (put("lengths", 0, value=8), "sizes of the series do not agree"),
-    "huge lengths": (put("lengths", value=[2**62, 2**62, 27]), "TypeError: lengths"),
-    "ids": (put("ids", "values", 0, value="series-1"), "series that share a name"),
-    "type of ids": (put("ids", "type", value="read_csv"), "TypeError: values of type 'read_csv'"),
-    "missing id": (put("ids", "values", 0, value=None), "TypeError: values"),
-    "unit of time": (put("starts", "unit", value="days"), ""),
-    "zone": (put("starts", "zone", value="Mars/Olympus"), ""),
-    "end of time": (put("starts", "values", 0, value=2**63 - 1), ""),
+    "lengths": (put("context", "lengths", 0, value=8), "sizes of the series do not agree"),
+    "huge lengths": (put("context", "lengths", value=[2**62, 2**62, 27]), "TypeError: lengths"),
+    "ids": (put("context", "ids", "values", 0, value="series-1"), "series that share a name"),
+    "type of ids": (put("context", "ids", "type", value="read_csv"), "TypeError: values of type 'read_csv'"),
+    "missing id": (put("context", "ids", "values", 0, value=None), "TypeError: values"),
+    "unit of time": (put("context", "starts", "unit", value="days"), ""),
+    "zone": (put("context", "starts", "zone", value="Mars/Olympus"), ""),
+    "end of time": (put("context", "starts", "values", 0, value=2**63 - 1), ""),
+    "no ids": (lambda description, _: description["context"].pop("ids"), "KeyError: 'ids'"),
+    "values without context": (put("context", value=None), "values of series in a model without context"),
+    "context without series": (put("context", "lengths", value=[]), "a context without series"),
     "frequency": (put("frequency", value="-1d"), ""),
     "schema": (put("schema", "past", value=[]), "past covariates are not those of the schema"),
     "cardinality": (put("features", "static", 0, value=["shop", 9]), "categories of 'shop'"),
@@ -155,12 +158,12 @@ def test_infinities_that_a_network_starts_with_are_fine(monkeypatch: pytest.Monk
     frame = Synthetic(num_series=1, length=40, frequency="1d").frame()
     model = nd.Forecaster("nlinear", horizon=2, input_size=4, training=nd.TrainingConfig(max_steps=1, threads=1))
     model.fit(frame).save(tmp_path / "model")
-    load_fitted(tmp_path / "model")
+    nd.Forecaster.load(tmp_path / "model")
     mask: Any = model.fitted.predictor.network.get_buffer("mask")
     mask[0] = math.inf
     model.save(tmp_path / "other")
     with pytest.raises(nd.UntrustedFileError, match="weight 'mask' holds numbers that are not finite"):
-        load_fitted(tmp_path / "other")
+        nd.Forecaster.load(tmp_path / "other")
 
 
 @pytest.mark.parametrize("name", Architecture.registry.names())
@@ -194,6 +197,7 @@ def test_constants_are_a_privilege_of_format_1(saved: tuple[dict[str, Any], Tens
     with pytest.raises(nd.UntrustedFileError, match="NaN is not a JSON number"):
         unpack_model({**files, "model.json": json.dumps(description).encode()}, "m")
     description["format"] = 1
+    description |= description.pop("context")  # as it was then
     unpack_model({**files, "model.json": json.dumps(description).encode()}, "m")
 
 

@@ -264,9 +264,9 @@ class TestSaveAndLoad:
         fitted.save(tmp_path / "model")
         with new_directory(tmp_path / "newer") as work:
             shutil.copy(tmp_path / "model" / "model.safetensors", work)
-            text = (tmp_path / "model" / "model.json").read_text().replace('"format": 2', '"format": 99')
+            text = (tmp_path / "model" / "model.json").read_text().replace('"format": 3', '"format": 99')
             (work / "model.json").write_text(text)
-        with pytest.raises(nd.UntrustedFileError, match="format 99, this version reads up to 2"):
+        with pytest.raises(nd.UntrustedFileError, match="format 99, this version reads up to 3"):
             nd.Forecaster.load(tmp_path / "newer")
 
 

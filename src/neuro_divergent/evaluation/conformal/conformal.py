@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from neuro_divergent.core.arrays import Array, Floats, Ints, Objects
-from neuro_divergent.core.errors import InputError, NotFittedError
+from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
-from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import require_counts
+from neuro_divergent.evaluation.conformal.artifact import pack_conformal, unpack_conformal
 from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
     Bounds,
@@ -27,16 +29,18 @@ from neuro_divergent.evaluation.conformal.bounds import (
     shares_of,
 )
 from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
-from neuro_divergent.evaluation.conformal.model import Model, Named, Remains
 from neuro_divergent.evaluation.conformal.online import scale_of, walk
 from neuro_divergent.evaluation.conformal.pool import widths
 from neuro_divergent.evaluation.conformal.request import RequestedLevels
 from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
+from neuro_divergent.forecasting.load import read_stored, rebuilding
 from neuro_divergent.forecasting.predictor import WindowForecasts
-from neuro_divergent.forecasting.task import Task
-from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.forecasting.protocol import ForecastModel
+from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.wrapper import ModelWrapper
+from neuro_divergent.training.callbacks.base import Callback
 
 
 class _Made(NamedTuple):
@@ -48,7 +52,7 @@ class _Made(NamedTuple):
     scores: Scores
 
 
-class Conformal:
+class Conformal(ModelWrapper[ForecastModel]):
     """Calibrates the intervals of a trained forecaster on windows that training did not fit.
 
     What it promises is coverage on average over series and times like those it was calibrated on; ``adaptive`` promises
@@ -67,7 +71,7 @@ class Conformal:
 
     def __init__(
         self,
-        forecaster: Model,
+        forecaster: ForecastModel,
         *,
         method: Literal["split", "cqr", "adaptive"] = "split",
         by: Literal["step", "pooled"] = "step",
@@ -82,6 +86,21 @@ class Conformal:
         self._calibration: Scores | None = None
         self._arrived: Scores | None = None
         self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after everything known
+
+    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+        """Train the forecaster, and calibrate its intervals on its validation part.
+
+        Args:
+            data: As for ``Forecaster.fit``.
+            callbacks: What else to do at the events of training.
+            schema: Fields of ``Schema``, as for ``Forecaster.fit``.
+
+        Raises:
+            DataError: If the table cannot be used as it is.
+            InputError: If there is no validation part to calibrate on.
+        """
+        self.forecaster.fit(data, callbacks=callbacks, **schema)
+        return self.calibrate()
 
     def calibrate(
         self,
@@ -129,7 +148,10 @@ class Conformal:
             step: Rows between two windows, counted from the end.
         """
         require_counts(step=step)
-        windows = completed_since(self.forecaster, data, self._known().last_times(), step)
+        known = self._known()
+        if known.ids[0] is None:
+            raise InputError("this model was saved without context, so it cannot tell what is new: calibrate again.")
+        windows = completed_since(self.forecaster, data, known.last_times(), step)
         return self.update_windows(windows) if len(windows) else self
 
     def update_windows(self, windows: Windows) -> Self:
@@ -217,8 +239,92 @@ class Conformal:
             quantiles={share: asked.quantile(share, point, bounds).astype(point.dtype) for share in asked.quantiles},
         )
 
+    def save(self, path: str | Path, *, context: bool = True) -> None:
+        """Write the forecaster and its calibration to a directory, complete or not at all.
+
+        Args:
+            path: The directory; a model that is there is replaced.
+            context: Whether the ends of the series are saved, as for ``Forecaster.save``, and the ids and times of the
+                scores. Without them the scores are in no particular order; ``adaptive`` and ``per="series"`` need them.
+
+        Raises:
+            ConfigError: If the method cannot do without ids and times.
+        """
+        write_directory(Path(path), self.to_files(context=context))
+
+    def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that ``save`` writes."""
+        self._known()
+        return pack_conformal(self.forecaster, self.to_dict() if context else self._without_context(), context=context)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote. Nothing in the directory is ever executed.
+
+        Raises:
+            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
+        """
+        stored = read_stored(path, "Conformal")
+        return cls.from_files(stored.files, stored.place)
+
+    @classmethod
+    def from_files(cls, files: dict[str, bytes], place: str) -> Self:
+        """Rebuild a calibrated model from its files, called ``place`` in messages."""
+        forecaster, calibration = unpack_conformal(files, place)
+        with rebuilding(place, "Conformal"):
+            return cls.from_dict(forecaster, calibration)
+
+    def clone(self) -> Self:
+        """Return an unfitted copy with the same settings, around a clone of the forecaster."""
+        return type(self)(self.forecaster.clone(), **_fields(self.settings))
+
+    def with_settings(self, changes: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy with some settings changed.
+
+        Args:
+            changes: Values by dotted name: those of the forecaster, and ``conformal.method`` and the other fields of
+                ``ConformalSettings``.
+
+        Raises:
+            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
+        """
+        own, rest = own_settings(changes, "conformal")
+        check_own_settings(own, "conformal", ConformalSettings.model_fields)
+        return type(self)(self.forecaster.with_settings(rest), **_fields(self.settings.replace(**own)))
+
+    def __repr__(self) -> str:
+        known = "not calibrated" if self._calibration is None else f"calibrated on {len(self._known()):,} windows"
+        return f"{type(self).__name__}({self.settings.method}, {known}, {self.forecaster!r})"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        return self._calibration is not None and self.forecaster.is_fitted
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """What a saved copy contains that comes from the training data, by name; see ``save``."""
+        if not self.is_fitted:
+            return {}
+        known = self._known()
+        whose = "" if known.ids[0] is None else ", ids and times"
+        return {**self.forecaster.holds, "scores": f"calibration errors{whose} of {len(known):,} windows"}
+
+    def _without_context(self) -> dict[str, Any]:
+        """Return what ``to_dict`` does without ids and times."""
+        if self.settings.method == "adaptive" or self.settings.per == "series":
+            raise ConfigError(
+                "intervals by series, and adaptive ones, are made from ids and times of past errors: save them with "
+                "context, or calibrate with method 'split' or 'cqr' and per='all'."
+            )
+        return {
+            "settings": self.settings.to_dict(),
+            "calibration": self._known().without_context().to_dict(),
+            "arrived": None,
+        }
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings and what was measured as plain values, for ``from_dict``."""
+        """Return the settings and the calibration errors as plain values, for ``from_dict``."""
         return {
             "settings": self.settings.to_dict(),
             "calibration": None if self._calibration is None else self._calibration.to_dict(),
@@ -226,7 +332,7 @@ class Conformal:
         }
 
     @classmethod
-    def from_dict(cls, forecaster: Model, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, forecaster: ForecastModel, values: Mapping[str, Any]) -> Self:
         """Rebuild what ``to_dict`` gave, on the same forecaster or one that was loaded.
 
         Raises:
@@ -235,7 +341,7 @@ class Conformal:
         if not isinstance(values, Mapping) or "settings" not in values:
             raise InputError("this is no calibration: pass what to_dict gave.")
         settings = ConformalSettings.from_dict(values["settings"])
-        result = cls(forecaster, **{name: getattr(settings, name) for name in ConformalSettings.model_fields})
+        result = cls(forecaster, **_fields(settings))
         parts = [values.get(name) for name in ("calibration", "arrived")]
         result._calibration, result._arrived = (None if part is None else Scores.from_dict(part) for part in parts)
         horizon = forecaster.task.horizon
@@ -243,31 +349,6 @@ class Conformal:
             if part is not None and (part.pairs != result._pairs or part.times.shape[1] != horizon):
                 raise InputError("these scores were measured with another horizon or loss: calibrate again.")
         return result
-
-    @property
-    def task(self) -> Task:
-        """The task of the forecaster."""
-        return self.forecaster.task
-
-    @property
-    def fitted(self) -> Remains:
-        """What training left behind."""
-        return self.forecaster.fitted
-
-    @property
-    def split(self) -> Split | None:
-        """The parts of the training data."""
-        return self.forecaster.split
-
-    @property
-    def architecture(self) -> Named:
-        """The architecture of the forecaster."""
-        return self.forecaster.architecture
-
-    @property
-    def training(self) -> TrainingConfig:
-        """How the forecaster was trained."""
-        return self.forecaster.training
 
     def _known(self) -> Scores:
         """Everything that was measured."""
@@ -382,6 +463,10 @@ class Conformal:
             inner = lower, upper
             result[level] = _to_whole(lower, upper) if self.settings.whole else inner
         return result
+
+
+def _fields(settings: ConformalSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in ConformalSettings.model_fields}
 
 
 def _to_whole(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:

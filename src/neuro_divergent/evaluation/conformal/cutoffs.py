@@ -14,13 +14,13 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
-from neuro_divergent.evaluation.conformal.model import Model
 from neuro_divergent.forecasting.predictor import WindowForecasts
+from neuro_divergent.forecasting.protocol import ForecastModel
 
 _WINDOWS = 5000  # as many at most, unless a step is given
 
 
-def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Windows:
+def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
     """Return windows of the part of the training data that was held out for validation.
 
     Raises:
@@ -36,14 +36,16 @@ def held_out(forecaster: Model, *, cutoffs: int | None, step: int | None) -> Win
     return _apart(forecaster.split.validation, cutoffs, step)
 
 
-def end_of(forecaster: Model, data: Any, last: int | float, *, cutoffs: int | None, step: int | None) -> Windows:
+def end_of(
+    forecaster: ForecastModel, data: Any, last: int | float, *, cutoffs: int | None, step: int | None
+) -> Windows:
     """Return windows over the end of each series of new data."""
     panel = panel_of(forecaster, data)
     begins = panel.offsets[1:] - rows_at_end(panel, last, forecaster.task.horizon)
     return _apart(_windows(forecaster, panel, begins, 1), cutoffs, step)
 
 
-def completed_since(forecaster: Model, data: Any, known: dict[Any, int], step: int) -> Windows:
+def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int], step: int) -> Windows:
     """Return windows whose last target came after what was known of their series."""
     panel = panel_of(forecaster, data)
     times = panel.times().to_physical().to_numpy()
@@ -53,7 +55,7 @@ def completed_since(forecaster: Model, data: Any, known: dict[Any, int], step: i
     return _windows(forecaster, panel, begins, step)
 
 
-def panel_of(forecaster: Model, data: Any) -> Panel:
+def panel_of(forecaster: ForecastModel, data: Any) -> Panel:
     """Read new data as the forecaster reads it."""
     task, context = forecaster.task, forecaster.fitted.context
     panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
@@ -71,7 +73,7 @@ def target_times(panel: Panel, made: WindowForecasts) -> Ints:
     return times.to_physical().to_numpy().astype(np.int64).reshape(count, horizon)
 
 
-def _windows(forecaster: Model, panel: Panel, begins: Ints, step: int) -> Windows:
+def _windows(forecaster: ForecastModel, panel: Panel, begins: Ints, step: int) -> Windows:
     task = forecaster.task
     return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
 

@@ -67,6 +67,12 @@ class Scores:
             latest[name] = max(time, latest.get(name, time))
         return latest
 
+    def without_context(self) -> Scores:
+        """Return the scores of the same windows in another order, without the series and times they are of."""
+        order = np.random.default_rng(0).permutation(len(self))
+        nobody = np.full(len(self), None, dtype=object)
+        return Scores(self.pairs, nobody, np.zeros_like(self.times), self.below[:, order], self.above[:, order])
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; what was not observed is ``None``."""
         return {

@@ -85,17 +85,16 @@ def fit_fold(task: FoldTask, panel: Panel, threads: int | None = None) -> list[F
 
 
 def clone(template: Any, threads: int | None = None) -> Any:
-    """Return an untrained forecaster with the settings of another.
+    """Return an unfitted model with the settings of another, and no more threads than there are to use.
 
-    A forecaster of another class is cloned by its method ``clone``, or else copied.
+    One that cannot be cloned is copied as a whole.
     """
-    from neuro_divergent.forecasting.forecaster import Forecaster
-
-    if type(template) is not Forecaster:
-        method = getattr(template, "clone", None) or getattr(template, "fresh", None)
-        return copy.deepcopy(template) if method is None else method()
-    task = {name: getattr(template.task, name) for name in type(template.task).model_fields}
-    return Forecaster(template.architecture, training=_within(template.training, threads), **task)
+    if not hasattr(template, "clone"):
+        return copy.deepcopy(template)
+    training = _within(template.training, threads)
+    if training is template.training:
+        return template.clone()
+    return template.with_settings({"training.threads": training.threads})
 
 
 def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:

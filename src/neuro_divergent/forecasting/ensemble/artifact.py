@@ -1,29 +1,23 @@
-"""An ensemble on disk: the files of its members beside weights and errors, with one manifest over all."""
+"""The files of a saved ensemble: those of its members, its weights and its errors."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from neuro_divergent import __version__
 from neuro_divergent.core.arrays import Floats
-from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.io.source import Backend
-from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.forecasting.ensemble.combination import Combination
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.inspection import check_errors
-from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.load import read_description, rebuilding
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 
 FORMAT = 1
@@ -38,92 +32,62 @@ class EnsembleParts:
 
     Attributes:
         members: The trained forecasters.
-        committee: Their combination and what was measured.
-        weights: What was asked for as weights.
+        fitted: The fitted members, how they are combined, and the errors of the whole.
+        weights: The weights as they were requested.
         is_one_training: Whether the members are snapshots of one training.
     """
 
     members: tuple[Forecaster, ...]
-    committee: FittedEnsemble
+    fitted: FittedEnsemble
     weights: str | tuple[float, ...] | None
     is_one_training: bool
 
 
-def save_ensemble(path: Path, parts: EnsembleParts) -> None:
-    """Write an ensemble directory, complete or not at all; one member is in memory a second time at once.
-
-    Raises:
-        InputError: If something that was not written by us is at ``path``.
-        StorageError: If the disk refuses.
-    """
-    write_directory(path, _files(parts))
-
-
-def load_ensemble(path: Path) -> EnsembleParts:
-    """Read an ensemble directory and check it.
-
-    Raises:
-        UntrustedFileError: If it is no ensemble, was altered, or was written by a newer version.
-        StorageError: If it cannot be read.
-    """
-    refuse_pickle(path, "an ensemble")
-    if not (path / _DESCRIPTION).is_file():
-        cure = " Forecaster.load reads a model." if (path / "model.json").is_file() else ""
-        raise UntrustedFileError(f"{path}: is not an ensemble: that is a directory with a {_DESCRIPTION}.{cure}")
-    files = read_directory(path)
-    description = strict_json.loads(files.pop(_DESCRIPTION), f"{path}/{_DESCRIPTION}")
-    version = description.get("format") if isinstance(description, dict) else None
-    if type(version) is not int or version < 1:
-        raise UntrustedFileError(f"{path}: does not describe an ensemble.")
-    if version > FORMAT:
-        raise NewerFormatError(path, version, FORMAT)
-    errors = files.pop(_TENSORS, None)
-    try:
-        members = _members(files, description.get("members"), path)
-        return _rebuild(description, members, None if errors is None else load_tensors(errors, f"{path}/{_TENSORS}"))
-    except UntrustedFileError:
-        raise
-    except Exception as error:
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise UntrustedFileError(f"{path}: does not describe an ensemble ({reason}).") from error
-
-
-def _files(parts: EnsembleParts) -> Iterator[tuple[str, bytes]]:
+def pack_ensemble(parts: EnsembleParts, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of an ensemble, one at a time; ``context`` is as for ``Forecaster.save``."""
     for number, member in enumerate(parts.members, 1):
-        with tempfile.TemporaryDirectory() as place:
-            member.save(Path(place) / "model")
-            files = read_directory(Path(place) / "model")
-        for name, content in files.items():
+        for name, content in member.to_files(context=context):
             yield f"member-{number}.{name}", content
-    committee = parts.committee
-    fitted = committee.combination.weights
+    fitted = parts.fitted
+    weights = fitted.combination.weights
     description = {
         "format": FORMAT,
         "version": __version__,
         "members": len(parts.members),
-        "combine": committee.combination.method,
+        "combine": fitted.combination.method,
         "weights": parts.weights,
-        "fitted_weights": None if fitted is None else fitted.tolist(),
+        "fitted_weights": None if weights is None else weights.tolist(),
         "is_one_training": parts.is_one_training,
-        "backend": committee.backend,
+        "backend": fitted.backend,
     }
     yield _DESCRIPTION, strict_json.dumps(description, indent=1)
-    if committee.intervals is not None:
-        yield _TENSORS, dump_tensors({"intervals.errors": committee.intervals.errors})
+    if fitted.intervals is not None:
+        intervals = fitted.intervals if context else fitted.intervals.summarized()
+        yield _TENSORS, dump_tensors({"intervals.errors": intervals.errors})
 
 
-def _members(files: dict[str, bytes], count: Any, path: Path) -> tuple[Forecaster, ...]:
+def unpack_ensemble(files: dict[str, bytes], place: str) -> EnsembleParts:
+    """Return the ensemble that files hold, called ``place`` in messages.
+
+    Raises:
+        UntrustedFileError: If they do not describe an ensemble that can be used, or were written by a newer version.
+    """
+    files = dict(files)
+    description = read_description(files.pop(_DESCRIPTION), f"{place}/{_DESCRIPTION}", FORMAT, kind="Ensemble")
+    errors = files.pop(_TENSORS, None)
+    with rebuilding(place, "Ensemble"):
+        members = _members(files, description.get("members"), place)
+        return _rebuild(description, members, None if errors is None else load_tensors(errors, f"{place}/{_TENSORS}"))
+
+
+def _members(files: dict[str, bytes], count: Any, place: str) -> tuple[Forecaster, ...]:
     if type(count) is not int or not 1 <= count <= _MOST:
         raise ValueError(f"{count!r} members")
     members = []
     for number in range(1, count + 1):
         begin = f"member-{number}."
         own = {name[len(begin) :]: files.pop(name) for name in list(files) if name.startswith(begin)}
-        architecture, training, fitted = unpack_model(own, f"{path}/{begin[:-1]}")
-        fields = {name: getattr(fitted.task, name) for name in Task.model_fields}
-        member = Forecaster(architecture, training=training, **fields)
-        member._fitted = fitted
-        members.append(member)
+        members.append(Forecaster.from_files(own, f"{place}/{begin[:-1]}"))
     if files:
         raise ValueError(f"file {sorted(files)[0]!r}")
     return tuple(members)
@@ -132,7 +96,7 @@ def _members(files: dict[str, bytes], count: Any, path: Path) -> tuple[Forecaste
 def _rebuild(
     description: dict[str, Any], members: tuple[Forecaster, ...], tensors: dict[str, Any] | None
 ) -> EnsembleParts:
-    asked, fitted, backend = description["weights"], description["fitted_weights"], description["backend"]
+    requested, weights, backend = description["weights"], description["fitted_weights"], description["backend"]
     if backend not in get_args(Backend) or type(description["is_one_training"]) is not bool:
         raise ValueError("backend or kind")
     if len({member.task.horizon for member in members}) > 1:
@@ -140,20 +104,20 @@ def _rebuild(
     combination = Combination(
         tuple(member.task.loss for member in members),
         description["combine"],
-        None if fitted is None else check_weights(fitted, len(members)),
+        None if weights is None else check_weights(weights, len(members)),
     )
-    committee = FittedEnsemble.of([member.fitted for member in members], combination, backend)
+    fitted = FittedEnsemble.of([member.fitted for member in members], combination, backend)
     errors = None if tensors is None else tensors.pop("intervals.errors")
     check_errors(errors, members[0].task.horizon)
     if tensors:
         raise ValueError(f"tensor {sorted(tensors)[0]!r}")
     if errors is not None:
-        committee = FittedEnsemble(committee.members, combination, Intervals(errors), backend)
-    if isinstance(asked, list):
-        asked = tuple(check_weights(asked, len(members)).tolist())
-    elif asked not in (None, "validation"):
-        raise ValueError(f"weights {asked!r}")
-    return EnsembleParts(members, committee, asked, description["is_one_training"])
+        fitted = FittedEnsemble(fitted.members, combination, Intervals(errors), backend)
+    if isinstance(requested, list):
+        requested = tuple(check_weights(requested, len(members)).tolist())
+    elif requested not in (None, "validation"):
+        raise ValueError(f"weights {requested!r}")
+    return EnsembleParts(members, fitted, requested, description["is_one_training"])
 
 
 def check_weights(weights: Any, count: int) -> Floats:

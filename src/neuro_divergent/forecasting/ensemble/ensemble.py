@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -21,8 +22,8 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.ensemble.artifact import (
     EnsembleParts,
     check_weights,
-    load_ensemble,
-    save_ensemble,
+    pack_ensemble,
+    unpack_ensemble,
 )
 from neuro_divergent.forecasting.ensemble.combination import Combination, Method, check_method
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
@@ -30,8 +31,10 @@ from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.predictor import WindowForecasts
-from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import Callback
@@ -82,7 +85,7 @@ class Ensemble:
         self._count = len(self.members)
         self.panel: Panel | None = None
         self.split: Split | None = None
-        self._committee: FittedEnsemble | None = None
+        self._fitted: FittedEnsemble | None = None
         self._prediction: EnsemblePrediction | None = None
         combination = self._combination()
         if combination.shares_work and self._asked == "validation":
@@ -259,27 +262,96 @@ class Ensemble:
         """
         return self.fitted.forecast_windows(windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path) -> None:
-        """Write all members and what was measured to a directory, complete or not at all."""
-        save_ensemble(Path(path), EnsembleParts(self.members, self.fitted, self._asked, self._source is not None))
+    def save(self, path: str | Path, *, context: bool = True) -> None:
+        """Write all members, their weights and the errors of the whole to a directory, complete or not at all.
+
+        Args:
+            path: The directory; a model that is there is replaced.
+            context: Whether the ends of the series are saved, as for ``Forecaster.save``.
+        """
+        write_directory(Path(path), self.to_files(context=context))
+
+    def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that ``save`` writes."""
+        parts = EnsembleParts(self.members, self.fitted, self._asked, self._source is not None)
+        return pack_ensemble(parts, context=context)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote. Nothing in the directory is ever executed.
+        """Read what ``save`` wrote, or the ensemble of a run. Nothing in the directory is ever executed.
 
         Raises:
             UntrustedFileError: If it is something else, was altered, or was written by a newer version.
         """
-        parts = load_ensemble(Path(path))
-        ensemble = cls(parts.members, combine=parts.committee.combination.method, weights=parts.weights)  # type: ignore[arg-type]
+        stored = read_stored(path, "Ensemble")
+        return cls.from_files(stored.files, stored.place)
+
+    @classmethod
+    def from_files(cls, files: dict[str, bytes], place: str) -> Self:
+        """Rebuild an ensemble from its files, called ``place`` in messages."""
+        parts = unpack_ensemble(files, place)
+        ensemble = cls(parts.members, combine=parts.fitted.combination.method, weights=parts.weights)  # type: ignore[arg-type]
         if parts.is_one_training:
             ensemble._source = MemberPlan.of(parts.members[-1])
-        ensemble._committee = parts.committee
+        ensemble._fitted = parts.fitted
         return ensemble
 
-    def fresh(self) -> Self:
-        """Return the same ensemble with nothing trained."""
+    def clone(self) -> Self:
+        """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
         return self._of(self._plan(None, Schema(), None))
+
+    def with_settings(self, changes: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy with some settings changed, those of all members that have them.
+
+        Args:
+            changes: Values by dotted name, as for ``Forecaster.with_settings``, and ``ensemble.combine`` and
+                ``ensemble.weights``. A setting of the architecture changes the members whose architecture has it.
+
+        Raises:
+            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
+        """
+        own, rest = own_settings(changes, "ensemble")
+        check_own_settings(own, "ensemble", ("combine", "weights"))
+        plan = self._plan(None, Schema(), None)
+        members = [member.forecaster() for member in plan.members]
+        # A setting that no member has goes to all, to be refused by the first.
+        taken = {key: [member for member in members if _has_setting(member, key)] or members for key in rest}
+        changed = [
+            member.with_settings({key: value for key, value in rest.items() if member in taken[key]})
+            for member in members
+        ]
+        if plan.snapshots is not None and not isinstance(changed[0].training.schedule, Chain):
+            raise ConfigError("training.schedule: snapshots are taken from the cycles of a chain; leave it as it is.")
+        own.setdefault("combine", self.combine)
+        own.setdefault("weights", self._asked)
+        ensemble = type(self)(changed * (plan.snapshots or 1), **own)
+        if plan.snapshots is not None:
+            ensemble._source = MemberPlan.of(changed[0])
+        return ensemble
+
+    def __repr__(self) -> str:
+        name, settings = self.architecture.name, f"combine={self.combine}, {describe_task(self.task)}"
+        if not self.is_fitted:
+            return f"{type(self).__name__}({name}, {settings}, not fitted)"
+        members = self.members[0].fitted
+        series = f"on {members.context.num_series:,} series" if members.has_context else "without context"
+        return f"{type(self).__name__}({name}, {settings}, fitted {series}, {self.num_parameters:,} parameters)"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        return all(member.is_fitted for member in self.members) and (
+            self._fitted is not None or self._asked != "validation"
+        )
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """What a saved copy contains that comes from the training data, by name; each member holds its own."""
+        if not self.is_fitted:
+            return {}
+        found = {name: words for member in self.members for name, words in member.holds.items()}
+        found["weights"] = f"{self.num_parameters:,} parameters of {len(self.members)} networks"
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return what this ensemble is made from, as plain values."""
@@ -288,14 +360,14 @@ class Ensemble:
     @property
     def fitted(self) -> FittedEnsemble:
         """What training left behind."""
-        if self._committee is None:
+        if self._fitted is None:
             if self._asked == "validation":
                 raise NotFittedError(
                     "the weights of this ensemble have not been measured: call fit(data), calibrate(data) if its "
                     "members are trained, or load a saved one."
                 )
-            self._committee = self._together(self.members[0].fitted.backend)
-        return self._committee
+            self._fitted = self._together(self.members[0].fitted.backend)
+        return self._fitted
 
     @property
     def weights(self) -> Array | None:
@@ -305,8 +377,8 @@ class Ensemble:
     @property
     def task(self) -> Task:
         """The task; after training, that of the whole."""
-        if self._committee is not None:
-            return self._committee.task
+        if self._fitted is not None:
+            return self._fitted.task
         sizes = [member.task.input_size for member in self.members]
         longest = None if None in sizes else max(size for size in sizes if size is not None)
         return self.members[0].task.replace(input_size=longest)
@@ -382,7 +454,7 @@ class Ensemble:
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
     ) -> None:
-        self._committee = self._prediction = None
+        self._fitted = self._prediction = None
         if self._source is None:
             self.members = tuple(
                 _trained(member, number, panel, callbacks, place, checkpoints)
@@ -411,16 +483,16 @@ class Ensemble:
 
     def _measure(self, panel: Panel, backend: Backend) -> None:
         """Take up what the members learnt, and measure the whole on what none of them saw."""
-        committee = self._together(backend)
-        split = committee.split(panel)
+        fitted = self._together(backend)
+        split = fitted.split(panel)
         if self._asked == "validation":
             if not len(split.validation):
                 raise ConfigError(
                     "weights: 'validation' needs windows that no member has learnt from, and there are none. Hold out "
                     "more, or leave weights out."
                 )
-            committee = committee.with_accuracy_weights(split.validation)
-        self._committee = committee.with_intervals(split.validation)
+            fitted = fitted.with_accuracy_weights(split.validation)
+        self._fitted = fitted.with_intervals(split.validation)
         self._prediction = None
         self.panel, self.split = panel, split
 
@@ -451,6 +523,13 @@ def _trained(
         return TrainingRun.resumed(directory).fit(panel, callbacks=callbacks)
     config = member._as_run(panel, member._prepare(panel, {}), checkpoints)
     return TrainingRun.new(directory, config).fit(panel, callbacks=callbacks)
+
+
+def _has_setting(member: Forecaster, key: str) -> bool:
+    """Whether a member can take a setting: all but those of another architecture."""
+    section, _, rest = key.partition(".")
+    name = rest.partition(".")[0]
+    return section != "model" or name in ("", "name") or name in type(member.architecture).model_fields
 
 
 def _check_members(members: tuple[Forecaster, ...]) -> None:

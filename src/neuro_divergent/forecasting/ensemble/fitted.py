@@ -82,6 +82,10 @@ class FittedEnsemble:
             InputError: If they do not stand at the end of the same series.
         """
         first, *others = (member.context for member in members)
+        if len({member.has_context for member in members}) > 1:
+            raise InputError("some members were saved without context. Save all members with it, or none.")
+        if not members[0].has_context:
+            return cls(tuple(members), combination, None, backend)
         ends = [panel.frequency.time_at(panel.starts, panel.lengths - 1) for panel in (first, *others)]
         for place, (panel, end) in enumerate(zip(others, ends[1:], strict=True), 2):
             if not panel.ids.equals(first.ids) or not end.equals(ends[0]):
@@ -118,9 +122,9 @@ class FittedEnsemble:
         """What turns batches into forecasts: this."""
         return self
 
-    def batcher(self, panel: Panel) -> EnsembleBatcher:
-        """Return what makes batches from a panel for all members."""
-        batchers = tuple(member.batcher(panel) for member in self.members)
+    def batcher(self, panel: Panel, until: Ints | None = None) -> EnsembleBatcher:
+        """Return what makes batches from a panel for all members; ``until`` is as for ``FittedModel.batcher``."""
+        batchers = tuple(member.batcher(panel, until) for member in self.members)
         return EnsembleBatcher(batchers, self.task.history, bool(self.task.joint))
 
     def values(
@@ -139,7 +143,7 @@ class FittedEnsemble:
         check_levels(levels)
         check_quantiles(quantiles)
         wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
-        batcher = self.batcher(windows.panel)
+        batcher = self.batcher(windows.panel, windows.begins)
         windows = dataclasses.replace(windows, input_size=batcher.input_size, joint=batcher.joint)
         if not len(windows):
             raise InputError("there is no window to forecast.")

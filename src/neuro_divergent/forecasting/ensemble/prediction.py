@@ -25,35 +25,35 @@ class EnsemblePrediction:
     """Everything about a forecast of all members that does not depend on the levels asked for.
 
     Attributes:
-        committee: Whose they are.
+        fitted: The fitted ensemble.
         members: The outlook of each member.
         backend: Kind of table to return.
     """
 
-    committee: FittedEnsemble
+    fitted: FittedEnsemble
     members: tuple[PredictionContext, ...]
     backend: Backend
 
     @classmethod
-    def of(cls, committee: FittedEnsemble, data: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
+    def of(cls, fitted: FittedEnsemble, data: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
         """Prepare a forecast after the end of each series, from new data if there is any."""
-        members, backend, context = committee.members, committee.backend, committee.context
+        members, backend, context = fitted.members, fitted.backend, fitted.context
         if data is not None:
             table = read_table(data, context.schema)
             panel = build_panel(table, context.schema, fitted=context)
-            panel = check_history(panel, input_size=committee.task.history)
-            if committee.task.joint:
+            panel = check_history(panel, input_size=fitted.task.history)
+            if fitted.task.joint:
                 panel.require_aligned()
             members, backend = tuple(member.with_context(panel) for member in members), table.backend
         made = (PredictionContext.of(member, future=future, horizon=horizon) for member in members)
-        return cls(committee, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
+        return cls(fitted, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
 
     def table(self, levels: Shares, quantiles: Shares) -> Any:
         """Run the networks and lay the result out as a table."""
         check_levels(levels)
         check_quantiles(quantiles)
         wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
-        first, trained, combination = self.members[0], self.committee.task.horizon, self.committee.combination
+        first, trained, combination = self.members[0], self.fitted.task.horizon, self.fitted.combination
         questions = combination.questions(wanted)
         if first.steps > trained and (wanted or any(questions)):
             cure = "leave out levels and quantiles" if wanted else "train members that each forecast a point"
@@ -74,10 +74,10 @@ class EnsemblePrediction:
         return to_native(columns, self.backend)
 
     def _around(self, point: Array, wanted: Shares) -> Array:
-        lead, parts, begin = self.members[self.committee.lead_place], [], 0
+        lead, parts, begin = self.members[self.fitted.lead_place], [], 0
         for batch in lead.batches:
             end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
-            parts.append(self.committee.around(lead.batcher, batch, point[begin:end], wanted))
+            parts.append(self.fitted.around(lead.batcher, batch, point[begin:end], wanted))
             begin = end
         return np.concatenate(parts)
 

@@ -1,12 +1,9 @@
-"""A HINT on disk: the files of its model beside hierarchy and errors, with one manifest over all."""
+"""The files of a saved HINT: those of its forecaster, its hierarchy and its errors."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -15,19 +12,16 @@ from torch import Tensor
 
 from neuro_divergent import __version__
 from neuro_divergent.core.arrays import Floats
-from neuro_divergent.core.errors import NewerFormatError, UntrustedFileError
+from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import read_directory, write_directory
-from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors, require_finite
 from neuro_divergent.data.io.source import Backend
-from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
 from neuro_divergent.forecasting.hierarchy.reconciliation import Method, check_method
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals
-from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.load import read_description
 
 FORMAT = 1
 _DESCRIPTION = "hint.json"
@@ -43,20 +37,13 @@ class HintParts:
     forecaster: Forecaster
     hierarchy: Hierarchy
     method: Method
-    measurement: HierarchyResiduals | None
+    residuals: HierarchyResiduals | None
     backend: Backend
 
 
-def save_hint(path: Path, parts: HintParts) -> None:
-    """Write a HINT directory, complete or not at all.
-
-    Raises:
-        InputError: If something that was not written by us is at ``path``.
-        StorageError: If the disk refuses.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        parts.forecaster.save(Path(place) / "model")
-        model = read_directory(Path(place) / "model")
+def pack_hint(parts: HintParts, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a HINT; without ``context``, its errors are those of ``HierarchyResiduals.summarized``."""
+    yield from parts.forecaster.to_files(context=context)
     description = {
         "format": FORMAT,
         "version": __version__,
@@ -67,63 +54,50 @@ def save_hint(path: Path, parts: HintParts) -> None:
     }
     rows, columns = np.nonzero(parts.hierarchy.summing)
     arrays = dict(zip(_MATRIX, (rows, columns, parts.hierarchy.summing[rows, columns]), strict=True))
-    if parts.measurement is not None:
-        arrays["errors"] = parts.measurement.errors.values
-        if parts.measurement.splits is not None:
-            arrays["splits"] = parts.measurement.splits
+    if parts.residuals is not None:
+        residuals = parts.residuals if context else parts.residuals.summarized()
+        arrays["errors"] = residuals.errors.values
+        if residuals.splits is not None:
+            arrays["splits"] = residuals.splits
+        if residuals.stored_covariance is not None:
+            arrays["covariance"] = residuals.stored_covariance
     tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-    own = [(_TENSORS, dump_tensors(tensors)), (_DESCRIPTION, strict_json.dumps(description, indent=1))]
-    write_directory(path, [*model.items(), *own])
+    yield _TENSORS, dump_tensors(tensors)
+    yield _DESCRIPTION, strict_json.dumps(description, indent=1)
 
 
-@contextmanager
-def reading_hint(path: Path) -> Iterator[HintParts]:
-    """Read a HINT directory and check it; what goes wrong with the parts inside the block is the fault of the file.
+def unpack_hint(files: dict[str, bytes], place: str) -> HintParts:
+    """Return the HINT that files hold, called ``place`` in messages; the caller blames the files for other errors.
 
     Raises:
-        UntrustedFileError: If it is not a HINT, was altered, or was written by a newer version.
-        StorageError: If it cannot be read.
+        UntrustedFileError: If they do not describe a HINT that can be used, or were written by a newer version.
     """
-    refuse_pickle(path, "a HINT")
-    if not (path / _DESCRIPTION).is_file():
-        cure = " Forecaster.load reads a model." if (path / "model.json").is_file() else ""
-        raise UntrustedFileError(f"{path}: is not a HINT: that is a directory with a {_DESCRIPTION}.{cure}")
-    files = read_directory(path)
-    description = strict_json.loads(files.pop(_DESCRIPTION), f"{path}/{_DESCRIPTION}")
-    version = description.get("format") if isinstance(description, dict) else None
-    if type(version) is not int or version < 1 or _TENSORS not in files:
-        raise UntrustedFileError(f"{path}: does not describe a HINT.")
-    if version > FORMAT:
-        raise NewerFormatError(path, version, FORMAT)
-    tensors = load_tensors(files.pop(_TENSORS), f"{path}/{_TENSORS}")
-    require_finite(tensors, f"{path}/{_TENSORS}")
-    architecture, training, fitted = unpack_model(files, str(path))
-    forecaster = Forecaster(architecture, training=training, **_fields(fitted.task))
-    forecaster._fitted = fitted
-    try:
-        yield _rebuild(description, tensors, forecaster)
-    except Exception as error:
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise UntrustedFileError(f"{path}: does not describe a HINT ({reason}).") from error
-
-
-def _fields(task: Task) -> dict[str, Any]:
-    return {name: getattr(task, name) for name in Task.model_fields}
+    files = dict(files)
+    description = read_description(files.pop(_DESCRIPTION), f"{place}/{_DESCRIPTION}", FORMAT, kind="HINT")
+    if _TENSORS not in files:
+        raise UntrustedFileError(f"{place}: does not describe a HINT.")
+    tensors = load_tensors(files.pop(_TENSORS), f"{place}/{_TENSORS}")
+    require_finite(tensors, f"{place}/{_TENSORS}")
+    return _rebuild(description, tensors, Forecaster.from_files(files, place))
 
 
 def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor], forecaster: Forecaster) -> HintParts:
     method, backend = description["method"], description["backend"]
     check_method(method)
     nodes, bottom = (_names(description[kind]) for kind in ("nodes", "bottom"))
-    strangers = set(tensors) - {*_MATRIX, "errors", "splits"}
+    strangers = set(tensors) - {*_MATRIX, "errors", "splits", "covariance"}
     if strangers or backend not in get_args(Backend):
         raise ValueError(f"tensor {strangers.pop()!r}" if strangers else f"backend {backend!r}")
     hierarchy = Hierarchy(nodes, bottom, _matrix(tensors, len(nodes), len(bottom)))
-    return HintParts(forecaster, hierarchy, method, _measurement(tensors, hierarchy, forecaster.task.horizon), backend)
+    return HintParts(forecaster, hierarchy, method, _residuals(tensors, hierarchy, forecaster.task.horizon), backend)
 
 
-def _measurement(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int) -> HierarchyResiduals | None:
-    errors, splits = tensors.get("errors"), tensors.get("splits")
+def _residuals(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int) -> HierarchyResiduals | None:
+    errors, splits, covariance = (tensors.get(name) for name in ("errors", "splits", "covariance"))
+    if covariance is not None:
+        size = len(hierarchy.nodes)
+        if errors is None or covariance.dtype != torch.float64 or tuple(covariance.shape) != (size, size):
+            raise ValueError("covariance of the errors")
     if (splits is None) == (errors is not None and hierarchy.total_row is not None):
         raise ValueError("splits")
     if errors is None:
@@ -136,7 +110,11 @@ def _measurement(tensors: dict[str, Tensor], hierarchy: Hierarchy, horizon: int)
             raise ValueError(f"errors of shape {tuple(array.shape)}")
         if float(array.abs().max()) > _LARGEST:
             raise ValueError("errors that are too large")
-    return HierarchyResiduals(JointErrors(errors.numpy()), None if splits is None else splits.numpy())
+    return HierarchyResiduals(
+        JointErrors(errors.numpy()),
+        None if splits is None else splits.numpy(),
+        None if covariance is None else covariance.numpy(),
+    )
 
 
 def _names(values: Any) -> tuple[str, ...]:

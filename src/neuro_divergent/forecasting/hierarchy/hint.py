@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,14 +14,16 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
+from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.io.source import Backend, backend_of, to_native
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.hierarchy.artifact import HintParts, reading_hint, save_hint
+from neuro_divergent.forecasting.hierarchy.artifact import HintParts, pack_hint, unpack_hint
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, refuse_strangers
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors, Noise
 from neuro_divergent.forecasting.hierarchy.reconciliation import (
@@ -32,9 +34,12 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
     lacks_errors,
 )
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
+from neuro_divergent.forecasting.load import read_stored, rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.predictor import interval_quantiles
+from neuro_divergent.forecasting.predictor import WindowForecasts, interval_quantiles
+from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import Callback
 
 _PATHS = 1000
@@ -57,7 +62,7 @@ class _Base:
         return np.ascontiguousarray(values[..., order, :]).reshape(-1)
 
 
-class HINT:
+class HINT(ModelWrapper[Forecaster]):
     """Trains one forecaster on all nodes of a hierarchy, and makes what it forecasts add up.
 
     After Olivares et al., "HINT: Hierarchical Mixture Networks for Coherent Probabilistic Forecasting" (2023), for any
@@ -81,8 +86,8 @@ class HINT:
         self.forecaster = forecaster
         self.hierarchy = hierarchy
         self.method = method
-        self._measured = False
-        self._measurement: HierarchyResiduals | None = None
+        self._is_measured = False
+        self._residuals: HierarchyResiduals | None = None
         self._reconciliation: Reconciliation | None = None
         self._backend: Backend = "polars"
 
@@ -122,8 +127,8 @@ class HINT:
     def with_method(self, method: Method) -> HINT:
         """Return the same trained forecaster with another reconciliation; nothing is trained or measured again."""
         other = HINT(self.forecaster, self.hierarchy, method)
-        if self._measured:
-            other._take(self._measurement, self._backend)
+        if self._is_measured:
+            other._take(self._residuals, self._backend)
         return other
 
     def predict(
@@ -169,7 +174,9 @@ class HINT:
         if wanted:
             names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
             names += [f"q-{share:g}" for share in quantiles]
-            found = np.quantile(self._paths(base, num_paths, seed, noise, wanted), wanted, axis=0)
+            found = np.quantile(
+                self._paths(base.values, base.reconciliation, num_paths, seed, noise, wanted), wanted, axis=0
+            )
             columns |= {name: base.column(values) for name, values in zip(names, found, strict=True)}
         return to_native(columns, base.backend)
 
@@ -195,7 +202,7 @@ class HINT:
             A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
         """
         base = self._base(data, future, None)
-        paths = self._paths(base, num_paths, seed, noise)
+        paths = self._paths(base.values, base.reconciliation, num_paths, seed, noise)
         rows = base.values.size
         repeat = np.tile(np.arange(rows), num_paths)
         columns: dict[str, Any] = {"path": np.repeat(np.arange(num_paths), rows)}
@@ -212,12 +219,70 @@ class HINT:
         noise: Noise = "bootstrap",
     ) -> Floats:
         """Return what ``simulate`` draws as an array ``(num_paths, nodes, horizon)``, nodes as in the hierarchy."""
-        return self._paths(self._base(data, future, None), num_paths, seed, noise)
+        base = self._base(data, future, None)
+        return self._paths(base.values, base.reconciliation, num_paths, seed, noise)
 
-    def save(self, path: str | Path) -> None:
-        """Write network, hierarchy and measured errors to a directory, complete or not at all."""
-        self._fitted()
-        save_hint(Path(path), HintParts(self.forecaster, self.hierarchy, self.method, self._measurement, self._backend))
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel, coherently at each cut-off, together with the observed values.
+
+        Args:
+            windows: Windows of a panel whose series are the nodes; at every cut-off there is one of each node.
+            levels: Central intervals to give, in percent.
+            quantiles: Quantiles to give, between 0 and 1.
+
+        Raises:
+            InputError: If a node has no window at a cut-off of another.
+        """
+        check_levels(tuple(levels))
+        check_quantiles(tuple(quantiles))
+        self._require_fitted()
+        panel, found = windows.panel, self.forecaster.forecast_windows(windows)
+        places = self._places(panel)
+        # Nodes may begin at different times; how many rows before its end a window lies is the same for all.
+        ages, cutoff = np.unique(found.rows - panel.offsets[found.series + 1], return_inverse=True)
+        base = np.full((len(ages), panel.num_series, windows.horizon), np.nan)
+        base[cutoff, found.series] = found.point
+        missing = np.isnan(base).any((0, 2))
+        if missing.any():
+            raise InputError(
+                f"node {panel.ids[int(missing.argmax())]!r} has no window at some cut-offs of others. Forecasts add up "
+                "only at cut-offs that all nodes have: pass windows that begin at the same times."
+            )
+        wanted = [*(share for level in levels for share in interval_quantiles(level)), *quantiles]
+        made = np.empty((1 + len(wanted), *base.shape))
+        for number, age in enumerate(ages.tolist()):
+            reconciliation, values = self._reconciliation_at(panel, places, age), base[number, places]
+            made[0, number, places] = reconciliation.apply(values)
+            if wanted:
+                paths = self._paths(values, reconciliation, _PATHS, 0, "bootstrap", wanted)
+                made[1:, number, places] = np.quantile(paths, wanted, axis=0)
+        point, *ends = made[:, cutoff, found.series]
+        return dataclasses.replace(
+            found,
+            point=point,
+            lower={level: ends[2 * place] for place, level in enumerate(levels)},
+            upper={level: ends[2 * place + 1] for place, level in enumerate(levels)},
+            quantiles={share: ends[2 * len(levels) + place] for place, share in enumerate(quantiles)},
+        )
+
+    def save(self, path: str | Path, *, context: bool = True) -> None:
+        """Write network, hierarchy and errors to a directory, complete or not at all.
+
+        Args:
+            path: The directory; a model that is there is replaced.
+            context: Whether the ends of the series are saved, as for ``Forecaster.save``. Without them the measured
+                errors are replaced by draws from a normal distribution with their covariance. The hierarchy is a
+                setting and is saved always, with the names of its nodes.
+        """
+        write_directory(Path(path), self.to_files(context=context))
+
+    def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that ``save`` writes."""
+        self._require_fitted()
+        parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)
+        return pack_hint(parts, context=context)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -226,65 +291,133 @@ class HINT:
         Raises:
             UntrustedFileError: If it is something else, was altered, or was written by a newer version.
         """
-        with reading_hint(Path(path)) as parts:
+        stored = read_stored(path, "HINT")
+        return cls.from_files(stored.files, stored.place)
+
+    @classmethod
+    def from_files(cls, files: dict[str, bytes], place: str) -> Self:
+        """Rebuild a HINT from its files, called ``place`` in messages."""
+        with rebuilding(place, "HINT"):
+            parts = unpack_hint(files, place)
             hint = cls(parts.forecaster, parts.hierarchy, parts.method)
-            hint._take(parts.measurement, parts.backend)
+            hint._take(parts.residuals, parts.backend)
         return hint
+
+    def clone(self) -> Self:
+        """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
+        return type(self)(self.forecaster.clone(), self.hierarchy, self.method)
+
+    def with_settings(self, changes: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy with some settings changed.
+
+        Args:
+            changes: Values by dotted name, as for ``Forecaster.with_settings``, and ``hint.method``.
+
+        Raises:
+            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
+        """
+        own, rest = own_settings(changes, "hint")
+        check_own_settings(own, "hint", ("method",))
+        return type(self)(self.forecaster.with_settings(rest), self.hierarchy, own.get("method", self.method))
+
+    def __repr__(self) -> str:
+        name, nodes = type(self).__name__, f"{len(self.hierarchy.nodes)} nodes"
+        measured = "" if self.is_fitted or not self.forecaster.is_fitted else "not calibrated, "
+        return f"{name}({self.method}, {nodes}, {measured}{self.forecaster!r})"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it can forecast."""
+        # Shares of a total come from the history of each forecast, so they may not be known yet.
+        return self._is_measured and (self._reconciliation is not None or self.method == "top_down")
+
+    @property
+    def holds(self) -> dict[str, str]:
+        """What a saved copy contains that comes from the training data, by name; see ``save``."""
+        if not self.is_fitted:
+            return {}
+        found = {**self.forecaster.holds, "hierarchy": f"names of {len(self.hierarchy.nodes):,} nodes"}
+        if self._residuals is not None:
+            drawn = self._residuals.stored_covariance is not None
+            kind = "covariance of validation errors, and draws with it" if drawn else "validation errors"
+            found["node_errors"] = f"{kind}, {len(self._residuals.errors.values):,} windows of all nodes"
+        return found
 
     @property
     def errors(self) -> JointErrors | None:
-        """Errors of the network on windows that training did not see, nodes as in the hierarchy; or there are none."""
-        return None if self._measurement is None else self._measurement.errors
+        """Errors of the network on windows that training did not see, nodes as in the hierarchy; or there are none.
+
+        Those of a HINT that was saved without context are draws with the same covariance.
+        """
+        return None if self._residuals is None else self._residuals.errors
 
     def _measure(self, backend: Backend) -> None:
         assert self.forecaster.panel is not None
         places = self._places(self.forecaster.panel)
         self._take(HierarchyResiduals.of(self.forecaster, self.hierarchy, places), backend)
 
-    def _take(self, measurement: HierarchyResiduals | None, backend: Backend) -> None:
+    def _take(self, residuals: HierarchyResiduals | None, backend: Backend) -> None:
         """Accept what was measured, and work out how to make forecasts add up that follow the end of training."""
-        self._measurement, self._backend, self._measured = measurement, backend, True
+        self._residuals, self._backend, self._is_measured = residuals, backend, True
         self._reconciliation = None
-        self._reconciliation = self._reconciliation_after(self.forecaster.fitted.context)
+        context = self.forecaster.fitted.context
+        if context.num_series or self.method != "top_down":
+            self._reconciliation = self._reconciliation_after(context)
 
     def _reconciliation_after(self, context: Panel) -> Reconciliation:
         """Return how to make forecasts add up that follow a history; only shares of a total depend on it."""
         if self._reconciliation is not None and self.method != "top_down":
             return self._reconciliation
-        values, seen = aligned(context, self._places(context))
-        needed = self.errors if self.method in NEED_ERRORS else None
-        return Reconciliation.fit(
-            self.hierarchy,
-            self.method,
-            covariance=None if needed is None else needed.covariance(),
-            history=values[self.hierarchy.bottom_rows][:, seen],
-        )
+        history = None
+        if context.num_series:
+            values, seen = aligned(context, self._places(context))
+            history = values[self.hierarchy.bottom_rows][:, seen]
+        needed = self._residuals if self.method in NEED_ERRORS else None
+        covariance = None if needed is None else needed.covariance()
+        return Reconciliation.fit(self.hierarchy, self.method, covariance=covariance, history=history)
 
-    def _fitted(self) -> Reconciliation:
-        if self._reconciliation is None:
+    def _reconciliation_at(self, panel: Panel, places: Ints, age: int) -> Reconciliation:
+        """Return how to make forecasts add up that begin ``-age`` rows before the end of the series of a panel."""
+        if self._reconciliation is not None and self.method != "top_down":
+            return self._reconciliation
+        values, seen = aligned(panel, places)
+        begin = values.shape[1] + age
+        rows = slice(begin - self.task.history, begin)
+        history = values[self.hierarchy.bottom_rows, rows][:, seen[rows]]
+        return Reconciliation.fit(self.hierarchy, self.method, history=history)
+
+    def _require_fitted(self) -> None:
+        if not self.is_fitted:
             raise NotFittedError("this HINT has not been trained: call fit(data) first, or load a saved one.")
-        return self._reconciliation
 
-    def _paths(self, base: _Base, num_paths: int, seed: int, noise: Noise, wanted: Sequence[float] = ()) -> Floats:
+    def _paths(
+        self,
+        values: Floats,
+        reconciliation: Reconciliation,
+        num_paths: int,
+        seed: int,
+        noise: Noise,
+        wanted: Sequence[float] = (),
+    ) -> Floats:
         """Return paths ``(num_paths, nodes, steps)`` that can tell the quantiles that are wanted of them."""
-        if self._measurement is None:
+        if self._residuals is None:
             raise InputError(
                 "paths need forecast errors of windows that training did not see, and there are none. Train with "
                 "validation set to a share or a number of rows of at least one horizon."
             )
-        steps, reach = base.values.shape[1], self._measurement.errors.values.shape[2]
+        steps, reach = values.shape[1], self._residuals.errors.values.shape[2]
         if steps > reach:
             raise InputError(
                 f"paths reach {reach} steps, the horizon of training; {steps} were asked for. Train with "
                 f"horizon={steps}, or leave out levels and quantiles."
             )
-        errors = self._measurement.after(base.reconciliation, self.method)
+        errors = self._residuals.after(reconciliation, self.method)
         errors.check_quantiles(wanted, noise)
-        return base.reconciliation.apply(base.values) + errors.draw(num_paths, seed=seed, noise=noise)[:, :, :steps]
+        return reconciliation.apply(values) + errors.draw(num_paths, seed=seed, noise=noise)[:, :, :steps]
 
     def _base(self, data: Any, future: Any, horizon: int | None) -> _Base:
         """Let the network forecast every node."""
-        self._fitted()
+        self._require_fitted()
         outlook = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
         context = outlook.fitted.context
         places = self._places(context)

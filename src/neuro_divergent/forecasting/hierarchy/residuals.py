@@ -25,10 +25,12 @@ class HierarchyResiduals:
         errors: What happened minus what was forecast, ``(windows, nodes, horizon)``.
         splits: What happened minus the shares, in the history of the window, of the total that happened, ``(windows,
             bottom, horizon)``: what top-down gets wrong even if it knows the total. ``None`` if there is no total.
+        stored_covariance: Covariance of the errors that ``errors`` were drawn with; ``None`` where they were measured.
     """
 
     errors: JointErrors
     splits: Floats | None
+    stored_covariance: Floats | None = None
 
     @classmethod
     def of(cls, forecaster: Forecaster, hierarchy: Hierarchy, places: Ints) -> HierarchyResiduals | None:
@@ -61,6 +63,24 @@ class HierarchyResiduals:
         past, seen = aligned(windows.panel, places)
         begins = past.shape[1] + ages[complete]
         return cls(errors, _splits(hierarchy, past, seen, begins, windows.input_size, windows.horizon))
+
+    def covariance(self) -> Floats:
+        """Return the covariance ``(nodes, nodes)`` of the measured errors, as ``JointErrors.covariance`` does."""
+        return self.errors.covariance() if self.stored_covariance is None else self.stored_covariance
+
+    def summarized(self) -> HierarchyResiduals:
+        """Return the covariance, and as many draws from a normal distribution in place of the measured errors."""
+        if self.stored_covariance is not None:
+            return self
+        measured = self.errors.values
+        both = measured if self.splits is None else np.concatenate([measured, self.splits], axis=1)
+        drawn = JointErrors(both).draw(len(both), seed=0, noise="normal")
+        errors, splits = np.split(drawn, [measured.shape[1]], axis=1)
+        return HierarchyResiduals(
+            JointErrors(np.ascontiguousarray(errors)),
+            None if self.splits is None else np.ascontiguousarray(splits),
+            self.covariance(),
+        )
 
     def after(self, reconciliation: Reconciliation, method: Method) -> JointErrors:
         """Return the errors that forecasts reconciled in this way had, if the data add up; the errors do so anyway."""

@@ -352,9 +352,9 @@ def test_an_interrupted_ensemble_goes_on_where_it_was(tmp_path: Path, seeds: Ens
 
 def test_interrupted_snapshots_go_on_where_they_were(tmp_path: Path) -> None:
     ensemble = Ensemble.snapshots(forecaster(), 2, weights="validation")
-    whole = ensemble.fresh().fit(TABLE)
+    whole = ensemble.clone().fit(TABLE)
     with pytest.raises(Interrupted):
-        ensemble.fresh().fit(TABLE, run=tmp_path / "run", callbacks=[InterruptAt(1, 15)])
+        ensemble.clone().fit(TABLE, run=tmp_path / "run", callbacks=[InterruptAt(1, 15)])
     resumed = Ensemble.resume(tmp_path / "run", TABLE)
     assert resumed.predict(**LEVELS).equals(whole.predict(**LEVELS))
     (tmp_path / "run" / "model").rename(tmp_path / "aside")  # as if killed between the last step and the end

@@ -396,7 +396,7 @@ def test_refuses_tensors_that_were_altered(hint: HINT, tmp_path: Path, change: A
 def test_refuses_what_is_damaged_newer_or_something_else(hint: HINT, tmp_path: Path) -> None:
     path = tmp_path / "hint"
     hint.save(path)
-    with pytest.raises(UntrustedFileError, match="is not a model"):
+    with pytest.raises(UntrustedFileError, match=r"is a saved HINT, not a Forecaster: HINT\.load"):
         nd.Forecaster.load(path)
     reseal(path, hint_json=described(path, format=99))
     with pytest.raises(NewerFormatError, match="Upgrade"):
@@ -406,7 +406,7 @@ def test_refuses_what_is_damaged_newer_or_something_else(hint: HINT, tmp_path: P
     with pytest.raises(UntrustedFileError):
         HINT.load(path)
     hint.forecaster.save(tmp_path / "model")
-    with pytest.raises(UntrustedFileError, match=r"is not a HINT.*Forecaster\.load reads a model"):
+    with pytest.raises(UntrustedFileError, match=r"is a saved Forecaster, not a HINT: Forecaster\.load"):
         HINT.load(tmp_path / "model")
     (tmp_path / "hint.pkl").write_bytes(b"\x80\x04N.")
     with pytest.raises(UntrustedFileError, match="pickle is never loaded"):
