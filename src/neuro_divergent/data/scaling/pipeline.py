@@ -61,9 +61,7 @@ class ScalingPipeline:
             values = values.where(mask.bool(), 0.0)
         return Scaled(values, loc, scale, *self._units(loc, scale, scaler_params))
 
-    def inverse(
-        self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None
-    ) -> Tensor:
+    def inverse(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
         """Bring ``(batch, horizon, channel, ...)`` from the scale of the network to the units of the data.
 
         Args:
@@ -79,9 +77,7 @@ class ScalingPipeline:
             return values
         return self.series.inverse(values, scaler_params[(slice(None), slice(None), slice(None), *extra)])
 
-    def rescale(
-        self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None
-    ) -> Tensor:
+    def rescale(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
         """Bring ``(batch, horizon, channel)`` in the units of the data to the scale of windows that are scaled."""
         if self.series is not None and scaler_params is not None:
             values = self.series.transform(values, scaler_params)
@@ -89,9 +85,7 @@ class ScalingPipeline:
             values = (values - loc) / scale
         return values
 
-    def _units(
-        self, loc: Tensor, scale: Tensor, scaler_params: Tensor | None
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def _units(self, loc: Tensor, scale: Tensor, scaler_params: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
         """Return shift and factor from the scale of the network to the units of the data, where both are affine."""
         if self.series is None or scaler_params is None:
             return (loc, scale) if self.window.applied else (None, None)
