@@ -54,7 +54,7 @@ class Weighting(Component):
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             raise DataError(
-                f"weighting {self.name!r} gave {int(wrong.sum())} of {weight.shape[0]} weights that are negative or not "
+                f"weighting {self.name!r} gave {int(wrong.sum())} of {len(weight)} weights that are negative or not "
                 f"finite, the first {weight[first]:g} for {time[first]}. Weights must be finite and not negative."
             )
         return weight
