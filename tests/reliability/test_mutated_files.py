@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
-from neuro_divergent.core.storage.manifest import unseal
+from neuro_divergent.core.storage.manifest import verify_files
 from neuro_divergent.forecasting.artifact import load_fitted, unpack_model
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.training.checkpointing.checkpoint import pack_state, read_checkpoint, unpack_state
@@ -62,11 +62,11 @@ CHECKPOINTS = [
 
 
 def load_model(files: Files) -> Any:
-    return unpack_model(unseal(files, "model"), "model")
+    return unpack_model(verify_files(files, "model"), "model")
 
 
 def load_checkpoint(files: Files) -> Any:
-    return unpack_state(unseal(files, "checkpoint"), "checkpoint")
+    return unpack_state(verify_files(files, "checkpoint"), "checkpoint")
 
 
 class Watch:
