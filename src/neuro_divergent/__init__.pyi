@@ -71,6 +71,7 @@ from .evaluation.splitters.function import SplitFunction as SplitFunction
 from .evaluation.splitters.time_series import TimeSeriesSplit as TimeSeriesSplit
 from .forecasting.ensemble.ensemble import Ensemble as Ensemble
 from .forecasting.explain import Explanation as Explanation
+from .forecasting.forecast_module import ForecastModule as ForecastModule
 from .forecasting.forecaster import Forecaster as Forecaster
 from .forecasting.hierarchy.hierarchy import Hierarchy as Hierarchy
 from .forecasting.hierarchy.hint import HINT as HINT

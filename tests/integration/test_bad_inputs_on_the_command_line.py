@@ -172,7 +172,7 @@ CASES = [
     Case("pattern_without_files", None, "nowhere_*.csv: not found: no file matches", ("nowhere_*.csv",)),
     Case("directory", None, "somewhere: is a directory; name a file or a pattern, such as 'somewhere/*.parquet'", ("somewhere",)),
     Case("not_a_table", b"%PDF", "{file}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet and .pq", ending="pdf"),
-    Case("pipe", None, "pipe.csv: is not a plain file; save the table as one", ("pipe.csv",)),
+    Case("pipe", None, "pipe.csv: is not a regular file; save the table as one", ("pipe.csv",)),
     Case("empty", b"", "{file}: no data rows"),
     Case("header_only", csv([]), "{file}: no data rows"),
     Case("missing_column", csv(GOOD, "unique_id,ds,value"), "{file}: column 'y' missing; found unique_id, ds, value."),

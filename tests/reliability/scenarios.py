@@ -139,13 +139,13 @@ def remove(step: int) -> Step:
     return lambda root: open_store(root / "checkpoints").remove(name_of(step))
 
 
-def set_aside(step: int) -> Step:
+def quarantine(step: int) -> Step:
     """Put a checkpoint of the store aside, if it is there."""
 
     def act(root: Path) -> None:
         store = open_store(root / "checkpoints")
         if name_of(step) in store.names():
-            store.set_aside(name_of(step))
+            store.quarantine(name_of(step))
 
     return act
 
@@ -234,7 +234,7 @@ SCENARIOS = [
     _store_scenario("save beside others", [write(3)], _TWO),
     _store_scenario("save over a name", [write(2, version=1)], _TWO),
     _store_scenario("removal", [remove(1)], _TWO),
-    _store_scenario("setting aside", [set_aside(2)], _TWO),
+    _store_scenario("setting aside", [quarantine(2)], _TWO),
     _store_scenario("first note", [mark(1)], [write(1)]),
     _store_scenario("changed note", [mark(2)], _TWO),
     _store_scenario("save, note and removal", [write(3), mark(3), remove(1)], _TWO),

@@ -21,7 +21,7 @@ import torch
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
-from neuro_divergent.core.storage.manifest import unseal
+from neuro_divergent.core.storage.manifest import verify_files
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.forecasting.prediction_context import PredictionContext
@@ -65,11 +65,11 @@ CHECKPOINTS = [
 
 
 def load_model(files: Files) -> Any:
-    return unpack_model(unseal(files, "model"), "model")
+    return unpack_model(verify_files(files, "model"), "model")
 
 
 def load_checkpoint(files: Files) -> Any:
-    return unpack_state(unseal(files, "checkpoint"), "checkpoint")
+    return unpack_state(verify_files(files, "checkpoint"), "checkpoint")
 
 
 class Watch:

@@ -200,7 +200,7 @@ def read_toml(source: str | Path) -> dict[str, Any]:
     """Parse a TOML file (``Path``) or document (``str``) and say where it is wrong."""
     try:
         if isinstance(source, Path) and source.exists() and not (source.is_file() or source.is_dir()):
-            raise ConfigError(f"{source}: is not a plain file")  # Opening a pipe would wait for somebody to write.
+            raise ConfigError(f"{source}: is not a regular file")  # Opening a pipe would wait for somebody to write.
         if isinstance(source, Path) and source.is_file() and source.stat().st_size > _LARGEST:
             raise ConfigError(f"{source}: {source.stat().st_size:,} bytes, settings have {_LARGEST:,} at most")
         text = source.read_text("utf-8") if isinstance(source, Path) else source

@@ -11,21 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.arrays import Array, Ints
-from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows, across
+from neuro_divergent.forecasting.forecast_module import ForecastModule, require_intervals
 from neuro_divergent.forecasting.uncertainty.copula import Copula
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
-from neuro_divergent.forecasting.uncertainty.paths import (
-    draw_paths,
-    draws_paths,
-    evenly_spread,
-    forecast_from,
-    quantiles_of,
-)
+from neuro_divergent.forecasting.uncertainty.paths import draws_paths
 from neuro_divergent.losses.base import Loss
 
 _ROWS = 4096  # windows that go through the network at once
@@ -110,23 +104,35 @@ class Predictor:
 
     @torch.inference_mode()
     def values(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
-        """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data.
+        """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
+        module, scaler_params = self.module(gather, quantiles), gather.params_of(batch.series)
+        if module.path_probabilities is None:
+            return module.forecast(batch, scaler_params)
+        # Paths are many: only so many windows go through the network at once.
+        size, _, channels = batch.past_y.shape
+        rows = max(1, _PATH_ROWS // (module.path_probabilities.shape[0] * channels))
+        parts = []
+        for first in range(0, size, rows):
+            some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
+            parts.append(module.forecast(some, gather.params_of(some.series)))
+        return torch.cat([point for point, _ in parts]), torch.cat([bound for _, bound in parts if bound is not None])
 
-        Quantiles of a network that forecasts each step from the one before are those of paths, and its point is then
-        their mean or median: given the point of the step before, a step is more certain than it is.
-        """
-        native = self._native(quantiles)
-        if native and self.draws_paths:
-            return self._from_paths(gather, batch, native)
-        forecast = self.loss.forecast(forecast_from(self.network, batch), native, batch)
-        point = gather.restore(forecast.point, batch)
-        if not quantiles:
-            return point, None
-        bounds = forecast.quantiles if native else self._measured(forecast.point, gather, batch, quantiles)
-        assert bounds is not None
-        bounds = gather.restore(bounds, batch)
-        # Scaling and its undoing leave rounding errors in counts.
-        return point, bounds.round() if native and self.loss.whole else bounds
+    def module(self, gather: WindowBatcher, quantiles: tuple[float, ...]) -> ForecastModule:
+        """Return the module that forecasts a point and these quantiles, built once."""
+        module = self._modules.get(quantiles)
+        if module is None or module.scaling != gather.scaling:
+            with torch.inference_mode(mode=False):  # its constants are also used where gradients are computed
+                module = ForecastModule(
+                    self.network,
+                    self.loss,
+                    gather.scaling,
+                    covariates=gather.covariates,
+                    quantiles=quantiles,
+                    intervals=self.intervals,
+                    device=gather.device,
+                )
+            self._modules[quantiles] = module
+        return module
 
     def windows(
         self, gather: WindowBatcher, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
@@ -149,46 +155,6 @@ class Predictor:
         """Whether paths come from the network itself, each step drawn given the steps before."""
         return draws_paths(self.network, self.loss)
 
-    def _from_paths(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor]:
-        """Return point and quantiles of paths."""
-        size, _, channels = batch.past_y.shape
-        shares = evenly_spread(quantiles, gather.horizon, channels).to(batch.past_y.device)
-        rows = max(1, _PATH_ROWS // (len(shares) * channels))
-        points, bounds = [], []
-        for first in range(0, size, rows):
-            some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
-            paths = draw_paths(self.network, self.loss, some, shares)
-            # Quantile losses have no setting for what the point is: it is their median.
-            by_mean = getattr(self.loss, "point", "median") == "mean"
-            points.append(paths.mean(0) if by_mean else quantiles_of(paths, (0.5,), whole=False).squeeze(-1))
-            bounds.append(quantiles_of(paths, quantiles, whole=self.loss.whole))
-        point, bound = (gather.restore(torch.cat(parts), batch) for parts in (points, bounds))
-        return point, bound.round() if self.loss.whole else bound
-
-    def _native(self, quantiles: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the quantiles that the loss forecasts by itself: all of those asked for, or none."""
-        if self.loss.any_level:
-            return quantiles
-        own = self.loss.quantile_levels
-        if not quantiles or not own:
-            return ()
-        known = [next((level for level in own if abs(level - wanted) < 1e-9), None) for wanted in quantiles]
-        missing = [wanted for wanted, level in zip(quantiles, known, strict=True) if level is None]
-        if missing:
-            raise InputError(
-                f"quantile {missing[0]:g} was not trained: the loss has {', '.join(f'{level:g}' for level in own)}. "
-                f"Ask for those, or train with QuantileLoss([..., {missing[0]:g}])."
-            )
-        return tuple(level for level in known if level is not None)
-
-    def _measured(self, point: Tensor, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> Tensor:
-        """Return quantiles around a point forecast from errors on the validation part, on the network's scale."""
-        self._known_errors()
-        offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], dim=-1)[None, :, None, :]
-        if not gather.scaler.applied and batch.scale is not None:
-            offsets = offsets * batch.scale.unsqueeze(-1)
-        return point.unsqueeze(-1) + offsets.to(point.device)
-
     def around(self, point: Tensor, gather: WindowBatcher, batch: Batch, share: Tensor) -> Tensor:
         """Return what lies around a point forecast, by errors on the validation part, on the network's scale.
 
@@ -198,33 +164,13 @@ class Predictor:
             batch: What was forecast from.
             share: Shares that lie below what is wanted, ``(draws, batch, horizon, channel)``.
         """
-        offsets = self._known_errors().offsets(share).to(point.dtype)
+        offsets = require_intervals(self.intervals).offsets(share).to(point.dtype)
         if not gather.scaler.applied and batch.scale is not None:
             offsets = offsets * batch.scale
         return point + offsets
 
-    def _known_errors(self) -> Intervals:
-        if self.intervals is None:
-            raise InputError(
-                "intervals were not measured, because no series was long enough to hold out a validation part. Train "
-                "with a QuantileLoss, or set validation to a smaller share."
-            )
-        return self.intervals
-
-    def _offsets(self, quantile: float) -> Tensor:
-        """Return how far a quantile lies from the point forecast at each step."""
-        assert self.intervals is not None
-        key = round(quantile, 9)
-        if key not in self._cache:
-            if abs(quantile - 0.5) < 1e-9:
-                self._cache[key] = torch.zeros(self.intervals.errors.shape[1])
-            else:
-                width = self.intervals.half_widths(abs(2 * quantile - 1))
-                self._cache[key] = width if quantile > 0.5 else -width
-        return self._cache[key]
-
     @cached_property
-    def _cache(self) -> dict[float, Tensor]:
+    def _modules(self) -> dict[tuple[float, ...], ForecastModule]:
         return {}
 
 

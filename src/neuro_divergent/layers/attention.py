@@ -155,7 +155,7 @@ class AutoCorrelation(nn.Module):
         correlation_BQ = torch.fft.irfft(agreement.mean((1, 3)), n=steps, dim=1)
         count = max(1, int(self.factor * math.log(steps)))
         if self.training:
-            delays = correlation_BQ.mean(0).topk(count).indices.expand(len(correlation_BQ), -1)
+            delays = correlation_BQ.mean(0).topk(count).indices.expand(correlation_BQ.shape[0], -1)
         else:
             delays = correlation_BQ.topk(count).indices
         weights = torch.softmax(correlation_BQ.gather(1, delays), 1)

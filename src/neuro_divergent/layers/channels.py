@@ -21,4 +21,4 @@ def unfold_channels(forecast: Tensor, channels: int, horizon: int) -> Tensor:
         channels: Channels per window.
         horizon: Steps per forecast.
     """
-    return forecast.reshape(len(forecast) // channels, channels, horizon, -1).transpose(1, 2)
+    return forecast.reshape(forecast.shape[0] // channels, channels, horizon, -1).transpose(1, 2)

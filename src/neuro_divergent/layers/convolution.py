@@ -63,7 +63,7 @@ class DepthwiseConvolution(nn.Conv1d):
         present, *others = self.weight.squeeze(1).flip(1).unbind(1)
         assert self.bias is not None
         result = torch.addcmul(self.bias, values_TND, present)
-        for distance, tap_D in enumerate(others[: len(values_TND) - 1], 1):
+        for distance, tap_D in enumerate(others[: values_TND.shape[0] - 1], 1):
             result[distance:].addcmul_(values_TND[:-distance], tap_D)
         return result
 

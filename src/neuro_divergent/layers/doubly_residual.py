@@ -46,7 +46,7 @@ class Expansion(nn.Module):
 
     def forecast(self, coefficients: Tensor) -> Tensor:
         """Return ``(rows, horizon, outputs)``."""
-        by_output = coefficients.view(len(coefficients), self._outputs, -1)
+        by_output = coefficients.view(coefficients.shape[0], self._outputs, -1)
         return (by_output if self.on_horizon is None else by_output @ self.on_horizon).transpose(1, 2)
 
 

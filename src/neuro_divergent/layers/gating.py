@@ -78,7 +78,7 @@ class GatedResidual(nn.Module):
         hidden: Tensor = self.entrance(values)
         if self.context is not None and context is not None:
             moved: Tensor = self.context(context)
-            hidden = hidden + moved.view(len(moved), *(1,) * (hidden.ndim - 2), -1)
+            hidden = hidden + moved.view(moved.shape[0], *(1,) * (hidden.ndim - 2), -1)
         change = self.gate(self.dropout(self.hidden(self.activation(hidden))))
         result: Tensor = self.norm(change + self.skip(values))
         return result

@@ -97,7 +97,7 @@ class TaylorKAN(nn.Module):
         for coefficients in self.coefficients.unbind(2)[1:]:
             power = power * values_NI
             forecast = forecast + functional.linear(power, coefficients)
-        return forecast.expand(len(values_NI), -1)
+        return forecast.expand(values_NI.shape[0], -1)
 
 
 class JacobiKAN(nn.Module):

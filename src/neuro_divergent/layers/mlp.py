@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from neuro_divergent.layers.activation import Activation, make_activation
 from neuro_divergent.layers.dropout import Dropout
+from neuro_divergent.layers.export import has_rows
 from neuro_divergent.layers.normalization import Normalization, make_norm
 
 
@@ -37,7 +38,7 @@ def linear_pair(values: Tensor, first: nn.Linear, second: nn.Linear) -> Tensor:
     There is no activation between them, so their weights are multiplied before they meet the values when that is less
     work, that is when there are more rows than inputs. The function and its gradients are the same.
     """
-    if len(values) <= first.in_features:
+    if not has_rows(values, first.in_features + 1):
         result: Tensor = second(first(values))
         return result
     return functional.linear(values, *merge_pair(first, second))

@@ -35,7 +35,7 @@ def cut_side_by_side(history_NL: Tensor, length: int) -> Tensor:
     """
     missing = -history_NL.shape[1] % length
     longer = functional.pad(history_NL[:, None], (missing, 0), mode="replicate")[:, 0] if missing else history_NL
-    return longer.reshape(len(longer), -1, length)
+    return longer.reshape(longer.shape[0], -1, length)
 
 
 def patch_length(wanted: int, stride: int, history: int) -> int:

@@ -42,7 +42,7 @@ def beside_horizon(states_HND: Tensor, covariates: Encoded) -> Tensor:
     """Return the states of the horizon with the covariates known ahead of each step behind them."""
     if covariates.future is None:
         return states_HND
-    return torch.cat([states_HND, covariates.future[:, -len(states_HND) :].transpose(0, 1)], 2)
+    return torch.cat([states_HND, covariates.future[:, -states_HND.shape[0] :].transpose(0, 1)], 2)
 
 
 class OverTime(nn.Linear):

@@ -30,7 +30,7 @@ class StochasticDepth(nn.Module):
 
 def kept_rows(branch: Tensor, rate: float) -> Tensor:
     """Draw the factor of each row, ``(row, 1, ...)``: 0 with a chance of ``rate``, else ``1 / (1 - rate)``."""
-    kept = branch.new_empty(len(branch), *(1,) * (branch.ndim - 1)).bernoulli_(1 - rate)
+    kept = branch.new_empty(branch.shape[0], *(1,) * (branch.ndim - 1)).bernoulli_(1 - rate)
     return kept.div_(1 - rate)
 
 

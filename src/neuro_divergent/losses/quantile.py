@@ -108,9 +108,9 @@ class QuantileLoss(Loss):
         assert self.probabilistic, "a single level is no distribution"
         ordered = self._ordered(raw)
         levels = ordered.new_tensor(self.quantiles)
-        share = share.to(ordered.dtype).expand(len(share), *ordered.shape[:-1])
-        above = torch.bucketize(share.contiguous(), levels).clamp(1, len(levels) - 1)
-        wide = ordered.expand(len(share), *ordered.shape)
+        share = share.to(ordered.dtype).expand(share.shape[0], *ordered.shape[:-1])
+        above = torch.bucketize(share.contiguous(), levels).clamp(1, levels.shape[0] - 1)
+        wide = ordered.expand(share.shape[0], *ordered.shape)
         low, high = (wide.gather(-1, place.unsqueeze(-1)).squeeze(-1) for place in (above - 1, above))
         begin, end = levels[above - 1], levels[above]
         inside = low.lerp(high, (share - begin) / (end - begin))

@@ -72,7 +72,7 @@ class _Network(nn.Module):
 
     def _weights(self, known: Tensor, mask: Tensor | None) -> Tensor:
         """Return ``(row, history, horizon * outputs)``, of which each column sums to 1."""
-        scores: Tensor = self.layers(known).view(len(known), self.spec.input_size, -1)
+        scores: Tensor = self.layers(known).view(known.shape[0], self.spec.input_size, -1)
         if mask is not None:
             # Not minus infinity: a history in which nothing was observed would give no numbers at all.
             scores = scores.masked_fill(mask[..., None] == 0, torch.finfo(scores.dtype).min)

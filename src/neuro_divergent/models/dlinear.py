@@ -12,6 +12,7 @@ from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.spec import Batch, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.decomposition import Window, moving_average_matrix
+from neuro_divergent.layers.export import has_rows
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
 
@@ -53,7 +54,7 @@ class _Network(nn.Module):
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 
     def _forecast(self, history: Tensor) -> Tensor:
-        if len(history) < self.season.out_features:
+        if not has_rows(history, self.season.out_features):
             trend = history @ self.averaging.T
             forecast: Tensor = self.season(history - trend) + self.trend(trend)
             return forecast

@@ -104,4 +104,4 @@ class _Network(nn.Module):
             tokens = torch.cat([tokens, self.future_embedding(future_BTE.transpose(1, 2))], 1)
         encoded = self.norm(self.layers(self.dropout(tokens))[:, : values_BLC.shape[2]])
         forecast: Tensor = self.projection(encoded)
-        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+        return forecast.view(values_BLC.shape[0], -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)

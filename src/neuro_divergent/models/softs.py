@@ -85,7 +85,7 @@ class _Network(nn.Module):
     def _forecast(self, values_BLC: Tensor) -> Tensor:
         tokens_BCD = self.layers(self.dropout(self.embedding(values_BLC.transpose(1, 2))))
         forecast: Tensor = self.projection(tokens_BCD)
-        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+        return forecast.view(values_BLC.shape[0], -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
 
 
 class _Core(nn.Module):
@@ -125,7 +125,7 @@ class _Core(nn.Module):
             return tokens_BCD
         share: float | Tensor = self.rate
         if self.training:
-            share = tokens_BCD.new_empty(len(tokens_BCD), 1, 1).bernoulli_(self.rate)
+            share = tokens_BCD.new_empty(tokens_BCD.shape[0], 1, 1).bernoulli_(self.rate)
         return tokens_BCD + share * self.position_scale * self.positions
 
     def _pool(self, offers_BCK: Tensor) -> Tensor:

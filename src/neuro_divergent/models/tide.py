@@ -88,7 +88,7 @@ class _Network(nn.Module):
         past = None if past is None or self.project_past is None else self.project_past(past)
         future = None if future is None or self.project_future is None else self.project_future(future)
         hidden = self.decoder(self.encoder(join_known(history, Encoded(past, future, static))))
-        steps = hidden.view(len(history), self.spec.horizon, -1)
+        steps = hidden.view(history.shape[0], self.spec.horizon, -1)
         if future is not None:
             steps = torch.cat([steps, future[:, self.spec.input_size :]], 2)
         forecast = self.temporal_decoder(steps).flatten(1) + self.skip(history)

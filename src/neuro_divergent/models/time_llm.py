@@ -172,7 +172,7 @@ class _Reprogramming(nn.Module):
 
     def forward(self, patches_NKD: Tensor, words_PE: Tensor) -> Tensor:
         """Return ``(rows, patches, width)``."""
-        rows = len(patches_NKD)
+        rows = patches_NKD.shape[0]
         query = self._by_head(self.query(patches_NKD))
         key, value = (self._by_head(part(words_PE)).expand(rows, -1, -1, -1) for part in (self.key, self.value))
         mixed: Tensor = self.output(self.scoring(query, key, value).transpose(1, 2).flatten(2))

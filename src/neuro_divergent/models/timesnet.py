@@ -114,7 +114,7 @@ class _TimesBlock(nn.Module):
             has_NK = periods_NK == period
             share_N = (shares_NK * has_NK).sum(1)
             rows = has_NK.any(1).nonzero().squeeze(1)
-            if len(rows) == len(values_NTD):
+            if rows.shape[0] == values_NTD.shape[0]:
                 result = result + _convolve(values_NTD, period, *kernels) * share_N[:, None, None]
             else:
                 part = _convolve(values_NTD[rows], period, *kernels) * share_N[rows, None, None]

@@ -94,7 +94,7 @@ class _Network(nn.Module):
         others += [] if static_BE is None else [static_BE[..., None].expand(-1, -1, self.spec.input_size)]
         others_BVD = self.dropout(self.series_embedding(torch.cat(others, 1)))
         patches = self.position(self.patch_embedding(cut_side_by_side(fold_channels(values_BLC), self.length)))
-        tokens_NKD = self.dropout(torch.cat([patches, self.token.repeat(len(values_BLC), 1, 1)], 1))
+        tokens_NKD = self.dropout(torch.cat([patches, self.token.repeat(values_BLC.shape[0], 1, 1)], 1))
         for layer in self.layers:
             tokens_NKD = layer(tokens_NKD, others_BVD)
         forecast = self.head(self.dropout(self.norm(tokens_NKD).flatten(1)))
@@ -117,7 +117,7 @@ class _Layer(EncoderLayer):
 
     def forward(self, tokens_NKD: Tensor, others_BVD: Tensor) -> Tensor:  # type: ignore[override]
         tokens = self.attention_norm(tokens_NKD + self.dropout(self.attention(tokens_NKD)))
-        token_BCD = tokens[:, -1].unflatten(0, (len(others_BVD), -1))
+        token_BCD = tokens[:, -1].unflatten(0, (others_BVD.shape[0], -1))
         seen = self.dropout(self.cross_attention(token_BCD, others_BVD, others_BVD))
         token = self.cross_norm(token_BCD + seen).flatten(0, 1)[:, None]
         tokens = torch.cat([tokens[:, :-1], token], 1)

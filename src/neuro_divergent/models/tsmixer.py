@@ -73,4 +73,4 @@ class _Network(nn.Module):
 
     def _forecast(self, values_BLC: Tensor) -> Tensor:
         forecast: Tensor = self.projection(self.blocks(values_BLC).transpose(1, 2))
-        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+        return forecast.view(values_BLC.shape[0], -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)

@@ -101,7 +101,7 @@ class _Network(nn.Module):
         for item, projection in zip(known, self.projections, strict=True):
             parts.append(projection(item)[:, None].expand_as(embedded_BCD))
         forecast: Tensor = self.head(torch.cat(parts, 2))
-        return forecast.view(len(values_BLC), -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
+        return forecast.view(values_BLC.shape[0], -1, self.spec.horizon, self.spec.outputs).transpose(1, 2)
 
 
 class _Gate(nn.Module):

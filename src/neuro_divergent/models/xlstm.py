@@ -138,7 +138,7 @@ class _ScalarBlock(nn.Module):
         local = functional.silu(self.convolution(values_TND))
         sources = (local, local, values_TND, values_TND)
         told = [gate(source) + bias for gate, source, bias in zip(self.gates, sources, self.bias, strict=True)]
-        gates_TN4GK = torch.stack(told, 2).view(steps, rows, 4, len(self.recurrent), -1)
+        gates_TN4GK = torch.stack(told, 2).view(steps, rows, 4, self.recurrent.shape[0], -1)
         states = scalar_memory(gates_TN4GK.permute(0, 3, 1, 2, 4).flatten(3), self.recurrent)
         return states.transpose(1, 2).reshape(values_TND.shape)
 
@@ -153,7 +153,7 @@ class _BlockLinear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 
     def forward(self, values_TND: Tensor) -> Tensor:
-        parts = values_TND.view(*values_TND.shape[:2], len(self.weight), -1)
+        parts = values_TND.view(*values_TND.shape[:2], self.weight.shape[0], -1)
         result = torch.einsum("tnbi,boi->tnbo", parts, self.weight).reshape(values_TND.shape)
         return result if self.bias is None else result + self.bias
 

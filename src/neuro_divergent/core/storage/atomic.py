@@ -1,7 +1,7 @@
-"""Files that are complete or absent, and known to be the ones that were written.
+"""Atomic writes: files and directories are complete or absent, and verified against a manifest when read.
 
-Everything is written beside its place, flushed to the disk, and renamed. What a killed process leaves behind is hidden,
-has a name that ends in ``.partial-…``, ``.replaced-…`` or ``.removed-…``, and is what ``clear_leftovers`` removes.
+Everything is written to a temporary name in the same directory, flushed to the disk, and renamed. A killed process leaves
+hidden files whose names contain ``.partial-…``, ``.replaced-…`` or ``.removed-…``; ``clear_leftovers`` removes them.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def new_directory(path: Path) -> Iterator[Path]:
     """Fill a temporary directory inside the block; it becomes ``path`` when the block ends without an error.
 
     Every file is flushed to the disk and listed with its SHA-256 in a manifest before the rename, and the rename is
-    flushed after it. A directory of ours already at ``path`` changes places with the new one in one step, and is then
-    deleted. File systems that cannot exchange two names move it away first; a process that is killed between the two
+    flushed after it. A directory of ours already at ``path`` is swapped with the new one atomically, and then deleted.
+    On file systems that cannot swap two names it is moved away first; a process that is killed between the two
     renames leaves it complete under a hidden name, and ``clear_leftovers`` brings it back.
 
     Raises:
@@ -67,7 +67,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     """
     with _replacing(path) as work:
         yield work
-        _seal(work, {file.name: _flush(file) for file in sorted(work.iterdir())})
+        _write_manifest(work, {file.name: _flush(file) for file in sorted(work.iterdir())})
 
 
 def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_is_there: bool = False) -> None:
@@ -92,7 +92,7 @@ def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_
                 size += len(content)
                 _write_new(work / name, content)
                 entries[name] = entry_of(content)
-            _seal(work, entries)
+            _write_manifest(work, entries)
     except StorageError as error:
         if error.__cause__ is None or getattr(error.__cause__, "errno", None) not in FULL:
             raise
@@ -125,7 +125,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str, bytes]:
-    """Return what the files of a sealed directory hold: the very bytes that were compared with the manifest.
+    """Return the contents of the files of a directory, verified against its manifest.
 
     Args:
         path: The directory.
@@ -133,7 +133,7 @@ def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str,
             and no more is known of them.
 
     Raises:
-        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a plain file.
+        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a regular file.
         StorageError: If the disk refuses.
     """
     contents = {}
@@ -149,7 +149,7 @@ def verify_directory(path: Path) -> None:
     """Check every file of a directory against its manifest, without keeping any in memory.
 
     Raises:
-        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a plain file.
+        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a regular file.
         StorageError: If the disk refuses.
     """
     for name, entry in _listed(path).items():
@@ -199,7 +199,7 @@ def clear_leftovers(directory: Path) -> None:
 
 @contextmanager
 def _replacing(path: Path, *, whatever_is_there: bool = False) -> Iterator[Path]:
-    """Give a hidden directory to the block, and put it in the place of ``path`` after it."""
+    """Yield a hidden directory, and move it to ``path`` after the block."""
     path = path.absolute()
     try:
         _make_parents(path)
@@ -234,7 +234,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _swap(work: Path, path: Path) -> None:
-    """Put a finished directory in its place; what was there is then hidden, and deleted by and by."""
+    """Move a finished directory to its place and delete what was there."""
     if not os.path.lexists(path):
         work.rename(path)
     elif not swap_paths(work, path):
@@ -250,7 +250,7 @@ def _swap(work: Path, path: Path) -> None:
     flush_directory(path.parent)
 
 
-def _seal(directory: Path, entries: dict[str, Entry]) -> None:
+def _write_manifest(directory: Path, entries: dict[str, Entry]) -> None:
     """Write the manifest of files that are flushed."""
     _write_new(directory / MANIFEST, write_manifest(entries))
     flush_directory(directory)
@@ -299,7 +299,7 @@ def _listed(path: Path) -> dict[str, Entry]:
         for name, entry in entries.items():
             status = present[name].stat(follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
-                raise UntrustedFileError(f"{path / name}: is not a plain file.")
+                raise UntrustedFileError(f"{path / name}: is not a regular file.")
             check_size(status.st_size, entry, str(path / name))
     except OSError as error:
         raise storage_error(path, "read", error) from error

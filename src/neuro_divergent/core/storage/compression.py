@@ -10,7 +10,7 @@ ENDING = ".zst"
 
 
 def compress(content: bytes) -> bytes:
-    """Return fewer bytes, mostly, with which ``decompress`` can make the same again.
+    """Compress bytes; ``decompress`` restores them.
 
     Raises:
         MissingDependencyError: If zstandard is not installed.
@@ -20,12 +20,12 @@ def compress(content: bytes) -> bytes:
 
 
 def decompress(content: bytes, size: int, place: str) -> bytes:
-    """Return what was compressed.
+    """Return the bytes that were compressed.
 
     Args:
         content: The compressed bytes.
-        size: How many bytes must come out. No more are ever made.
-        place: What it is called in messages.
+        size: Expected size of the result; never exceeded.
+        place: Its name in messages.
 
     Raises:
         UntrustedFileError: If it is not compressed by Zstandard, or of another size.
@@ -36,7 +36,7 @@ def decompress(content: bytes, size: int, place: str) -> bytes:
         declared = library.frame_content_size(content)
         if declared != size:
             raise UntrustedFileError(f"{place}: does not hold {size:,} bytes.")
-        # A window larger than this needs memory that no file of ours asks for.
+        # Files that we write do not need a larger window.
         made: bytes = library.ZstdDecompressor(max_window_size=2**27).decompress(
             content, max_output_size=size, allow_extra_data=False
         )

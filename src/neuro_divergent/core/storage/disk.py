@@ -1,4 +1,4 @@
-"""What a disk says: how much is free, and why it refused."""
+"""Free space of a disk, and the errors it reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuro_divergent.core.errors import StorageError
 from neuro_divergent.core.formatting import format_bytes
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
-"""The errors of a disk, or of a share of one, that is full."""
+"""Error codes of a full disk or an exceeded quota."""
 
 
 def free_bytes(path: Path) -> int | None:

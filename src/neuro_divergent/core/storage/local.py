@@ -1,4 +1,4 @@
-"""Sealed sets of files in a directory."""
+"""Sets of files with a manifest in a directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuro_divergent.core.storage.atomic import (
     write_file,
 )
 from neuro_divergent.core.storage.manifest import MANIFEST, is_name
-from neuro_divergent.core.storage.store import KEPT_ASIDE, NOTE_LIMIT, SET_ASIDE, aside_name
+from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, quarantine_name
 
 
 class LocalStore:
@@ -56,12 +56,12 @@ class LocalStore:
         """Remove a name."""
         remove_directory(self._path(name))
 
-    def set_aside(self, name: str) -> str:
+    def quarantine(self, name: str) -> str:
         """Move a directory to ``set-aside/``."""
-        source, aside = self._path(name), self.directory / SET_ASIDE
+        source, aside = self._path(name), self.directory / QUARANTINE
         try:
             aside.mkdir(exist_ok=True)
-            target = aside / aside_name(name, (path.name for path in aside.iterdir()))
+            target = aside / quarantine_name(name, (path.name for path in aside.iterdir()))
             source.rename(target)
             now = time.time_ns()
             os.utime(target, ns=(now, now), follow_symlinks=False)  # tells the oldest
@@ -70,8 +70,8 @@ class LocalStore:
             kept = [path for path in aside.iterdir() if is_name(path.name)]
             oldest_first = sorted(kept, key=lambda path: path.lstat().st_mtime_ns)
         except OSError as error:
-            raise storage_error(source, "set aside", error) from error
-        for path in oldest_first[:-KEPT_ASIDE]:
+            raise storage_error(source, "quarantined", error) from error
+        for path in oldest_first[:-KEPT_QUARANTINED]:
             remove_directory(path)
         return str(target)
 
@@ -87,7 +87,7 @@ class LocalStore:
     def clear_leftovers(self) -> None:
         """Remove what a killed process left half done."""
         clear_leftovers(self.directory)
-        clear_leftovers(self.directory / SET_ASIDE)
+        clear_leftovers(self.directory / QUARANTINE)
 
     def free_bytes(self) -> int | None:
         """Return what is free on the disk."""

@@ -1,7 +1,7 @@
-"""A set of files and the manifest that seals them: each with its size and SHA-256.
+"""The manifest of a set of files: the size and SHA-256 of each.
 
-A manifest has exactly one spelling. What is read must be spelled that way, so that no byte of a sealed set, the
-manifest included, can change without being noticed. A seal tells damage; it does not tell who wrote the files.
+A manifest has exactly one valid serialization, so that no byte of the files or of the manifest can change without being
+detected. A manifest detects damage; it does not prove who wrote the files.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Entry(NamedTuple):
-    """What a manifest says of a file: its SHA-256 and its size, which manifests of format 1 did not have."""
+    """Entry of a file in a manifest: its SHA-256 and its size, which manifests of format 1 did not have."""
 
     digest: str
     size: int | None
 
 
 def is_name(name: str) -> bool:
-    """Whether a file or directory may be called so: one plain part of a path, not hidden."""
+    """Whether this is a valid name of a file or directory: a single path component that is not hidden."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -38,14 +38,14 @@ def check_name(name: str) -> None:
     """Refuse to write a file under a name that would not be read.
 
     Raises:
-        InputError: If the name is not plain, or that of the manifest.
+        InputError: If the name is not valid, or is that of the manifest.
     """
     if not is_name(name) or name == MANIFEST:
         raise InputError(f"{name!r} cannot be the name of a file beside a manifest.")
 
 
 def entry_of(content: bytes) -> Entry:
-    """Return what a manifest says of a file with this content."""
+    """Return the manifest entry of a file with this content."""
     return Entry(hashlib.sha256(content).hexdigest(), len(content))
 
 
@@ -62,10 +62,10 @@ def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
 
     Args:
         content: The manifest.
-        place: What it is called in messages.
+        place: Its name in messages.
 
     Raises:
-        UntrustedFileError: If it is not spelled as it is written, or was written by a newer version.
+        UntrustedFileError: If it is not the valid serialization, or was written by a newer version.
     """
     value = strict_json.loads(content, place, MANIFEST_LIMIT)
     files = value.get("files") if isinstance(value, dict) else None
@@ -80,8 +80,8 @@ def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
         }
     except (KeyError, TypeError, ValueError):
         raise UntrustedFileError(f"{place}: not a manifest.") from None
-    spelling = write_manifest(entries) if version == FORMAT else _first_spelling(entries)
-    if content != spelling:
+    expected = write_manifest(entries) if version == FORMAT else _first_format(entries)
+    if content != expected:
         raise UntrustedFileError(f"{place}: not spelled as it was written; the manifest was altered or damaged.")
     return entries
 
@@ -97,7 +97,7 @@ def check_listing(entries: Mapping[str, Entry], present: set[str], place: str) -
 
 
 def check_file(content: bytes, entry: Entry, place: str) -> None:
-    """Refuse a file that is not the one that was sealed.
+    """Refuse a file that differs from its entry in the manifest.
 
     Raises:
         UntrustedFileError: If its size or SHA-256 differs.
@@ -118,8 +118,8 @@ def check_digest(digest: str, entry: Entry, place: str) -> None:
         raise UntrustedFileError(f"{place}: SHA-256 differs from manifest; the file was altered or damaged.")
 
 
-def unseal(files: Mapping[str, bytes], place: str) -> dict[str, bytes]:
-    """Check files that are in memory, the manifest among them, and return them without it.
+def verify_files(files: Mapping[str, bytes], place: str) -> dict[str, bytes]:
+    """Verify files in memory, including their manifest, and return them without it.
 
     Raises:
         UntrustedFileError: If the manifest is missing or a file is missing, additional or different.
@@ -147,7 +147,7 @@ def _digest(text: Any) -> str:
     return str(text)
 
 
-def _first_spelling(entries: Mapping[str, Entry]) -> bytes:
-    """Spell a manifest as format 1 did."""
+def _first_format(entries: Mapping[str, Entry]) -> bytes:
+    """Serialize a manifest in format 1."""
     files = {name: entries[name].digest for name in sorted(entries)}
     return json.dumps({"files": files}, indent=2).encode("utf-8")

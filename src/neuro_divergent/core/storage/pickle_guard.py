@@ -1,4 +1,4 @@
-"""Files that other libraries write and that are never loaded, because reading them runs what is in them."""
+"""Guard against pickles: files of other libraries that are never loaded, because unpickling runs code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are read as a whole, and only if they are nothing but files."""
+"""Reading regular files completely; links, pipes and devices are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuro_divergent.core.storage.disk import storage_error
 
 
 def read_file(path: Path, *, size: int | None = None, limit: int | None = None) -> bytes:
-    """Return what a plain file holds.
+    """Return the content of a regular file.
 
     Args:
         path: The file; links, pipes, devices and directories are refused.
@@ -25,7 +25,7 @@ def read_file(path: Path, *, size: int | None = None, limit: int | None = None) 
         limit: How many bytes it may have.
 
     Raises:
-        UntrustedFileError: If it is missing, not a plain file, or of another size.
+        UntrustedFileError: If it is missing, not a regular file, or of another size.
         StorageError: If the disk refuses.
     """
     with opened(path) as handle:
@@ -49,13 +49,13 @@ def read_json(path: Path, limit: int = strict_json.LIMIT) -> Any:
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """Open a plain file for the block, without waiting for a pipe and without following a link."""
+    """Open a regular file for the block, without waiting for a pipe and without following a link."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise UntrustedFileError(f"{path}: is not a plain file.")
+                raise UntrustedFileError(f"{path}: is not a regular file.")
             yield handle
         finally:
             os.close(handle)
@@ -63,5 +63,5 @@ def opened(path: Path) -> Iterator[int]:
         raise UntrustedFileError(f"{path}: not found.") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise UntrustedFileError(f"{path}: is a link, not a plain file.") from None
+            raise UntrustedFileError(f"{path}: is a link, not a regular file.") from None
         raise storage_error(path, "read", error) from error

@@ -1,4 +1,4 @@
-"""Sealed sets of files at a URL that fsspec knows: S3, Google Cloud Storage, Azure, memory and others."""
+"""Sets of files with a manifest at a URL that fsspec knows: S3, Google Cloud Storage, Azure, memory and others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from neuro_divergent.core.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-from neuro_divergent.core.storage.store import KEPT_ASIDE, NOTE_LIMIT, SET_ASIDE, aside_name
+from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, quarantine_name
 
 _UNFINISHED = "unfinished"  # has a mark for each name that is being written or removed
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
@@ -85,21 +85,21 @@ class RemoteStore:
                 with self._marked(name):
                     self._erase(name)
 
-    def set_aside(self, name: str) -> str:
+    def quarantine(self, name: str) -> str:
         """Copy the objects of a name to ``set-aside/``, and remove it."""
-        with self._telling(name, "set aside"):
+        with self._telling(name, "quarantined"):
             objects = self._objects(name)
             if not objects:
-                raise StorageError(f"{self._url(name)}: cannot be set aside: it is not there.")
-            kept = self._children(SET_ASIDE)
-            target = aside_name(name, kept)
+                raise StorageError(f"{self._url(name)}: cannot be quarantined: it is not there.")
+            kept = self._children(QUARANTINE)
+            target = quarantine_name(name, kept)
             for path in objects:
-                self._put(self._at(SET_ASIDE, target, path.rpartition("/")[2]), self._files.cat_file(path))
+                self._put(self._at(QUARANTINE, target, path.rpartition("/")[2]), self._files.cat_file(path))
             with self._marked(name):
                 self._erase(name)
-            for old in sorted(kept, key=self._age)[: len(kept) + 1 - KEPT_ASIDE]:
-                self._files.rm(self._at(SET_ASIDE, old), recursive=True)
-            return self._url(SET_ASIDE, target)
+            for old in sorted(kept, key=self._age)[: len(kept) + 1 - KEPT_QUARANTINED]:
+                self._files.rm(self._at(QUARANTINE, old), recursive=True)
+            return self._url(QUARANTINE, target)
 
     def write_note(self, name: str, content: bytes) -> None:
         """Write one small object."""
@@ -168,9 +168,9 @@ class RemoteStore:
         return sorted({path[inside:].partition("/")[0] for path in self._objects(name)})
 
     def _age(self, name: str) -> Any:
-        """Return when a name was set aside; the name itself where the store does not tell."""
+        """Return when a name was quarantined; the name itself where the store does not tell."""
         try:
-            paths = self._files.find(self._at(SET_ASIDE, name))
+            paths = self._files.find(self._at(QUARANTINE, name))
             return max(self._files.modified(path).timestamp() for path in paths), name
         except NotImplementedError:
             return 0.0, name

@@ -1,4 +1,4 @@
-"""Where sealed sets of files are kept by name, on a disk or at a URL."""
+"""Stores that keep sets of files with a manifest by name, on a disk or at a URL."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import unquote, urlsplit
 
 from neuro_divergent.core.errors import InputError
 
-SET_ASIDE = "set-aside"
-KEPT_ASIDE = 3
+QUARANTINE = "set-aside"
+KEPT_QUARANTINED = 3
 NOTE_LIMIT = 1024**2
 """Bytes that a note may have."""
 
 
 class Store(Protocol):
-    """Sealed sets of files, each complete or absent, and small notes beside them.
+    """Sets of files with a manifest, each complete or absent, and small notes next to them.
 
     Attributes:
         place: Where it is, as messages show it.
@@ -45,7 +45,7 @@ class Store(Protocol):
     def remove(self, name: str) -> None:
         """Remove a name; one that is not there is fine."""
 
-    def set_aside(self, name: str) -> str:
+    def quarantine(self, name: str) -> str:
         """Move what is under a name to where ``names`` does not list it, and return the new place.
 
         The last three are kept, so that somebody can look at them.
@@ -100,7 +100,7 @@ def split_url(url: str) -> tuple[str, str]:
     return parent, name
 
 
-def aside_name(name: str, taken: Iterable[str]) -> str:
+def quarantine_name(name: str, taken: Iterable[str]) -> str:
     """Return a name that is not taken: the name itself, or with ``-2``, ``-3``, ... after it."""
     used, number, free = set(taken), 1, name
     while free in used:

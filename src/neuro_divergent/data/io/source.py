@@ -80,7 +80,7 @@ def find_files(name: str) -> list[str]:
         try:
             kind = os.stat(path).st_mode  # noqa: PTH116
             if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # Opening a pipe would wait for somebody to write.
-                raise DataError(f"{path}: is not a plain file; save the table as one")
+                raise DataError(f"{path}: is not a regular file; save the table as one")
             with open(path, "rb"):  # noqa: PTH123 (the path is shown as it was given)
                 pass
         except DataError:

@@ -102,4 +102,4 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
 
 def _usable(scale: Tensor, level: Tensor) -> Tensor:
     """Replace a spread that is nothing but rounding error by 1."""
-    return scale.masked_fill(scale <= SMALLEST + 1e-6 * level.abs(), 1.0) if scale.numel() else scale
+    return scale.masked_fill(scale <= SMALLEST + 1e-6 * level.abs(), 1.0)

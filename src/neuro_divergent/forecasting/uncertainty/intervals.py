@@ -57,6 +57,13 @@ class Intervals:
         rank = min(math.ceil((count * steps + 1) * level - 1e-9), count * steps)
         return self._pooled(steps).kthvalue(rank).values
 
+    def quantile_offset(self, quantile: float) -> Tensor:
+        """Return the distance of a quantile from the point forecast at each step, ``(horizon,)``."""
+        if abs(quantile - 0.5) < 1e-9:
+            return torch.zeros(self.errors.shape[1])
+        width = self.half_widths(abs(2 * quantile - 1))
+        return width if quantile > 0.5 else -width
+
     def offsets(self, share: Tensor) -> Tensor:
         """Return how far from the point forecast the given shares of what may happen lie.
 

@@ -30,13 +30,13 @@ class PointFeedback:
 
 def forecast_from(network: nn.Module, batch: Batch) -> Tensor:
     """Return the raw outputs of a network that does not see what happened, even if the batch holds it."""
-    raw: Tensor = network(batch._replace(future_y=None))
+    raw: Tensor = network(batch if batch.future_y is None else batch._replace(future_y=None))
     return raw
 
 
 def draws_paths(network: nn.Module, loss: Loss) -> bool:
     """Whether paths come from the network itself, each step drawn given the steps before."""
-    return loss.probabilistic and isinstance(_inside(network), AutoregressiveNetwork)
+    return loss.probabilistic and isinstance(inner_network(network), AutoregressiveNetwork)
 
 
 def draw_paths(network: nn.Module, loss: Loss, batch: Batch, shares: Tensor) -> Tensor:
@@ -49,10 +49,10 @@ def draw_paths(network: nn.Module, loss: Loss, batch: Batch, shares: Tensor) -> 
         shares: Where in the distribution of a step each path lies, of the shape of the result or one that broadcasts to
             it. Uniform and independent ones give paths that are as likely as the network says.
     """
-    inside = _inside(network)
+    inside = inner_network(network)
     assert isinstance(inside, AutoregressiveNetwork)
     seen = network.inside(batch) if isinstance(network, ReversibleNetwork) else batch
-    count, rows = len(shares), len(batch.past_y)
+    count, rows = shares.shape[0], batch.past_y.shape[0]
     shares = shares.expand(count, rows, *shares.shape[2:]).flatten(0, 1)
     many = Batch._make(None if item is None else item.repeat(count, *(1,) * (item.ndim - 1)) for item in seen)
 
@@ -97,5 +97,6 @@ def quantiles_of(paths: Tensor, quantiles: tuple[float, ...], *, whole: bool) ->
     return torch.stack(found, -1)
 
 
-def _inside(network: nn.Module) -> nn.Module:
+def inner_network(network: nn.Module) -> nn.Module:
+    """Return the network inside a reversible normalisation, or the network itself."""
     return network.network if isinstance(network, ReversibleNetwork) else network

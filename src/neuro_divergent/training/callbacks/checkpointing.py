@@ -200,7 +200,7 @@ class Checkpointer(Callback):
         """Set aside checkpoints of later steps: training will come there again, perhaps on another way."""
         for later in self._steps():
             if later > step:
-                self.store.set_aside(_name(later))
+                self.store.quarantine(_name(later))
 
     def _require_room(self, trainer: Trainer) -> None:
         """Find out before training that two checkpoints would not fit."""

@@ -67,6 +67,6 @@ def find_latest(store: Store) -> dict[str, Any] | None:
 
 def _put_away(store: Store, name: str) -> str:
     try:
-        return f"set aside as {store.set_aside(name)}"
+        return f"set aside as {store.quarantine(name)}"
     except StorageError as error:
-        return f"it could not be set aside ({error})"
+        return f"it could not be quarantined ({error})"

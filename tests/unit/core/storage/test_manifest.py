@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import InputError, UntrustedFileError
 from neuro_divergent.core.storage.atomic import write_directory
-from neuro_divergent.core.storage.manifest import MANIFEST, entry_of, is_name, read_manifest, unseal, write_manifest
+from neuro_divergent.core.storage.manifest import (
+    MANIFEST,
+    entry_of,
+    is_name,
+    read_manifest,
+    verify_files,
+    write_manifest,
+)
 
 FILES = {"a.bin": b"first", "b.json": b"{}", "empty": b""}
 
@@ -31,8 +38,8 @@ both = pytest.mark.parametrize("seal", [sealed, first_format])
 
 
 @both
-def test_what_was_sealed_is_unsealed(seal: object) -> None:
-    assert unseal(seal(FILES), "x") == FILES  # type: ignore[operator]
+def test_what_was_sealed_is_verify_filesed(seal: object) -> None:
+    assert verify_files(seal(FILES), "x") == FILES  # type: ignore[operator]
 
 
 @both
@@ -44,7 +51,7 @@ def test_every_single_changed_byte_is_noticed(seal: object) -> None:
             for flip in (1, 2, 4, 8, 16, 32, 64, 128):
                 changed = content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :]
                 with pytest.raises(UntrustedFileError):
-                    unseal({**files, name: changed}, "x")
+                    verify_files({**files, name: changed}, "x")
                 tried += 1
     assert tried == 8 * sum(map(len, files.values()))
 
@@ -56,14 +63,14 @@ def test_nothing_can_be_added_to_a_manifest(seal: object, extra: bytes) -> None:
     for changed in (files[MANIFEST] + extra, extra + files[MANIFEST], files[MANIFEST].replace(b": ", b":" + extra, 1)):
         if changed != files[MANIFEST]:
             with pytest.raises(UntrustedFileError):
-                unseal({**files, MANIFEST: changed}, "x")
+                verify_files({**files, MANIFEST: changed}, "x")
 
 
 def test_files_can_neither_come_nor_go() -> None:
     files = sealed(FILES)
     for wrong in ({**files, "c": b""}, {name: files[name] for name in files if name != "empty"}, FILES):
         with pytest.raises(UntrustedFileError):
-            unseal(wrong, "x")
+            verify_files(wrong, "x")
 
 
 @pytest.mark.parametrize(

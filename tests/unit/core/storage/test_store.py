@@ -60,12 +60,12 @@ def test_a_name_that_is_not_there(store: Store) -> None:
         store.read("step-1")
     store.remove("step-1")
     with pytest.raises(StorageError):
-        store.set_aside("step-1")
+        store.quarantine("step-1")
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\\b"])
 def test_names_cannot_lead_elsewhere(store: Store, name: str) -> None:
-    for act in (store.read, store.remove, store.set_aside, store.read_note, lambda name: store.write(name, FILES)):
+    for act in (store.read, store.remove, store.quarantine, store.read_note, lambda name: store.write(name, FILES)):
         with pytest.raises(InputError):
             act(name)
 
@@ -82,7 +82,7 @@ def test_the_last_three_set_aside_are_kept(store: Store) -> None:
     places = []
     for number in range(5):
         store.write("step-9", [("n", b"%d" % number)])
-        places.append(store.set_aside("step-9"))
+        places.append(store.quarantine("step-9"))
         assert store.names() == []
     assert places[:3] == [f"{store.place}/set-aside/step-9{end}" for end in ("", "-2", "-3")]
     aside = open_store(f"{store.place}/set-aside")

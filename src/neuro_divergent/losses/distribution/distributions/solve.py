@@ -68,13 +68,13 @@ def between(cdf: Callable[..., Tensor], share: Tensor, low: Tensor, high: Tensor
     enough = _EXACT * share.minimum(1 - share) + 4 * _EPSILON * share
     fa, fb = cdf(a, *parameters) - share, cdf(b, *parameters) - share
     found = a.where(fa.abs() <= fb.abs(), b)
-    places = torch.arange(len(found), device=found.device)
+    places = torch.arange(found.shape[0], device=found.device)
     part = torch.full_like(a, 0.5)
     going = (fa > enough) & (fb < -enough)
     for _ in range(_STEPS):
         share, enough, places, part = share[going], enough[going], places[going], part[going]
         a, fa, b, fb, parameters = a[going], fa[going], b[going], fb[going], tuple(item[going] for item in parameters)
-        if not len(places):
+        if places.shape[0] == 0:
             break
         x = a + part * (b - a)
         fx = cdf(x, *parameters) - share

@@ -1,0 +1,16 @@
+"""Choices that depend on the number of rows, while a graph for any number of rows is traced."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_is_exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # new in torch 2.7
+
+
+def has_rows(values: Tensor, count: int) -> bool:
+    """Whether there are at least ``count`` rows; true while ``torch.export`` traces a graph for any number of rows.
+
+    For layers that compute the same function in two ways, of which the second is cheaper for many rows.
+    """
+    return _is_exporting() or values.shape[0] >= count
