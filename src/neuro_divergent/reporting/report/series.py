@@ -11,6 +11,7 @@ from neuro_divergent.evaluation.evaluate import REFERENCE
 from neuro_divergent.runs.tables import RunTables
 
 MOST = 6
+TYPICAL = 2
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ def choose_series(tables: RunTables, most: int = MOST) -> list[Shown]:
     half = most // 2
     best = [Shown(item.name, item.error, item.relative, "best") for item in ranked[:half]]
     return best + [Shown(item.name, item.error, item.relative, "worst") for item in ranked[-half:]]
+
+
+def typical_series(tables: RunTables, most: int = TYPICAL) -> list[Shown]:
+    """Return the series in the middle of the ranking by relative error; of series without errors, the first."""
+    errors = series_errors(tables)
+    if errors is None:
+        return [Shown(name) for name in _first_names(tables, most)]
+    return [Shown(*row) for row in errors.slice(max(0, (errors.height - most) // 2), most).rows()]
 
 
 def series_errors(tables: RunTables) -> pl.DataFrame | None:
