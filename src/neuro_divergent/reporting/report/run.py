@@ -70,7 +70,7 @@ class _Page:
         self.config = self.tables.config or {}
         self.events = read_events(path)
         self.scores = Scores.read(self.tables.scores)
-        self.errors = series_errors(self.tables)
+        self.errors = series_errors(self.tables.backtest, self.tables.id)
 
     def words(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return the values by the names that the template has for them."""
