@@ -298,7 +298,7 @@ def test_figures_that_are_listed_can_be_drawn(runs: Path, client: Client) -> Non
     for name in names:
         drawn = client.get(f"/api/runs/{run}/figures/{name}")
         assert drawn.status == 200
-        assert set(drawn.json()) == {"data", "layout", "note", "words"}
+        assert set(drawn.json()) == {"data", "layout", "note", "alt_text"}
     few = {figure["name"] for figure in client.get(f"/api/runs/{ids(client)['third']}/figures").json()["figures"]}
     assert "scores" not in few
     assert "loss" in few

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from neuro_divergent.workflow.outcome import Outcome
 
 _HORIZONS = 4  # of history before the forecast
-_HEIGHT = 10
+_HEIGHT = 12
 _MOST_WIDTH = 100
 
 

@@ -39,7 +39,7 @@ from neuro_divergent.reporting.report.summary import (
 )
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
-from neuro_divergent.reporting.svg.inline import draw_figure, stylesheet
+from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import RunSummary, describe_run
@@ -205,7 +205,7 @@ class _Page:
 
 
 def _draw(figure: Figure, *, caption: bool = True) -> Markup:
-    return Markup(draw_figure(figure, caption=caption))  # which escapes what it writes
+    return Markup(render_inline_svg(figure, caption=caption))  # which escapes what it writes
 
 
 def _of(frame: pl.DataFrame | None, column: str | None, name: Any) -> pl.DataFrame | None:

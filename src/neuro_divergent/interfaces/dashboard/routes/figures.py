@@ -25,4 +25,4 @@ def show_figure(board: TheBoard, run: TheRun, name: str) -> Answer:
     if name not in FIGURES:
         raise HTTPException(404, f"There is no such figure; there are {', '.join(FIGURES)}.")
     figure = figure_of(board.tables.read(run.summary.path), name)
-    return Answer({**to_json(figure), "note": figure.note, "words": figure.words})
+    return Answer({**to_json(figure), "note": figure.note, "alt_text": figure.alt_text})

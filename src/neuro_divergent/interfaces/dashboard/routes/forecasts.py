@@ -51,7 +51,7 @@ def show_forecast(
     return Answer(
         {
             "series": series,
-            "figure": {**to_json(figure), "note": figure.note, "words": figure.words},
+            "figure": {**to_json(figure), "note": figure.note, "alt_text": figure.alt_text},
             "rows": tables.forecast_rows(series),
         }
     )
