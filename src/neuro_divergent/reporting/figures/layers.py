@@ -92,9 +92,8 @@ def update_ratio_figure(layers: Any) -> Figure:
         x=Axis("norm of the change / norm of the weights", logarithmic=True),
         note="Bars are the middle half of the measured steps. Layers that learn well usually change by 0.0001 to 0.01 "
         f"of their size in a step. {_prefix_note(prefix)}".strip(),
-        alt_text=f"{int(is_usual.sum())} of {format_count(len(shown), 'layer')} change as usual. {shown[least]} changes "
-        "least "
-        f"({format_number(float(middle[least]))}), {shown[most]} most ({format_number(float(middle[most]))}).",
+        alt_text=f"{int(is_usual.sum())} of {format_count(len(shown), 'layer')} change as usual. {shown[least]} "
+        f"changes least ({format_number(float(middle[least]))}), {shown[most]} most ({format_number(float(middle[most]))}).",
     )
 
 
@@ -128,8 +127,8 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
         marks=(Heatmap((edges[:-1] + edges[1:]) / 2, names, shares, label="% of the weights"),),
         x=Axis("distance from the mean, in standard deviations"),
         note=" ".join(filter(None, (left_out, vectors, _prefix_note(prefix)))),
-        alt_text=f"The standard deviation of the weights is largest in {names[most]} ({format_number(spreads[most])}) and "
-        f"smallest in {names[least]} ({format_number(spreads[least])}).",
+        alt_text=f"The standard deviation of the weights is largest in {names[most]} "
+        f"({format_number(spreads[most])}) and smallest in {names[least]} ({format_number(spreads[least])}).",
     )
 
 

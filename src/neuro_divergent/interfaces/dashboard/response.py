@@ -1,4 +1,4 @@
-"""Answers as JSON that any reader accepts."""
+"""Responses in strict JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 
-class Answer(Response):
+class JsonResponse(Response):
     """Plain values as JSON: only ASCII, and null for numbers that are not finite, which JSON does not have."""
 
     media_type = "application/json"
