@@ -20,7 +20,7 @@ import pytest
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
 from neuro_divergent.interfaces.dashboard.live import LiveHistories, thin
-from neuro_divergent.interfaces.dashboard.pace import read_pace
+from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.runs.history_reader import read_history
 from tests.dashboard.client import TOKEN, Client
 from tests.dashboard.conftest import ids
@@ -149,10 +149,10 @@ def test_the_pace_is_that_of_the_last_start(tmp_path: Path) -> None:
     slow = [row(step) for step in range(1, 20)]
     fast = [row(step, time=1_800_000_000 + step * 0.01) for step in range(11, 30)]
     (run / "events.jsonl").write_text("".join(map(line, [start(), *slow, start(10), *fast])) + '{"event":"row"')
-    assert read_pace(run).steps_per_second == pytest.approx(100.0)
-    assert read_pace(tmp_path).steps_per_second is None
+    assert read_speed(run).steps_per_second == pytest.approx(100.0)
+    assert read_speed(tmp_path).steps_per_second is None
     (run / "events.jsonl").write_text(line(row(1)) + line(row(2, time=1_700_000_000.1)))
-    assert read_pace(run).steps_per_second is None  # no time passed
+    assert read_speed(run).steps_per_second is None  # no time passed
 
 
 def test_the_history_is_that_of_the_events(runs: Path, client: Client) -> None:
@@ -298,7 +298,7 @@ def test_figures_that_are_listed_can_be_drawn(runs: Path, client: Client) -> Non
     for name in names:
         drawn = client.get(f"/api/runs/{run}/figures/{name}")
         assert drawn.status == 200
-        assert set(drawn.json()) == {"data", "layout", "note", "words"}
+        assert set(drawn.json()) == {"data", "layout", "note", "alt_text"}
     few = {figure["name"] for figure in client.get(f"/api/runs/{ids(client)['third']}/figures").json()["figures"]}
     assert "scores" not in few
     assert "loss" in few

@@ -60,9 +60,9 @@ def write_figure(figure: Any, path: str | Path) -> None:
 
 def _content(figure: Any, kind: str) -> bytes:
     if kind == ".svg" and isinstance(figure, Figure):
-        from neuro_divergent.reporting.svg.file import draw_picture
+        from neuro_divergent.reporting.svg.file import render_svg
 
-        return draw_picture(figure).encode()
+        return render_svg(figure).encode()
     if kind == ".json" and isinstance(figure, Figure):
         from neuro_divergent.reporting.plotly.figure import to_json
 

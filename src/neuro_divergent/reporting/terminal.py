@@ -23,7 +23,7 @@ _STYLES = {"band": "blue", "history": "", "forecast": "bold magenta"}
 
 
 @dataclass(frozen=True)
-class Pen:
+class CharacterSet:
     """Which characters to draw with.
 
     Attributes:
@@ -46,27 +46,27 @@ class Pen:
     floor: str
 
 
-BRAILLE = Pen(4, 2, "", "", "░", "┊", "└", "─")
-ASCII = Pen(1, 1, "*", "o", ".", "|", "+", "-")
+BRAILLE = CharacterSet(4, 2, "", "", "░", "┊", "└", "─")
+ASCII = CharacterSet(1, 1, "*", "o", ".", "|", "+", "-")
 
 
-def pen_for(encoding: str | None) -> Pen:
-    """Return the finest pen that a terminal with this encoding can show."""
+def character_set_for(encoding: str | None) -> CharacterSet:
+    """Return the finest characters that a terminal with this encoding can show."""
     return BRAILLE if (encoding or "").lower().replace("-", "").startswith("utf") else ASCII
 
 
-def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, pen: Pen = BRAILLE) -> Text:
+def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, characters: CharacterSet = BRAILLE) -> Text:
     """Draw a chart.
 
     Args:
         chart: What to show.
         width: Characters from left to right, axis included; at least 30.
         height: Characters from top to bottom for the lines alone; a title, the time axis and a legend add four.
-        pen: Characters to draw with.
+        characters: Characters to draw with.
     """
-    text, margin = _draw(chart, chart.limits, width, height, pen)
+    text, margin = _draw(chart, chart.limits, width, height, characters)
     text.append(f"\n{'':{margin}}  ")
-    _legend(text, chart, pen)
+    _legend(text, chart, characters)
     return text
 
 
@@ -77,7 +77,7 @@ def draw_line(
     *,
     width: int = 80,
     height: int = 12,
-    pen: Pen = BRAILLE,
+    characters: CharacterSet = BRAILLE,
 ) -> Text:
     """Draw one line of values that are not negative above a floor of zero.
 
@@ -87,29 +87,31 @@ def draw_line(
         ends: What to write below the first value and below the last.
         width: Characters from left to right, axis included; at least 30.
         height: Characters from top to bottom for the line alone; a title and the axis below add three.
-        pen: Characters to draw with.
+        characters: Characters to draw with.
     """
     unknown = np.full(len(values), np.nan)
     labels = [ends[0], *[""] * (len(values) - 2), ends[1]][-len(values) :]
     chart = ForecastChart(title, labels, values, backtest=unknown, forecast=unknown, bands={}, future=len(values))
-    return _draw(chart, (0.0, chart.limits[1]), width, height, pen)[0]
+    return _draw(chart, (0.0, chart.limits[1]), width, height, characters)[0]
 
 
-def _draw(chart: ForecastChart, limits: tuple[float, float], width: int, height: int, pen: Pen) -> tuple[Text, int]:
+def _draw(
+    chart: ForecastChart, limits: tuple[float, float], width: int, height: int, characters: CharacterSet
+) -> tuple[Text, int]:
     """Draw the lines between their axes; return the width of what stands left of them, too."""
     low, high = limits
     if low == high:
         low, high = low - 1, high + 1
     ticks = {_row(tick, low, high, height): format_number(tick) for tick in round_ticks(low, high, max(2, height // 3))}
     margin = max(len(label) for label in ticks.values())
-    canvas = _Canvas(chart, max(width, 30) - margin - 2, height, pen, (low, high))
+    canvas = _Canvas(chart, max(width, 30) - margin - 2, height, characters, (low, high))
     text = Text(f"{'':{margin}}  {chart.title}\n", style="", no_wrap=True, overflow="crop")
     for row in range(height):
         text.append(f"{ticks.get(row, ''):>{margin}} ")
-        text.append("┤" if row in ticks and pen is BRAILLE else "│" if pen is BRAILLE else "|")
+        text.append("┤" if row in ticks and characters is BRAILLE else "│" if characters is BRAILLE else "|")
         canvas.write(text, row)
         text.append("\n")
-    text.append(f"{'':{margin}} {pen.corner}{pen.floor * canvas.width}\n")
+    text.append(f"{'':{margin}} {characters.corner}{characters.floor * canvas.width}\n")
     text.append(f"{'':{margin}}  {_labels(chart, canvas)}")
     return text, margin
 
@@ -117,8 +119,10 @@ def _draw(chart: ForecastChart, limits: tuple[float, float], width: int, height:
 class _Canvas:
     """Characters with what they show: 0 nothing, 1 band, 2 history, 3 forecast; what comes later is drawn on top."""
 
-    def __init__(self, chart: ForecastChart, width: int, height: int, pen: Pen, limits: tuple[float, float]) -> None:
-        self.width, self.height, self.pen, self.limits = width, height, pen, limits
+    def __init__(
+        self, chart: ForecastChart, width: int, height: int, characters: CharacterSet, limits: tuple[float, float]
+    ) -> None:
+        self.width, self.height, self.characters, self.limits = width, height, characters, limits
         self.count = len(chart.times)
         self.cells = np.zeros((height, width), dtype=np.int64)
         self.dots = np.zeros((height, width), dtype=np.int64)
@@ -143,11 +147,11 @@ class _Canvas:
         """Return a character and its style."""
         kind = int(self.cells[row, column])
         if kind == 0:
-            return self.pen.border if column == self.future else " ", ""
+            return self.characters.border if column == self.future else " ", ""
         if kind == 1:
-            return self.pen.band, _STYLES["band"]
+            return self.characters.band, _STYLES["band"]
         name = "history" if kind == 2 else "forecast"
-        return getattr(self.pen, name) or chr(_BRAILLE + int(self.dots[row, column])), _STYLES[name]
+        return getattr(self.characters, name) or chr(_BRAILLE + int(self.dots[row, column])), _STYLES[name]
 
     def _fill(self, lower: Floats, upper: Floats) -> None:
         known = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper))
@@ -161,7 +165,7 @@ class _Canvas:
 
     def _line(self, values: Floats, kind: int) -> None:
         """Join neighbouring values; each dot column gets the dots between its value and the one before."""
-        width, height = self.width * self.pen.columns, self.height * self.pen.rows
+        width, height = self.width * self.characters.columns, self.height * self.characters.rows
         places = (np.arange(width) + 0.5) / width * self.count - 0.5
         known = np.isfinite(values)
         if not known.any():
@@ -179,10 +183,10 @@ class _Canvas:
                 self._dot(row, int(column), kind)
 
     def _dot(self, row: int, column: int, kind: int) -> None:
-        place = row // self.pen.rows, column // self.pen.columns
+        place = row // self.characters.rows, column // self.characters.columns
         if self.cells[place] < kind:
             self.cells[place], self.dots[place] = kind, 0
-        self.dots[place] |= int(_DOTS[row % self.pen.rows, column % self.pen.columns])
+        self.dots[place] |= int(_DOTS[row % self.characters.rows, column % self.characters.columns])
 
 
 def _row(value: float, low: float, high: float, height: int) -> int:
@@ -202,10 +206,13 @@ def _labels(chart: ForecastChart, canvas: _Canvas) -> str:
     return line if room.strip() else line[:begin] + middle + line[begin + len(middle) :]
 
 
-def _legend(text: Text, chart: ForecastChart, pen: Pen) -> None:
+def _legend(text: Text, chart: ForecastChart, characters: CharacterSet) -> None:
     stroke = chr(_BRAILLE + 0x24) + chr(_BRAILLE + 0x12)
-    entries = [(pen.history * 2 or stroke, "observed", "history"), (pen.forecast * 2 or stroke, "forecast", "forecast")]
-    entries.extend((pen.band * 2, f"{level:g} % interval", "band") for level in list(chart.bands)[:1])
+    entries = [
+        (characters.history * 2 or stroke, "observed", "history"),
+        (characters.forecast * 2 or stroke, "forecast", "forecast"),
+    ]
+    entries.extend((characters.band * 2, f"{level:g} % interval", "band") for level in list(chart.bands)[:1])
     for place, (sample, meaning, name) in enumerate(entries):
         text.append("   " if place else "")
         text.append(sample, style=_STYLES[name])

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
 
+_TOLERANCE = 5.0  # percentage points between level and coverage that are not worth a warning
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -45,3 +47,16 @@ def judge(evaluation: Evaluation) -> Verdict:
         f"{evaluation.model} beats every baseline: {score}, {saved} less than {REFERENCE} "
         f"({format_number(errors[REFERENCE])}).",
     )
+
+
+def judge_interval(level: float, coverage: float) -> str:
+    """Say how many values an interval holds, and whether it is too narrow or too wide.
+
+    Args:
+        level: Nominal level in percent.
+        coverage: Percentage of the observed values inside it.
+    """
+    start = f"The {level:g} % interval holds {coverage:.1f} % of the values"
+    if abs(coverage - level) <= min(_TOLERANCE, (100 - level) / 2 + 1):
+        return f"{start}, close to its level."
+    return f"{start}: it is too {'narrow' if coverage < level else 'wide'}."

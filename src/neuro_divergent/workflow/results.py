@@ -29,7 +29,7 @@ from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.reporting.report.run import render_run
 from neuro_divergent.reporting.run_figures import figures_of
-from neuro_divergent.reporting.svg.file import draw_picture
+from neuro_divergent.reporting.svg.file import render_svg
 from neuro_divergent.runs.context import context_of
 from neuro_divergent.runs.directory import (
     CONFIG,
@@ -117,7 +117,7 @@ def write_results(directory: RunDirectory, outcome: Outcome) -> dict[str, str]:
 def write_plots(run: Path) -> None:
     """Draw all figures that a run has something for as SVG files; those of an earlier start go."""
     shutil.rmtree(run / PLOTS, ignore_errors=True)
-    pictures = ((f"{name}.svg", draw_picture(figure).encode()) for name, _, figure in figures_of(RunTables(run)))
+    pictures = ((f"{name}.svg", render_svg(figure).encode()) for name, _, figure in figures_of(RunTables(run)))
     write_directory(run / PLOTS, pictures)
 
 

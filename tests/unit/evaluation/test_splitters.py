@@ -361,7 +361,7 @@ class TestDrawings:
         assert [line.rstrip() for line in draw_folds(splitter, panel).plain.splitlines()] == splitter.draw(
             panel
         ).splitlines()
-        text = draw_folds(splitter, panel, pen=ASCII)
+        text = draw_folds(splitter, panel, characters=ASCII)
         test = next(span for span in text.spans if "magenta" in str(span.style))
         assert set(text.plain[test.start : test.end]) == {"#"}
 

@@ -133,7 +133,7 @@ def test_short_and_long_training(steps: int, tmp_path: Path) -> None:
 
 def test_a_line_stands_on_zero() -> None:
     rates = np.array([Schedule.from_dict("constant").factor(step, Plan(50, 5)) for step in range(50)])
-    lines = draw_line("flat", rates, ("first", "last"), width=50, height=8, pen=ASCII).plain.split("\n")
+    lines = draw_line("flat", rates, ("first", "last"), width=50, height=8, characters=ASCII).plain.split("\n")
     assert len(lines) == 8 + 3
     assert lines[1].count("*") > 40
     assert lines[8].split()[0] == "0"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heat, Line, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heatmap, Line, Points, Rule, Spans
 
 HOSTILE = "<script>alert(1)</script>"
 _RANDOM = np.random.default_rng(7)
@@ -24,7 +24,7 @@ FORECAST = Figure(
     x=Axis(f"day {HOSTILE}"),
     y=Axis(f"units {HOSTILE}"),
     note=f"What to know {HOSTILE} & more.",
-    words=f'Up and down "quoted" {HOSTILE}.',
+    alt_text=f'Up and down "quoted" {HOSTILE}.',
 )
 LOSS = Figure(
     "Loss",
@@ -75,9 +75,11 @@ FOLDS = Figure(
         Spans(["one", HOSTILE], _DAYS[[20, 40]], _DAYS[[30, 50]], "test", "validation"),
     ),
 )
-HEAT = Figure("Heat", (Heat([HOSTILE, "b", "c"], ["x", HOSTILE], np.array([[1.0, -2, 3], [np.nan, 0, -1]]), "shade"),))
+HEAT = Figure(
+    "Heatmap", (Heatmap([HOSTILE, "b", "c"], ["x", HOSTILE], np.array([[1.0, -2, 3], [np.nan, 0, -1]]), "shade"),)
+)
 FLOW = Figure(
-    "Flow", (Heat(np.arange(0, 1000, 10), ["first", "second"], np.abs(_RANDOM.normal(size=(2, 100))), "norm"),)
+    "Flow", (Heatmap(np.arange(0, 1000, 10), ["first", "second"], np.abs(_RANDOM.normal(size=(2, 100))), "norm"),)
 )
 EMPTY = Figure("Nothing", (Line(np.array([]), np.array([]), "empty"), Points(np.arange(2.0), np.full(2, np.nan))))
 

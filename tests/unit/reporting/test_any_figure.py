@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heatmap, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.plotly.figure import to_json
-from neuro_divergent.reporting.svg.file import draw_picture
-from neuro_divergent.reporting.svg.inline import draw_figure
+from neuro_divergent.reporting.svg.file import render_svg
+from neuro_divergent.reporting.svg.inline import render_inline_svg
 from tests.unit.reporting.samples import HOSTILE
 
 VALUES = st.floats(allow_nan=True, allow_infinity=True) | st.integers(-5, 5).map(float)
@@ -46,16 +46,16 @@ def named_marks(draw: st.DrawFn) -> tuple[Mark, ...]:
         return (Bars(names, y, low=z, high=z, notes=names), Bars(names, z), Rule(x=draw(VALUES), label=names[0]))
     if kind == 1:
         return (Spans(names, y, z, names[0]), Rule(x=1.0, label=names[0]))
-    return (Heat(names, names, np.outer(np.nan_to_num(y, posinf=1, neginf=-1) % 7, np.sign(z)), names[0]),)
+    return (Heatmap(names, names, np.outer(np.nan_to_num(y, posinf=1, neginf=-1) % 7, np.sign(z)), names[0]),)
 
 
 @settings(max_examples=100, deadline=None)
 @given(NAMES, st.lists(counted_marks(), max_size=4).map(tuple) | named_marks(), AXES, AXES)
 def test_is_drawn(title: str, marks: tuple[Mark, ...], x: Axis, y: Axis) -> None:
-    figure = Figure(title, marks, x=x, y=y, note=title, words=title)
-    text = draw_figure(figure)
+    figure = Figure(title, marks, x=x, y=y, note=title, alt_text=title)
+    text = render_inline_svg(figure)
     ElementTree.fromstring(text)
-    ElementTree.fromstring(draw_picture(figure).encode())
+    ElementTree.fromstring(render_svg(figure).encode())
     assert "<script" not in text
     assert "nan" not in "".join(item.attrib.get("d", "") for item in ElementTree.fromstring(text).iter("path"))
     json.dumps(to_json(figure), allow_nan=False)

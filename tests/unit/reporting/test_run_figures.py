@@ -30,9 +30,9 @@ def test_a_whole_run_has_every_figure_with_title_and_words(tmp_path):
         assert isinstance(figure, Figure)
         assert group
         assert figure.title
-        assert figure.words.endswith(".")
+        assert figure.alt_text.endswith(".")
         assert figure.marks
-        assert "nan" not in figure.words
+        assert "nan" not in figure.alt_text
 
 
 def test_the_clip_of_the_run_is_drawn(tmp_path):
@@ -42,9 +42,9 @@ def test_the_clip_of_the_run_is_drawn(tmp_path):
 
 def test_coverage_among_the_scores_stands_in_for_a_missing_calibration(tmp_path):
     run = write_run(tmp_path / "run")
-    expected = figure_of(RunTables(run), "calibration").words
+    expected = figure_of(RunTables(run), "calibration").alt_text
     (run / "calibration.json").unlink()
-    assert figure_of(RunTables(run), "calibration").words == expected
+    assert figure_of(RunTables(run), "calibration").alt_text == expected
     with pytest.raises(InputError, match="calibration"):
         figure_of(RunTables(run), "pit")
 

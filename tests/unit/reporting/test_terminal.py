@@ -6,28 +6,28 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from neuro_divergent.reporting.terminal import ASCII, BRAILLE, draw, pen_for
+from neuro_divergent.reporting.terminal import ASCII, BRAILLE, character_set_for, draw
 from tests.unit.reporting.charts import AHEAD, PAST, chart
 
 
 @pytest.mark.parametrize("width", [30, 57, 80, 200])
-@pytest.mark.parametrize("pen", [BRAILLE, ASCII])
-def test_it_fits(width: int, pen: object) -> None:
-    lines = draw(chart(), width=width, height=10, pen=pen).plain.split("\n")
+@pytest.mark.parametrize("characters", [BRAILLE, ASCII])
+def test_it_fits(width: int, characters: object) -> None:
+    lines = draw(chart(), width=width, height=10, characters=characters).plain.split("\n")
     assert len(lines) == 10 + 4
     assert max(map(len, lines[:12])) <= width
 
 
 def test_plain_characters_where_the_terminal_knows_no_others() -> None:
-    text = draw(chart(), pen=pen_for("ascii")).plain
+    text = draw(chart(), characters=character_set_for("ascii")).plain
     assert text.isascii()
     assert all(letter in text for letter in "*o.|")
-    assert pen_for("utf-8") is BRAILLE
-    assert pen_for(None) is ASCII
+    assert character_set_for("utf-8") is BRAILLE
+    assert character_set_for(None) is ASCII
 
 
 def test_the_past_is_left_of_the_border_and_the_forecast_right_of_it() -> None:
-    lines = draw(chart(), width=54, height=12, pen=ASCII).plain.split("\n")[1:13]
+    lines = draw(chart(), width=54, height=12, characters=ASCII).plain.split("\n")[1:13]
     margin = lines[0].index("|") + 1
     border = PAST / (PAST + AHEAD) * (54 - margin)
     columns = {letter: [line[margin:].index(letter) for line in lines if letter in line[margin:]] for letter in "*o"}
@@ -38,7 +38,7 @@ def test_a_line_goes_where_its_values_are() -> None:
     flat = dataclasses.replace(
         chart(), actual=np.linspace(0, 10, 48), forecast=np.full(48, np.nan), bands={}, future=48
     )
-    lines = draw(flat, width=60, height=11, pen=ASCII).plain.split("\n")[1:12]
+    lines = draw(flat, width=60, height=11, characters=ASCII).plain.split("\n")[1:12]
     assert "*" in lines[0][50:]
     assert "*" in lines[10][:20]
     assert "*" not in lines[0][:40]
@@ -53,6 +53,6 @@ def test_no_colour_no_escape_codes() -> None:
 
 def test_values_that_never_change_and_values_that_are_missing() -> None:
     same = dataclasses.replace(chart(), actual=np.full(48, 5.0), forecast=np.full(48, np.nan), bands={}, future=48)
-    assert "5" in draw(same, pen=ASCII).plain
+    assert "5" in draw(same, characters=ASCII).plain
     nothing = dataclasses.replace(same, actual=np.full(48, np.nan))
-    assert "*" not in draw(nothing, pen=ASCII).plain.rsplit("\n", 1)[0]
+    assert "*" not in draw(nothing, characters=ASCII).plain.rsplit("\n", 1)[0]

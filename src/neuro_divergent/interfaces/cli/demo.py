@@ -75,7 +75,7 @@ def show_forecast(outcome: Outcome, screen: Screen) -> None:
 
     from neuro_divergent.core.formatting import format_time
     from neuro_divergent.reporting.chart import chart_series
-    from neuro_divergent.reporting.terminal import draw, pen_for
+    from neuro_divergent.reporting.terminal import character_set_for, draw
 
     if outcome.forecasts is None:
         return
@@ -92,7 +92,7 @@ def show_forecast(outcome: Outcome, screen: Screen) -> None:
     chart = chart_series(panel, series, history=5 * _HORIZON, forecasts=outcome.forecasts)
     console = screen.output
     width = min(console.width, 100)
-    screen.say("", table, "", draw(chart, width=width, height=14, pen=pen_for(console.encoding)))
+    screen.say("", table, "", draw(chart, width=width, height=14, characters=character_set_for(console.encoding)))
 
 
 def _settings(model: str | None, data: Path) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def _show(screen: Screen, schedule: Schedule, plan: Plan, lr: float, rates: list
 def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
     import numpy as np
 
-    from neuro_divergent.reporting.terminal import draw_line, pen_for
+    from neuro_divergent.reporting.terminal import character_set_for, draw_line
 
     console = screen.output
     ends = "step 0", f"{len(rates) - 1:,}"
@@ -173,7 +173,7 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
         ends,
         width=min(console.width, 100),
         height=14,
-        pen=pen_for(console.encoding),
+        characters=character_set_for(console.encoding),
     )
     screen.say("", drawing)
 

@@ -51,11 +51,11 @@ class Screen:
             self.say(Text.assemble((f"{word:{width}}", "dim"), meaning))
 
     def scores(self, evaluation: Evaluation) -> None:
-        """Show the model beside the baselines, with what the scores are worth."""
+        """Show whether the model beats the baselines and the intervals hold, then the table of scores."""
         from rich.table import Table
 
         from neuro_divergent.core.formatting import format_number, format_percent
-        from neuro_divergent.reporting.text_summaries import judge
+        from neuro_divergent.reporting.text_summaries import judge, judge_interval
 
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column(evaluation.part)
@@ -65,9 +65,9 @@ class Screen:
             cells = [format_percent(row[key]) if key == "skill" else format_number(row[key]) for key in _SCORES]
             table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
         verdict = judge(evaluation)
-        self.say("", table, "", _text(verdict.text, "green" if verdict.is_better else "red"), _text(evaluation.note))
-        for row in evaluation.coverage.to_dicts():
-            self.say(f"The {row['level']:g} % interval holds {row['coverage']:.1f} % of the values.")
+        intervals = [judge_interval(row["level"], row["coverage"]) for row in evaluation.coverage.to_dicts()]
+        self.say("", _text(verdict.text, "green" if verdict.is_better else "red"), *map(_text, intervals))
+        self.say(_text(evaluation.note), "", table)
 
     def result(self, document: dict[str, Any]) -> None:
         """Write the JSON document, if that is what was asked for."""

@@ -8,8 +8,8 @@ from starlette.exceptions import HTTPException
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import Board
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.interfaces.dashboard.routes import ROUTERS
 from neuro_divergent.interfaces.dashboard.security import Security
 from neuro_divergent.interfaces.dashboard.settings import Settings
@@ -37,20 +37,20 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-async def _say_why(request: Request, error: Exception) -> Answer:
+async def _say_why(request: Request, error: Exception) -> JsonResponse:
     del request
     assert isinstance(error, HTTPException)
-    return Answer({"detail": str(error.detail)}, error.status_code, headers=error.headers)
+    return JsonResponse({"detail": str(error.detail)}, error.status_code, headers=error.headers)
 
 
-async def _say_what_is_wrong(request: Request, error: Exception) -> Answer:
+async def _say_what_is_wrong(request: Request, error: Exception) -> JsonResponse:
     del request
     assert isinstance(error, RequestValidationError)
     # What arrived is not repeated: it may be anything.
     found = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5]]
-    return Answer({"detail": "; ".join(found)}, 422)
+    return JsonResponse({"detail": "; ".join(found)}, 422)
 
 
-async def _say_what_is_unreadable(request: Request, error: Exception) -> Answer:
+async def _say_what_is_unreadable(request: Request, error: Exception) -> JsonResponse:
     del request
-    return Answer({"detail": str(error)}, 404)
+    return JsonResponse({"detail": str(error)}, 404)

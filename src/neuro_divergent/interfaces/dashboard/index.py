@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.storage.manifest import MANIFEST
-from neuro_divergent.interfaces.dashboard.pace import read_pace
+from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
 from neuro_divergent.runs.status import STALE, RunSummary, describe_run, is_run
 
@@ -131,13 +131,13 @@ def id_of(path: Path) -> str:
 def row_of(key: str, run: RunSummary) -> Row:
     """Return what a list shows of a run."""
     is_held = run.quiet is not None
-    pace = read_pace(run.path) if is_held else None
+    speed = read_speed(run.path) if is_held else None
     return {
         "id": key,
         "name": run.name,
         "state": run.state,
         "message": run.message,
-        "step": run.step if pace is None or pace.step is None else max(pace.step, run.step or 0),
+        "step": run.step if speed is None or speed.step is None else max(speed.step, run.step or 0),
         "total_steps": run.total_steps,
         "phase": run.phase,
         "quiet": run.quiet,
@@ -148,8 +148,8 @@ def row_of(key: str, run: RunSummary) -> Row:
         "metric": run.metric,
         "best": run.best,
         "score": run.score,
-        "seconds_left": None if pace is None else pace.seconds_left(run.step, run.total_steps),
-        "samples_per_second": None if pace is None else pace.samples_per_second,
+        "seconds_left": None if speed is None else speed.seconds_left(run.step, run.total_steps),
+        "samples_per_second": None if speed is None else speed.samples_per_second,
     }
 
 

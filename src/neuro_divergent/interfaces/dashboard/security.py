@@ -2,7 +2,7 @@
 
 The page has no cookie; the token travels in a header that pages of other origins cannot set. So there is nothing that
 could be forged. The host is compared exactly, so that a name that points here since a moment ago (DNS rebinding) is of
-no use. No answer leaves without the headers that tell a browser to run nothing but our own files.
+no use. No response leaves without the headers that tell a browser to run nothing but our own files.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _log = logging.getLogger(__name__)
 
 
 class Security:
-    """Lets through what is allowed, and answers everything else itself.
+    """Lets through what is allowed, and refuses everything else itself.
 
     A request for the head of something is passed on as one for all of it, and what follows the head is dropped;
     ``scope["is_head"]`` says so to those who would never come to an end.
 
     Args:
-        app: Who answers what is allowed.
+        app: Handles what is allowed.
         settings: Who may come in.
     """
 
@@ -60,32 +60,32 @@ class Security:
         self._token = _digest(settings.token.encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":  # there are no web sockets here
             await send({"type": "websocket.close", "code": 1000})
             return
-        answer = _Answer(send, is_api=scope["path"].startswith("/api"), is_head=scope["method"] == "HEAD")
+        sender = _HeaderSender(send, is_api=scope["path"].startswith("/api"), is_head=scope["method"] == "HEAD")
         refusal = self._refusal(scope)
         if refusal is not None:
-            await answer.refuse(*refusal)
+            await sender.refuse(*refusal)
             return
         if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET", "is_head": True}
         try:
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, receive, sender.send)
         except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
             raise
         except BaseException:  # a panic inside a reader of tables is no Exception
-            _log.exception("a request could not be answered")
-            if answer.has_started:
+            _log.exception("a request failed")
+            if sender.has_started:
                 raise
-            await answer.refuse(500, "Something went wrong here; the terminal of the dashboard says what.")
+            await sender.refuse(500, "Something went wrong here; the terminal of the dashboard says what.")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return why a request is not answered, or ``None`` if it is."""
+        """Return why a request is refused, or ``None`` if it is."""
         headers = scope["headers"]
         if sum(len(name) + len(value) for name, value in headers) > LARGEST_HEADERS:
             return 431, "The headers are too large."
@@ -139,8 +139,8 @@ class Security:
         return hmac.compare_digest(_digest(token.strip()), self._token) and scheme.lower() == b"bearer"
 
 
-class _Answer:
-    """Puts the headers on an answer."""
+class _HeaderSender:
+    """Adds the security headers to a response."""
 
     def __init__(self, send: Send, *, is_api: bool, is_head: bool) -> None:
         self._send = send
@@ -149,7 +149,7 @@ class _Answer:
         self.has_started = False
 
     async def send(self, message: Message) -> None:
-        """Pass on a part of the answer."""
+        """Pass on a part of the response."""
         if message["type"] == "http.response.start":
             self.has_started = True
             names = {name for name, _ in HEADERS} | ({b"cache-control"} if self._is_api else set())
@@ -161,7 +161,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, status: int, reason: str) -> None:
-        """Answer with nothing but a reason."""
+        """Send a response with nothing but a reason."""
         body = json.dumps({"detail": reason}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if status == 401:

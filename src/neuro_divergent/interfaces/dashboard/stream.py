@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 from anyio.to_thread import run_sync
 
-from neuro_divergent.interfaces.dashboard.answer import to_json
 from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of
+from neuro_divergent.interfaces.dashboard.response import to_json
 from neuro_divergent.runs.directory import EVENTS
 from neuro_divergent.runs.events import EventFile, parse_events
 

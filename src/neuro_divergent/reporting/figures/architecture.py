@@ -53,7 +53,7 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
         x=Axis("share of the parameters, %", limits=(0.0, 100.0)),
         note=(f"The {len(blocks)} outermost of {total:,} blocks. " if len(blocks) < total else "")
         + "Beside each: its kind, the shape of what goes in and out, and the number of its parameters.",
-        words=f"{format_count(total, 'block')} with {format_count(round(whole), 'parameter')}. The largest is "
+        alt_text=f"{format_count(total, 'block')} with {format_count(round(whole), 'parameter')}. The largest is "
         f"{largest['name']}: "
         f"{_note(largest)} parameters.",
     )

@@ -55,7 +55,7 @@ def calibration_figure(calibration: Any) -> Figure:
         x=Axis("level of the interval, %", limits=(0.0, 100.0)),
         y=Axis("values inside, %", limits=(0.0, 100.0)),
         note=f"On the {part} part. Below the diagonal, intervals are too narrow." if part else "",
-        words=f"Of the values lay {told}. Farthest off is the {levels[worst]:g} % interval, "
+        alt_text=f"Of the values lay {told}. Farthest off is the {levels[worst]:g} % interval, "
         + (f"{abs(off):.1f} percentage points {verdict}." if abs(off) >= 0.05 else "which is right."),
     )
 
@@ -87,7 +87,7 @@ def pit_figure(calibration: Mapping[str, Any]) -> Figure:
         marks=(bars, Rule(y=1.0, label="as it should be")),
         x=Axis("share of the distribution below the value (PIT)", limits=(0.0, 1.0)),
         y=Axis("density, 1 everywhere if right", from_zero=True),
-        words=_verdict(edges, shares),
+        alt_text=_verdict(edges, shares),
     )
 
 

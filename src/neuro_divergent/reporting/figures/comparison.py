@@ -70,7 +70,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         x=Axis(comparison.metric, from_zero=True),
         note="Whiskers: one standard deviation over folds or cut-offs. "
         f"{format_count(comparison.series, 'series', 'series')}, {format_count(comparison.cutoffs, 'cut-off')}.{test}",
-        words=f"{names[0]} is best with {format_number(float(scores[0]))}, {names[-1]} worst with "
+        alt_text=f"{names[0]} is best with {format_number(float(scores[0]))}, {names[-1]} worst with "
         f"{format_number(float(scores[-1]))}. Better than {comparison.reference} by more than luck: "
         f"{', '.join(better) or 'none'}.",
     )

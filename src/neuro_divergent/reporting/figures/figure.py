@@ -1,9 +1,9 @@
-"""What a figure shows, without a word about how it is drawn.
+"""What a figure shows, independent of how it is drawn.
 
-A figure is a title, two axes and marks. ``drawing.draw_figure`` draws it as a still picture that follows the colours of
-its page, and ``interactive.to_plotly`` as one that answers to a pointer. Values are numpy arrays of floats, NaN where
+A figure is a title, two axes and marks. ``svg.inline.render_inline_svg`` draws it as SVG that follows the colours of
+its page, and ``plotly.figure.to_plotly`` as an interactive chart. Values are numpy arrays of floats, NaN where
 there is none; times are ``datetime64``; names are lists of text. Where the vertical axis has names (bars with names,
-spans, shades), other marks count its rows from 0 at the top.
+spans, heat maps), other marks count its rows from 0 at the top.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Spans:
 
 
 @dataclass(frozen=True, eq=False)
-class Heat:
-    """A table of numbers as shades: ``values[row, column]``, rows from top to bottom."""
+class Heatmap:
+    """A table of numbers as colours: ``values[row, column]``, rows from top to bottom."""
 
     x: Values
     y: Values
@@ -113,7 +113,7 @@ class Rule:
     label: str = ""
 
 
-Mark = Line | Band | Points | Bars | Spans | Heat | Rule
+Mark = Line | Band | Points | Bars | Spans | Heatmap | Rule
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A drawing.
+    """A title, two axes and marks.
 
     Attributes:
         title: What it shows, in a few words.
@@ -143,7 +143,7 @@ class Figure:
         x: The axis below.
         y: The axis to the left.
         note: What to know about it, in a sentence.
-        words: What can be seen in it, in a sentence, for those who cannot see it.
+        alt_text: What can be seen in it, in a sentence, for screen readers.
     """
 
     title: str
@@ -151,4 +151,4 @@ class Figure:
     x: Axis = Axis()
     y: Axis = Axis()
     note: str = ""
-    words: str = ""
+    alt_text: str = ""

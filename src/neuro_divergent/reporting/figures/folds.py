@@ -75,7 +75,7 @@ def folds_figure(splitter: Splitter, data: Any, **schema: Any) -> Figure:
         marks=tuple(marks),
         x=Axis(panel.schema.time),
         note=" ".join(remarks[:3]),
-        words=f"{format_count(number, 'fold')} of {format_count(panel.num_series, 'series', 'series')} from "
+        alt_text=f"{format_count(number, 'fold')} of {format_count(panel.num_series, 'series', 'series')} from "
         f"{' to '.join(show_ends(panel))}.",
     )
 

@@ -78,7 +78,7 @@ def forecast_figure(
         marks=tuple(marks),
         x=Axis(time),
         y=Axis(target),
-        words=" ".join(_words(past, ahead, checked, time, levels)),
+        alt_text=" ".join(_describe(past, ahead, checked, time, levels)),
     )
 
 
@@ -146,10 +146,10 @@ def _lines(frame: pl.DataFrame, time: str, column: str, label: str, tone: Tone) 
     return [Line(places_of(frame[time]), floats_of(frame[column]), label=label, tone=tone)] if frame.height else []
 
 
-def _words(
+def _describe(
     past: pl.DataFrame, ahead: pl.DataFrame, checked: pl.DataFrame, time: str, levels: Sequence[float] | None
 ) -> list[str]:
-    words = []
+    sentences = []
     if ahead.height:
         values = floats_of(ahead["forecast"])
         values = values[np.isfinite(values)]
@@ -157,21 +157,21 @@ def _words(
         text = f"Forecast of {format_count(ahead.height, 'step')} from {begin} to {end}"
         if len(values):
             text += f", between {format_number(float(values.min()))} and {format_number(float(values.max()))}"
-        words.append(f"{text}.")
+        sentences.append(f"{text}.")
         for band in _bands(ahead, time, "forecast", levels):
             assert isinstance(band, Band)
             widths = band.high - band.low
             if np.isfinite(widths).any():
-                words.append(
+                sentences.append(
                     f"The {band.label} interval is {format_number(float(np.nanmean(widths)))} wide on average."
                 )
     if checked.height and "actual" in checked.columns:
         errors = np.abs(floats_of(checked["actual"]) - floats_of(checked["forecast"]))
         if np.isfinite(errors).any():
-            words.append(
+            sentences.append(
                 f"Held-out values were forecast with a mean absolute error of "
                 f"{format_number(float(np.nanmean(errors)))}."
             )
     if past.height and not ahead.height:
-        words.append(f"{format_count(past.height, 'observed value')} up to {format_time(past[time][-1])}.")
-    return words
+        sentences.append(f"{format_count(past.height, 'observed value')} up to {format_time(past[time][-1])}.")
+    return sentences

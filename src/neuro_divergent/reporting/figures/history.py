@@ -41,16 +41,16 @@ def loss_figure(history: Any) -> Figure:
     frame = read_columns(history, ("step",), "history")
     train, validation = _curve(frame, "train_loss"), _curve(frame, "validation_loss")
     marks: list[Mark] = []
-    words = []
+    sentences = []
     if len(train[0]):
         marks.append(Line(*_thin(*train), label="training", tone="train"))
-        words.append(f"The training loss went from {_ends(train[1])}.")
+        sentences.append(f"The training loss went from {_ends(train[1])}.")
     if len(validation[0]):
         marks.append(Line(*_thin(*validation), label="validation", tone="validation"))
         best = int(validation[1].argmin())
         step, lowest = int(validation[0][best]), format_number(float(validation[1][best]))
         marks.append(Rule(x=float(step), label=f"lowest at step {step:,}"))
-        words.append(
+        sentences.append(
             f"The validation loss went from {_ends(validation[1])} and was lowest at step {step:,} with {lowest}."
         )
     if not marks:
@@ -60,7 +60,7 @@ def loss_figure(history: Any) -> Figure:
         marks=tuple(marks),
         x=_STEPS,
         y=Axis("loss, on the scale that the network sees", logarithmic=None),
-        words=" ".join(words),
+        alt_text=" ".join(sentences),
     )
 
 
@@ -77,7 +77,7 @@ def rate_figure(history: Any) -> Figure:
         marks=(Line(*_thin(steps, rates), tone="train"),),
         x=_STEPS,
         y=Axis("learning rate", from_zero=True),
-        words=f"The learning rate went from {_ends(rates)}; it was highest at step {int(steps[peak]):,} with "
+        alt_text=f"The learning rate went from {_ends(rates)}; it was highest at step {int(steps[peak]):,} with "
         f"{format_number(float(rates[peak]))}.",
     )
 
@@ -94,20 +94,20 @@ def gradient_figure(history: Any, *, clip: float | None = None) -> Figure:
     """
     steps, norms = _needed(history, "gradient_norm")
     middle = format_number(float(np.median(norms)))
-    words = f"The gradient norm has a median of {middle} and is {format_number(float(norms.max()))} at most."
+    text = f"The gradient norm has a median of {middle} and is {format_number(float(norms.max()))} at most."
     rules: tuple[Mark, ...] = ()
     if clip is not None:
         rules = (Rule(y=float(clip), label=f"clipped at {format_number(float(clip))}"),)
-        words += (
+        text += (
             f" {100 * float((norms > clip).mean()):.0f} % of the values are above the {format_number(clip)} at which"
         )
-        words += " it is clipped."
+        text += " it is clipped."
     return Figure(
         title="Gradient norm",
         marks=(Line(*_thin(steps, norms), tone="train"), *rules),
         x=_STEPS,
         y=Axis("norm of the gradient", logarithmic=None),
-        words=words,
+        alt_text=text,
     )
 
 
@@ -124,7 +124,7 @@ def speed_figure(history: Any) -> Figure:
         x=_STEPS,
         y=Axis("windows per second", from_zero=True),
         note="Rows in which validation ran as well are slower.",
-        words=f"The median speed is {format_number(float(np.median(speeds)))} windows per second, between "
+        alt_text=f"The median speed is {format_number(float(np.median(speeds)))} windows per second, between "
         f"{format_number(float(speeds.min()))} and {format_number(float(speeds.max()))}.",
     )
 
@@ -156,7 +156,7 @@ def losses_figure(histories: Mapping[str, Any], column: str = "validation_loss")
         x=_STEPS,
         y=Axis(name, logarithmic=None),
         note=f"{len(histories) - len(marks)} without {name} left out." if len(marks) < len(histories) else "",
-        words=f"Lowest {name}: " + ", ".join(f"{format_number(value)} in {run}" for value, run in best[:5]) + ".",
+        alt_text=f"Lowest {name}: " + ", ".join(f"{format_number(value)} in {run}" for value, run in best[:5]) + ".",
     )
 
 

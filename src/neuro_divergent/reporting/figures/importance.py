@@ -10,7 +10,7 @@ import polars as pl
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import floats_of, places_of, read_columns
-from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Heat, Mark, Rule
+from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Heatmap, Mark, Rule
 
 _PARTS = ("static", "past", "future")
 
@@ -67,7 +67,7 @@ def importance_figure(variables: Any, *, most: int = 30) -> Figure:
         marks=tuple(marks),
         x=Axis("weight within its part, %", from_zero=True),
         note=f"The {most} heaviest of {total:,}." if total > most else "The weights of each part sum to 100 %.",
-        words=f"Heaviest in each part: {told}.",
+        alt_text=f"Heaviest in each part: {told}.",
     )
 
 
@@ -88,10 +88,10 @@ def attention_figure(attention: Any) -> Figure:
     best = positions[int(np.nanargmax(np.nanmean(values, 0)))]
     return Figure(
         title="Where each step of the horizon looked",
-        marks=(Heat(floats_of(positions), [f"{step}" for step in steps], values, label="weight"),),
+        marks=(Heatmap(floats_of(positions), [f"{step}" for step in steps], values, label="weight"),),
         x=Axis("position in the window (0 is the last of the history)"),
         y=Axis("step of the horizon"),
-        words=f"Over all steps of the horizon, position {best} has most weight.",
+        alt_text=f"Over all steps of the horizon, position {best} has most weight.",
     )
 
 
@@ -137,7 +137,7 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
             marks=(bars, Rule(y=0.0)),
             x=Axis("position in the window (0 is the last of the history)"),
             y=Axis("importance"),
-            words=f"Position {places[peak]:g} matters most ({format_number(float(values[peak]))}).",
+            alt_text=f"Position {places[peak]:g} matters most ({format_number(float(values[peak]))}).",
         )
     grouped = grouped.join(sizes, on="variable").sort("size", descending=True, maintain_order=True)
     total, grouped = grouped.height, grouped.head(most)
@@ -148,7 +148,7 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
         marks=(Bars(names, values, tone="forecast", notes=notes, **_whiskers(grouped, ends)),),
         x=Axis("importance", from_zero=True),
         note=f"The {most} that matter most of {total:,}." if total > most else "",
-        words=f"{names[0]} matters most ({notes[0]}), {names[-1]} least ({notes[-1]}).",
+        alt_text=f"{names[0]} matters most ({notes[0]}), {names[-1]} least ({notes[-1]}).",
     )
 
 
@@ -160,9 +160,9 @@ def _by_both(frame: pl.DataFrame, sizes: pl.DataFrame, most: int) -> Figure:
     row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
     return Figure(
         title="Importance of the variables over the window",
-        marks=(Heat(places_of(positions), [str(name) for name in names], values, label="importance"),),
+        marks=(Heatmap(places_of(positions), [str(name) for name in names], values, label="importance"),),
         x=Axis("position in the window (0 is the last of the history)"),
-        words=f"{names[int(row)]} at position {positions[int(column)]} matters most.",
+        alt_text=f"{names[int(row)]} at position {positions[int(column)]} matters most.",
     )
 
 

@@ -17,7 +17,7 @@ from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_count, format_number
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
-from neuro_divergent.reporting.figures.figure import Axis, Figure, Heat, Mark, Rule, Spans, Tone
+from neuro_divergent.reporting.figures.figure import Axis, Figure, Heatmap, Mark, Rule, Spans, Tone
 
 MOST_ROWS = 40
 HEALTHY = (1e-4, 1e-2)
@@ -52,10 +52,10 @@ def gradient_flow_figure(layers: Any) -> Figure:
     powers = np.log10(norms / smallest).round(3)  # smaller differences are not worth a shade
     return Figure(
         title="Gradient by layer",
-        marks=(Heat(floats_of(chosen), names, powers, f"powers of ten above {format_number(smallest)}"),),
+        marks=(Heatmap(floats_of(chosen), names, powers, f"powers of ten above {format_number(smallest)}"),),
         x=Axis("steps of training"),
         note=_prefix_note(prefix),
-        words=f"By their median over training, gradients are largest in {large} ({format_number(sizes[large])}) and "
+        alt_text=f"By their median over training, gradients are largest in {large} ({format_number(sizes[large])}) and "
         f"smallest in {small} ({format_number(sizes[small])}).",
     )
 
@@ -93,9 +93,9 @@ def update_ratio_figure(layers: Any) -> Figure:
         x=Axis("norm of the change / norm of the weights", logarithmic=True),
         note="Bars are the middle half of the measured steps. Layers that learn well usually change by 0.0001 to 0.01 "
         f"of their size in a step. {_prefix_note(prefix)}".strip(),
-        words=f"{int(is_usual.sum())} of {format_count(len(shown), 'layer')} change as usual. {shown[least]} changes "
-        "least "
-        f"({format_number(float(middle[least]))}), {shown[most]} most ({format_number(float(middle[most]))}).",
+        alt_text=f"{int(is_usual.sum())} of {format_count(len(shown), 'layer')} change as usual. {shown[least]} "
+        f"changes least ({format_number(float(middle[least]))}), {shown[most]} most "
+        f"({format_number(float(middle[most]))}).",
     )
 
 
@@ -126,11 +126,11 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
     left_out = f"The {len(shown)} largest of {format_count(len(found), 'layer')}." if len(shown) < len(found) else ""
     return Figure(
         title="Weights by layer",
-        marks=(Heat((edges[:-1] + edges[1:]) / 2, names, shares, label="% of the weights"),),
+        marks=(Heatmap((edges[:-1] + edges[1:]) / 2, names, shares, label="% of the weights"),),
         x=Axis("distance from the mean, in standard deviations"),
         note=" ".join(filter(None, (left_out, vectors, _prefix_note(prefix)))),
-        words=f"The standard deviation of the weights is largest in {names[most]} ({format_number(spreads[most])}) and "
-        f"smallest in {names[least]} ({format_number(spreads[least])}).",
+        alt_text=f"The standard deviation of the weights is largest in {names[most]} "
+        f"({format_number(spreads[most])}) and smallest in {names[least]} ({format_number(spreads[least])}).",
     )
 
 

@@ -31,7 +31,7 @@ def learning_curve_figure(curve: Any) -> Figure:
     sizes = floats_of(frame["size"])
     bands: list[Mark] = []
     lines: list[Mark] = []
-    words = []
+    sentences = []
     for part, tone in _PARTS:
         mean, low, high = (floats_of(frame[f"{part}_{end}"]) for end in ("mean", "low", "high"))
         known = np.isfinite(mean) & np.isfinite(sizes)
@@ -41,7 +41,7 @@ def learning_curve_figure(curve: Any) -> Figure:
         label = {"train": "training", "validation": "validation"}[part]
         lines.append(Line(sizes, mean, label=label, tone=tone))
         first, last = np.flatnonzero(known)[[0, -1]]
-        words.append(
+        sentences.append(
             f"The {label} error goes from {format_number(float(mean[first]))} at {sizes[first]:,.0f} to "
             f"{format_number(float(mean[last]))} at {sizes[last]:,.0f}."
         )
@@ -57,5 +57,5 @@ def learning_curve_figure(curve: Any) -> Figure:
         x=Axis("rows to train on", logarithmic=None),
         y=Axis("error" if naive is None else "mean absolute scaled error", from_zero=True),
         note=f"Verdict: {verdict}. {reason}".strip() if verdict else "",
-        words=" ".join(words),
+        alt_text=" ".join(sentences),
     )

@@ -58,14 +58,14 @@ def ranking_figure(
         tone: Tone = "neutral" if not is_relative else "good" if is_better else "bad"
         label = f"{'' if is_better else 'not '}better than {reference}" if is_relative else ""
         marks.append(Bars(names[begin:end], lengths[begin:end], label=label, tone=tone, notes=notes[begin:end]))
-    words = f"{names[0]} is forecast best ({format_number(float(lengths[0]))}) and {names[-1]} worst "
-    words += f"({format_number(float(lengths[-1]))})."
+    text = f"{names[0]} is forecast best ({format_number(float(lengths[0]))}) and {names[-1]} worst "
+    text += f"({format_number(float(lengths[-1]))})."
     return Figure(
         title="Best and worst series",
         marks=(*marks, Rule(x=1.0)) if is_relative else tuple(marks),
         x=Axis(f"mean absolute error / that of {reference}" if is_relative else "mean absolute error", from_zero=True),
         note=note,
-        words=f"{words} The model is better than {reference} on {better:,} of {total:,}." if is_relative else words,
+        alt_text=f"{text} The model is better than {reference} on {better:,} of {total:,}." if is_relative else text,
     )
 
 

@@ -74,7 +74,7 @@ def residuals_over_time_figure(backtest: Any, *, time: str = "ds", model: str = 
         x=Axis(time),
         y=Axis("actual minus forecast"),
         note=f"Each place stands for {wide} neighbouring times." if wide > 1 else "",
-        words=f"Actual values are {format_number(abs(average))} {side} the forecast on average, and "
+        alt_text=f"Actual values are {format_number(abs(average))} {side} the forecast on average, and "
         f"{format_number(size)} "
         f"away from it. The mean is farthest from zero at {format_time(table[time][worst])} "
         f"({format_number(float(mean[worst]))}).",
@@ -98,8 +98,8 @@ def residual_histogram_figure(backtest: Any, *, model: str = "forecast") -> Figu
         mean, spread = float(residuals.mean()), float(residuals.std())
     if not 0 < spread < math.inf:
         raise InputError("backtest: the residuals do not differ, so there is no distribution to show.")
-    words = f"{format_count(len(residuals), 'residual')} with mean {format_number(mean)} and standard deviation "
-    words += f"{format_number(spread)}."
+    text = f"{format_count(len(residuals), 'residual')} with mean {format_number(mean)} and standard deviation "
+    text += f"{format_number(spread)}."
     low, high = max(residuals.min(), mean - _REACH * spread), min(residuals.max(), mean + _REACH * spread)
     bins = int(np.clip(2 * len(residuals) ** (1 / 3), 5, 60))  # Rice's rule
     counts, edges = np.histogram(np.clip(residuals, low, high), bins, (low, high))
@@ -116,7 +116,7 @@ def residual_histogram_figure(backtest: Any, *, model: str = "forecast") -> Figu
         ),
         x=Axis("actual minus forecast"),
         y=Axis("% of the residuals", from_zero=True),
-        words=f"{words} Half of them lie between {format_number(float(quarters[0]))} and "
+        alt_text=f"{text} Half of them lie between {format_number(float(quarters[0]))} and "
         f"{format_number(float(quarters[1]))}; {far:.1f} % are more than two standard deviations from "
         "the mean, 4.6 % of a normal distribution.",
     )
@@ -193,7 +193,7 @@ def residual_autocorrelation_figure(
         note=f"Residuals {what}, mean over {format_count(int(varies.sum()), 'series', 'series')} of {length:,} "
         f"{unit}s. "
         + ("" if is_by_cutoff else "Errors of one forecast go together, so short lags are above zero for any model."),
-        words=f"The autocorrelation is {format_number(float(values[0]))} at lag 1 and strongest at lag {peak + 1:,} "
+        alt_text=f"The autocorrelation is {format_number(float(values[0]))} at lag 1 and strongest at lag {peak + 1:,} "
         "with "
         f"{format_number(float(values[peak]))}; {format_count(int((np.abs(values) > limit).sum()), 'lag')} of {lags:,} "
         f"exceed the limits of {format_number(limit)}.",
@@ -231,14 +231,14 @@ def error_by_step_figure(
     ]
     marks.append(Line(steps, own, label=name, tone="forecast"))
     ahead = [f"better than {column} at {int((own < floats_of(table[column])).sum()):,}" for column in columns]
-    words = f"The mean absolute error of {name} goes from {format_number(float(own[0]))} at step {steps[0]:g} to "
-    words += f"{format_number(float(own[-1]))} at step {steps[-1]:g}."
+    text = f"The mean absolute error of {name} goes from {format_number(float(own[0]))} at step {steps[0]:g} to "
+    text += f"{format_number(float(own[-1]))} at step {steps[-1]:g}."
     return Figure(
         title="Error by step of the horizon",
         marks=tuple(marks),
         x=Axis("step of the horizon"),
         y=Axis("mean absolute error", from_zero=True),
-        words=f"{words} Of {format_count(len(steps), 'step')}, it is {', '.join(ahead)}." if ahead else words,
+        alt_text=f"{text} Of {format_count(len(steps), 'step')}, it is {', '.join(ahead)}." if ahead else text,
     )
 
 

@@ -78,7 +78,7 @@ def schedule_figure(
         x=Axis("steps of training"),
         y=Axis("learning rate", from_zero=True),
         note=f"{note}never improves." if reacts else "",
-        words=f"{'; '.join(told)}.",
+        alt_text=f"{'; '.join(told)}.",
     )
 
 

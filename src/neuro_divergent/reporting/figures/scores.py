@@ -62,5 +62,5 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
         marks=marks,
         x=Axis(_NAMES[metric], from_zero=True),
         note=f"On the {scores['part']} part." if scores.get("part") else "",
-        words=rank + ", ".join(f"{name} {format_number(value)}" for value, name in rows) + ".",
+        alt_text=rank + ", ".join(f"{name} {format_number(value)}" for value, name in rows) + ".",
     )

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.reporting.figures.figure import Axis, Figure, Heat, Rule
+from neuro_divergent.reporting.figures.figure import Axis, Figure, Heatmap, Rule
 from neuro_divergent.reporting.plotly.palette import GRID, RULE
 from neuro_divergent.reporting.plotly.traces import Json, Traces, plain, safe
 from neuro_divergent.reporting.svg.axes import LONGEST, Axes
 from neuro_divergent.reporting.svg.labels import shorten
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
-from neuro_divergent.reporting.svg.style import pens_of
+from neuro_divergent.reporting.svg.style import mark_styles
 
 _MOST_ROWS, _MOST_COLUMNS = 60, 12  # that are named
 _FEW_DECADES, _SMALL = 3, 1e-3  # small numbers are written with a power of ten instead of a letter
@@ -60,8 +60,8 @@ def to_json(figure: Figure) -> dict[str, Any]:
     """
     axes = Axes(figure, 1.0, 1.0)
     traces = Traces(axes)
-    for mark, pen in zip(figure.marks, pens_of(figure.marks), strict=True):
-        traces.add(mark, pen)
+    for mark, style in zip(figure.marks, mark_styles(figure.marks), strict=True):
+        traces.add(mark, style)
     layout = _layout(figure, axes)
     if not any(value is not None for trace in traces.data for value in trace["x"]):
         nothing = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
@@ -77,7 +77,7 @@ def _layout(figure: Figure, axes: Axes) -> Json:
         "yaxis": _axis(figure.y, axes.y),
         "hovermode": "x unified" if axes.is_over_x else "closest",
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "bottom", "yref": "container"},
-        "showlegend": any(getattr(mark, "label", "") for mark in figure.marks if not isinstance(mark, Rule | Heat)),
+        "showlegend": any(getattr(mark, "label", "") for mark in figure.marks if not isinstance(mark, Rule | Heatmap)),
         "margin": {"l": 8, "r": 16, "t": 12, "b": 8},
         "paper_bgcolor": "rgba(0, 0, 0, 0)",
         "plot_bgcolor": "rgba(0, 0, 0, 0)",

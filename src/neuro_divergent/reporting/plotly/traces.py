@@ -7,14 +7,14 @@ from typing import Any, cast
 import numpy as np
 
 from neuro_divergent.core.arrays import Array
-from neuro_divergent.reporting.figures.figure import Band, Bars, Heat, Line, Mark, Points, Spans, Values
+from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Spans, Values
 from neuro_divergent.reporting.plotly.palette import ABOVE, BELOW, TONES, faded
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
 from neuro_divergent.reporting.svg.colormap import shrink
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
-from neuro_divergent.reporting.svg.style import Pen
+from neuro_divergent.reporting.svg.style import MarkStyle
 
 Json = dict[str, Any]
 
@@ -60,30 +60,30 @@ class Traces:
         self.axes = axes
         self.data: list[Json] = []
 
-    def add(self, mark: Mark, pen: Pen) -> None:
+    def add(self, mark: Mark, style: MarkStyle) -> None:
         """Add what a mark needs; rules are part of the layout instead."""
         if isinstance(mark, Line):
-            self._line(mark, pen)
+            self._line(mark, style)
         elif isinstance(mark, Band):
-            self._band(mark, pen)
+            self._band(mark, style)
         elif isinstance(mark, Points):
-            self._points(mark, pen)
+            self._points(mark, style)
         elif isinstance(mark, Bars):
-            self._bars(mark, pen)
+            self._bars(mark, style)
         elif isinstance(mark, Spans):
-            self._spans(mark, pen)
-        elif isinstance(mark, Heat):
+            self._spans(mark, style)
+        elif isinstance(mark, Heatmap):
             self._heat(mark)
 
     def _add(self, mark: Line | Band | Points | Bars | Spans, kind: str, **settings: Any) -> None:
         named = {"name": safe(mark.label), "showlegend": bool(mark.label)}
         self.data.append({"type": kind, **named, **settings})
 
-    def _line(self, mark: Line, pen: Pen) -> None:
+    def _line(self, mark: Line, style: MarkStyle) -> None:
         kept = min_max_places(mark.y, MOST_POINTS // PER_BUCKET)
         x, y = np.asarray(mark.x)[kept], np.asarray(mark.y)[kept]
-        colour = TONES[pen.tone]
-        line = {"color": colour, "width": 2.4 if pen.tone == "forecast" else 1.8, "dash": _DASHES[pen.dash]}
+        colour = TONES[style.tone]
+        line = {"color": colour, "width": 2.4 if style.tone == "forecast" else 1.8, "dash": _DASHES[style.dash]}
         self._add(
             mark,
             "scatter",
@@ -95,12 +95,12 @@ class Traces:
             hovertemplate=f"%{{y:{_format(y)}}}{_extra(mark.label)}",
         )
 
-    def _band(self, mark: Band, pen: Pen) -> None:
+    def _band(self, mark: Band, style: MarkStyle) -> None:
         buckets = MOST_POINTS // PER_BUCKET
         kept = np.union1d(min_max_places(mark.low, buckets), min_max_places(mark.high, buckets))
         x, low, high = (np.asarray(values)[kept] for values in (mark.x, mark.low, mark.high))
         across, heights = _outline(x, low, high)
-        colour = TONES[pen.tone]
+        colour = TONES[style.tone]
         group = f"band {len(self.data)}"
         self._add(
             mark,
@@ -109,7 +109,7 @@ class Traces:
             x=across,
             y=heights,
             fill="toself",
-            fillcolor=faded(colour, _OPACITIES[pen.strength]),
+            fillcolor=faded(colour, _OPACITIES[style.strength]),
             line={"width": 0, "color": colour},
             legendgroup=group,
             hoverinfo="skip",
@@ -129,7 +129,7 @@ class Traces:
         )
         self.data[-1]["showlegend"] = False
 
-    def _points(self, mark: Points, pen: Pen) -> None:
+    def _points(self, mark: Points, style: MarkStyle) -> None:
         x, y = np.asarray(mark.x), np.asarray(mark.y)
         if len(x) > _MOST_DOTS:
             kept = raster_places(self.axes.at_x(x), self.axes.at_y(y), 200, 100)
@@ -141,11 +141,11 @@ class Traces:
             mode="markers",
             x=plain(x),
             y=plain(y),
-            marker={"color": TONES[pen.tone], "size": 6, "opacity": 0.8, "symbol": _SYMBOLS[pen.shape]},
+            marker={"color": TONES[style.tone], "size": 6, "opacity": 0.8, "symbol": _SYMBOLS[style.shape]},
             hovertemplate=f"%{{x{form}}}, %{{y:{_format(y)}}}{_extra(mark.label)}",
         )
 
-    def _bars(self, mark: Bars, pen: Pen) -> None:
+    def _bars(self, mark: Bars, style: MarkStyle) -> None:
         lengths = measure(mark.lengths, "number")
         place = "" if self.axes.is_over_x else "%{customdata}: "  # which is told once for all marks
         uncertain: Json = {}
@@ -166,7 +166,7 @@ class Traces:
             orientation=orientation,
             **({"width": _NOTED_BAR, "offset": -_NOTED_BAR} if self.axes.has_notes_below else {}),
             customdata=[safe(name) for name in write_values(mark.places)],
-            marker={"color": TONES[pen.tone]},
+            marker={"color": TONES[style.tone]},
             hovertemplate=f"{place}%{{{along}:{_format(lengths)}}}{_extra(mark.label)}",
         )
         if any(mark.notes):
@@ -190,7 +190,7 @@ class Traces:
         )
         self.data[-1]["showlegend"] = False
 
-    def _spans(self, mark: Spans, pen: Pen) -> None:
+    def _spans(self, mark: Spans, style: MarkStyle) -> None:
         rows, scale = self.axes.rows, self.axes.x
         assert rows is not None, "spans have rows"
         assert isinstance(scale, Scale), "spans have ends that can be counted"
@@ -207,13 +207,13 @@ class Traces:
             x=plain(lengths / 1_000 if scale.kind == "time" else lengths),  # Plotly measures times in milliseconds
             y=plain(rows.numbers(mark)),
             customdata=[safe(f"{row}: {first} to {last}") for row, first, last in names],
-            marker={"color": TONES[pen.tone]},
+            marker={"color": TONES[style.tone]},
             hovertemplate=f"%{{customdata}}{_extra(mark.label)}",
         )
         # Spans of a row lie beside each other by themselves; bars of a row that is shared would be made thinner.
         self.data[-1]["offsetgroup"] = "spans"
 
-    def _heat(self, mark: Heat) -> None:
+    def _heat(self, mark: Heatmap) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)

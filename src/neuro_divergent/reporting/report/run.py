@@ -22,11 +22,24 @@ from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts
 from neuro_divergent.reporting.report.plain import names, number, rows, text, whole
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
-from neuro_divergent.reporting.report.series import MOST, Shown, choose_series, series_errors
-from neuro_divergent.reporting.report.summary import describe_state, key_numbers, paragraphs
+from neuro_divergent.reporting.report.series import (
+    MOST,
+    TYPICAL,
+    Shown,
+    choose_series,
+    series_errors,
+    typical_series,
+)
+from neuro_divergent.reporting.report.summary import (
+    describe_state,
+    describe_task,
+    describe_training,
+    judge_in_words,
+    key_numbers,
+)
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
-from neuro_divergent.reporting.svg.inline import draw_figure, stylesheet
+from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import RunSummary, describe_run
@@ -57,7 +70,7 @@ class _Page:
         self.config = self.tables.config or {}
         self.events = read_events(path)
         self.scores = Scores.read(self.tables.scores)
-        self.errors = series_errors(self.tables)
+        self.errors = series_errors(self.tables.backtest, self.tables.id)
 
     def words(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return the values by the names that the template has for them."""
@@ -66,6 +79,7 @@ class _Page:
         diagnosis = self._diagnosis()
         parameters = self._parameters()
         place = shlex.quote(str(self.run.path / CONFIG))
+        num_series = self._num_series()
         return {
             "title": self.run.name,
             "version": __version__,
@@ -75,15 +89,11 @@ class _Page:
             "is_running": self.run.state == "running",
             "seen": format_timestamp(self._last_event()) if state else "",
             "verdict": None if scores is None else scores.judge(),
-            "paragraphs": paragraphs(
-                config=config,
-                data=tables.data,
-                history=tables.history,
-                events=[] if state else self.events,  # its state says how it ended
-                scores=scores,
-                diagnosis=diagnosis,
-                errors=self.errors,
-            ),
+            "task": describe_task(config, tables.data),
+            "forecast_figures": self._series(typical_series(tables)),
+            "paragraphs": judge_in_words(scores, self.errors, diagnosis),
+            # The state of a run that is not finished says how it ended.
+            "trained": describe_training(tables.history, [] if state else self.events),
             "numbers": key_numbers(scores, tables.history, parameters),
             "notes": list(dict.fromkeys([*names(tables.scores, "notes"), *notes])),
             "data_facts": facts.data_facts(tables.data, config),
@@ -98,9 +108,10 @@ class _Page:
             "interval_rows": [] if scores is None else scores.coverage,
             "interval_figures": self._drawings("calibration", "pit"),
             "residual_figures": self._drawings("residuals", "residual-histogram", "residual-autocorrelation"),
-            "series_figures": self._series(),
+            "series_figures": self._series(choose_series(tables)) if num_series > TYPICAL else [],
             "ranking": self._drawings("ranking") if self.errors is not None and self.errors.height > MOST else [],
-            "num_series": 0 if self.errors is None else self.errors.height,
+            "num_series": num_series,
+            "ranked": self.errors is not None,
             "diagnosis": diagnosis,
             "layer_figures": self._drawings("gradient-flow", "update-ratio", "weights"),
             "activations": _activation_rows(tables.network),
@@ -141,8 +152,15 @@ class _Page:
                 drawings.append(_draw(figure_of(self.tables, name), caption=caption))
         return drawings
 
-    def _series(self) -> list[Markup]:
-        return [drawing for shown in choose_series(self.tables) if (drawing := self._forecast(shown)) is not None]
+    def _num_series(self) -> int:
+        """Return how many series have forecasts, of those held out or else of those ahead."""
+        if self.errors is not None:
+            return self.errors.height
+        frame, column = self.tables.forecasts, self.tables.id
+        return frame[column].n_unique() if frame is not None and column in frame.columns else 1
+
+    def _series(self, chosen: Sequence[Shown]) -> list[Markup]:
+        return [drawing for shown in chosen if (drawing := self._forecast(shown)) is not None]
 
     def _forecast(self, shown: Shown) -> Markup | None:
         tables = self.tables
@@ -187,7 +205,7 @@ class _Page:
 
 
 def _draw(figure: Figure, *, caption: bool = True) -> Markup:
-    return Markup(draw_figure(figure, caption=caption))  # which escapes what it writes
+    return Markup(render_inline_svg(figure, caption=caption))  # which escapes what it writes
 
 
 def _of(frame: pl.DataFrame | None, column: str | None, name: Any) -> pl.DataFrame | None:

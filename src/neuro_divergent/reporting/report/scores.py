@@ -11,7 +11,7 @@ import polars as pl
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
 from neuro_divergent.reporting.report.plain import number, rows, text, whole
-from neuro_divergent.reporting.text_summaries import Verdict, judge
+from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
 
 COLUMNS = {
     "mae": "MAE",
@@ -23,7 +23,6 @@ COLUMNS = {
     "bias": "bias",
     "skill": "skill",
 }
-_ENOUGH = 5.0  # percentage points that the coverage of an interval may be off without a word about it
 
 
 @dataclass(frozen=True)
@@ -116,15 +115,8 @@ class Scores:
         ]
 
     def intervals(self) -> list[str]:
-        """Say how many values lay inside each interval, and what that means."""
-        return [_kept(row["level"], row["coverage"]) for row in self.coverage]
-
-
-def _kept(level: float, coverage: float) -> str:
-    start = f"The {level:g} % interval holds {coverage:.1f} % of the values"
-    if abs(coverage - level) <= min(_ENOUGH, (100 - level) / 2 + 1):
-        return f"{start}, about as many as promised."
-    return f"{start}: it is too {'narrow' if coverage < level else 'wide'}."
+        """Return a sentence on the coverage of each interval."""
+        return [judge_interval(row["level"], row["coverage"]) for row in self.coverage]
 
 
 def _goodness(value: float, column: str) -> float:

@@ -11,6 +11,7 @@ from neuro_divergent.evaluation.evaluate import REFERENCE
 from neuro_divergent.runs.tables import RunTables
 
 MOST = 6
+TYPICAL = 2
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def choose_series(tables: RunTables, most: int = MOST) -> list[Shown]:
 
     They are in the order of their error relative to the seasonal naive forecast; of series without either, the first.
     """
-    errors = series_errors(tables)
+    errors = series_errors(tables.backtest, tables.id)
     if errors is None:
         return [Shown(name) for name in _first_names(tables, most)]
     ranked = [Shown(*row) for row in errors.rows()]
@@ -46,9 +47,26 @@ def choose_series(tables: RunTables, most: int = MOST) -> list[Shown]:
     return best + [Shown(item.name, item.error, item.relative, "worst") for item in ranked[-half:]]
 
 
-def series_errors(tables: RunTables) -> pl.DataFrame | None:
-    """Return name, error and relative error of each series that has one, the best first; ``None`` if none has."""
-    backtest, column = tables.backtest, tables.id
+def typical_series(tables: RunTables, most: int = TYPICAL) -> list[Shown]:
+    """Return the series in the middle of the ranking by relative error; of series without errors, the first."""
+    errors = series_errors(tables.backtest, tables.id)
+    if errors is None:
+        return [Shown(name) for name in _first_names(tables, most)]
+    return [Shown(*row) for row in middle_of(errors, most).rows()]
+
+
+def middle_of(errors: pl.DataFrame, most: int = TYPICAL) -> pl.DataFrame:
+    """Return the rows in the middle of a ranking."""
+    return errors.slice(max(0, (errors.height - most) // 2), most)
+
+
+def series_errors(backtest: pl.DataFrame | None, column: str | None) -> pl.DataFrame | None:
+    """Return name, error and relative error of each series that has one, the best first; ``None`` if none has.
+
+    Args:
+        backtest: Forecasts of held-out values.
+        column: Column that names the series.
+    """
     if backtest is None or not {"actual", "forecast"} <= set(backtest.columns):
         return None
     by = column if column in backtest.columns else None

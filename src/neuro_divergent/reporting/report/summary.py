@@ -51,22 +51,9 @@ def describe_state(run: RunSummary) -> State | None:
     return State(run.state != "running", f"{words}.{message} What follows is as far as it came.")
 
 
-def paragraphs(
-    *,
-    config: dict[str, Any],
-    data: dict[str, Any] | None,
-    history: pl.DataFrame | None,
-    events: list[dict[str, Any]],
-    scores: Scores | None,
-    diagnosis: Diagnosis | None,
-    errors: pl.DataFrame | None,
-) -> list[str]:
-    """Return the summary: what was done, how good it is and how far that can be trusted, what the doctor says."""
-    found = [
-        [_task(config, data), _training(history, events)],
-        [] if scores is None else [*_scores(scores, errors), scores.note],
-        [_doctor(diagnosis)],
-    ]
+def judge_in_words(scores: Scores | None, errors: pl.DataFrame | None, diagnosis: Diagnosis | None) -> list[str]:
+    """Return paragraphs on how good the forecasts are, whether the intervals hold, and what the diagnosis found."""
+    found = [[] if scores is None else [*_scores(scores, errors), scores.note], [_findings(diagnosis)]]
     joined = [" ".join(sentence for sentence in sentences if sentence) for sentences in found]
     return [paragraph for paragraph in joined if paragraph]
 
@@ -90,27 +77,29 @@ def key_numbers(
         step = whole(history.row(-1, named=True).get("step")) or 0
         found.append(("Training", format_duration(seconds), format_count(step, "step")))
     if parameters is not None:
-        found.append(("Parameters", format_number(parameters), "numbers that were learned"))
+        found.append(("Parameters", format_number(parameters), "trained weights"))
     return found
 
 
-def _task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
+def describe_task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
+    """Say what the model forecasts, from how much history and data."""
     task, model = part(config, "task"), text(part(config, "model").get("name"))
     horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
     if not model or horizon is None:
         return "Its settings cannot be read, so what it was to learn is not known."
-    words = f"{model} learned to forecast {format_count(horizon, 'step')} ahead"
+    words = f"{model} forecasts {format_count(horizon, 'step')} ahead"
     if history:
         words += f" from {format_count(history, 'step')} of history"
     size, series = whole((data or {}).get("rows")), whole((data or {}).get("series"))
     if size is not None and series is not None:
-        words += f", from {format_count(size, 'row')} of {series:,} series"
+        words += f", trained on {format_count(size, 'row')} of {series:,} series"
     return f"{words}."
 
 
-def _training(history: pl.DataFrame | None, events: list[dict[str, Any]]) -> str:
+def describe_training(history: pl.DataFrame | None, events: list[dict[str, Any]]) -> str:
+    """Say how long training took, when the loss was lowest, and why it ended."""
     if history is None:
-        return "Nothing was written down of its training yet."
+        return "The history of its training has no row yet."
     last = history.row(-1, named=True)
     step, seconds, why = whole(last.get("step")), number(last.get("seconds")), ending(events)
     words = f"Training took {format_count(step or 0, 'step')}"
@@ -138,8 +127,8 @@ def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
     return [*found, *scores.intervals()]
 
 
-def _doctor(diagnosis: Diagnosis | None) -> str:
+def _findings(diagnosis: Diagnosis | None) -> str:
     if diagnosis is None:
         return ""
-    first = f" First of all: {diagnosis.findings[0].title.rstrip('.')}." if diagnosis.findings else ""
-    return f"The doctor says: {diagnosis.summary}{first}"
+    first = f" First: {diagnosis.findings[0].title.rstrip('.')}." if diagnosis.findings else ""
+    return f"Diagnosis: {diagnosis.summary}{first}"

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import (
+    Band,
+    Bars,
+    Figure,
+    Heatmap,
+    Line,
+    Mark,
+    Points,
+    Rule,
+    Spans,
+)
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, measure, scale_of, spread
@@ -38,7 +48,7 @@ class Axes:
         self.figure, self.width, self.height = figure, width, height
         self.rows = rows_of(figure.marks)
         self.bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
-        self.heat = next((mark for mark in figure.marks if isinstance(mark, Heat)), None)
+        self.heat = next((mark for mark in figure.marks if isinstance(mark, Heatmap)), None)
         keys = [{str(place) for place in mark.places} for mark in self.bars]
         shares = any(keys[late] & keys[early] for late in range(len(keys)) for early in range(late))
         self.slots = len(self.bars) if shares else 1

@@ -9,11 +9,11 @@ import numpy as np
 from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.formatting import format_number
 
-SHADES = 8
+COLOR_LEVELS = 8
 """How many shades a colour has."""
 
 
-class Shades(NamedTuple):
+class ColorLevels(NamedTuple):
     """Shades of the cells of a table, and what they mean.
 
     Attributes:
@@ -29,23 +29,23 @@ class Shades(NamedTuple):
     scale: list[int]
 
 
-def shade(values: Array) -> Shades:
+def map_colors(values: Array) -> ColorLevels:
     """Return the shades of numbers. Where some are below zero, equal shades are equally far from zero."""
     numbers = np.asarray(values, dtype=np.float64)
     known = np.isfinite(numbers)
     if not known.any():
-        return Shades(np.zeros(numbers.shape, dtype=np.int64), "", "", [])
+        return ColorLevels(np.zeros(numbers.shape, dtype=np.int64), "", "", [])
     low, high = float(numbers[known].min()), float(numbers[known].max())
     if low < 0 < high:
         size = max(-low, high)
         levels = np.where(numbers < 0, -1, 1) * _level(np.abs(numbers), 0.0, size)
-        scale = [*range(-SHADES, 0), *range(1, SHADES + 1)]
+        scale = [*range(-COLOR_LEVELS, 0), *range(1, COLOR_LEVELS + 1)]
         low, high = -size, size
     elif high <= 0 and low < 0:
-        levels, scale = -_level(-numbers, -high, -low), [*range(-SHADES, 0)]
+        levels, scale = -_level(-numbers, -high, -low), [*range(-COLOR_LEVELS, 0)]
     else:
-        levels, scale = _level(numbers, low, high), [*range(1, SHADES + 1)]
-    return Shades(np.where(known, levels, 0).astype(np.int64), format_number(low), format_number(high), scale)
+        levels, scale = _level(numbers, low, high), [*range(1, COLOR_LEVELS + 1)]
+    return ColorLevels(np.where(known, levels, 0).astype(np.int64), format_number(low), format_number(high), scale)
 
 
 def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
@@ -69,4 +69,4 @@ def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
 def _level(numbers: Floats, low: float, high: float) -> Floats:
     """Return 1 to 8 for numbers between two ends; the full shade where the ends are the same."""
     share = (numbers - low) / (high - low) if high > low else np.ones_like(numbers)
-    return np.clip(np.ceil(np.nan_to_num(share) * SHADES), 1, SHADES)
+    return np.clip(np.ceil(np.nan_to_num(share) * COLOR_LEVELS), 1, COLOR_LEVELS)

@@ -19,7 +19,7 @@ _DARK = "@media (prefers-color-scheme: dark)"
 _BLOCK = re.compile(r"(@media[^{]*)?\{?\s*\.figure \{\s*(--[^}]*)\}", re.DOTALL)
 
 
-def draw_picture(figure: Figure) -> str:
+def render_svg(figure: Figure) -> str:
     """Return an SVG document of a fixed width. It follows the light or dark surroundings of its reader."""
     sketch = lay_out(figure)
     letters = min(LONGEST, max([len(tick.text) for tick in sketch.y_ticks] or [1]))
@@ -31,7 +31,7 @@ def draw_picture(figure: Figure) -> str:
     if figure.y.label:
         lines.append(f'<text x="16" y="{top + 14}">{escape(figure.y.label)}</text>')
         top += _LINE
-    top += 24 if layout.has_words_above else 14
+    top += 24 if layout.has_text_above else 14
     lines.append(f'<g transform="translate({left} {top})">')
     lines.extend(_axes(layout, wide, tall))
     if layout.is_cut:
@@ -56,7 +56,7 @@ def draw_picture(figure: Figure) -> str:
         floor += _LINE
         lines.append(f'<text x="16" y="{floor}">{escape(line)}</text>')
     height = floor + 16
-    described = f"<desc>{escape(figure.words)}</desc>" if figure.words else ""
+    described = f"<desc>{escape(figure.alt_text)}</desc>" if figure.alt_text else ""
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
         f'height="{height}" role="img">',
@@ -89,8 +89,8 @@ def _legend(layout: Layout, top: int) -> tuple[list[str], int]:
     """Return the legend from a height downwards, and the height at which it ends."""
     samples = {"line": "M0 0H26", "area": "M0 -5H26V5H0Z", "dots": "M13 0h0"}
     entries = [(draw_sample(key, samples[key.sample]), 26, key.label) for key in layout.keys]
-    if layout.shade_key is not None:
-        key = layout.shade_key
+    if layout.colorbar is not None:
+        key = layout.colorbar
         cells = "".join(f'<path class="{style}" d="M{12 * at} -6h12v12h-12Z"/>' for at, style in enumerate(key.styles))
         words = f"{key.label}, from {key.low} to {key.high}" if key.label else f"from {key.low} to {key.high}"
         entries.append((cells, 12 * len(key.styles), words))

@@ -12,7 +12,7 @@ from importlib.resources import files
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.svg.axes import LONGEST, SHORTER
 from neuro_divergent.reporting.svg.labels import escape, shorten
-from neuro_divergent.reporting.svg.layout import Key, Layout, ShadeKey, Text
+from neuro_divergent.reporting.svg.layout import ColorBar, Layout, LegendEntry, Text
 from neuro_divergent.reporting.svg.layout_engine import lay_out
 from neuro_divergent.reporting.svg.scales import Tick
 
@@ -25,7 +25,7 @@ def stylesheet() -> str:
     return files("neuro_divergent.reporting.svg").joinpath("figures.css").read_text("utf-8")
 
 
-def draw_figure(figure: Figure, *, ratio: float = 0.45, caption: bool = True) -> str:
+def render_inline_svg(figure: Figure, *, ratio: float = 0.45, caption: bool = True) -> str:
     """Return a figure as HTML with inline SVG, without a script and without a style of its own.
 
     Args:
@@ -37,8 +37,8 @@ def draw_figure(figure: Figure, *, ratio: float = 0.45, caption: bool = True) ->
     letters = max([len(tick.text) for tick in layout.y_ticks] or [1])
     room = ["figure-plot", f"gutter-{min(letters, LONGEST)}"]
     room += ["two-lines"] if layout.has_context else ["one-line"] if layout.x_ticks else []
-    room += ["words-above"] if layout.has_words_above else []
-    words = ". ".join(text.rstrip(".") for text in (figure.title, figure.words) if text)
+    room += ["text-above"] if layout.has_text_above else []
+    words = ". ".join(text.rstrip(".") for text in (figure.title, figure.alt_text) if text)
     space, height = f'<svg class="figure-space" viewBox="0 0 1000 {ratio * 1000:.0f}" aria-hidden="true"></svg>', ""
     if layout.height is not None:
         space, height = "", f' height="{layout.height}"'
@@ -58,7 +58,7 @@ def draw_figure(figure: Figure, *, ratio: float = 0.45, caption: bool = True) ->
         *(_label_left(tick) for tick in layout.y_ticks),
         "</svg></div></div>",
         _paragraph("figure-x", figure.x.label),
-        _legend(layout.keys, layout.shade_key),
+        _legend(layout.keys, layout.colorbar),
         _paragraph("figure-note", figure.note),
         "</figure>",
     ]
@@ -110,13 +110,13 @@ def _label_left(tick: Tick) -> str:
     )
 
 
-def draw_sample(key: Key, path: str) -> str:
+def draw_sample(key: LegendEntry, path: str) -> str:
     """Return the sample of an entry of the legend."""
     hole = f'<path class="{key.hole}" d="{path}"/>' if key.hole else ""
     return f'<path class="{key.style}" d="{path}"/>{hole}'
 
 
-def _legend(keys: list[Key], shades: ShadeKey | None) -> str:
+def _legend(keys: list[LegendEntry], shades: ColorBar | None) -> str:
     samples = {"line": "M1 7H25", "area": "M0 2H26V12H0Z", "dots": "M13 7h0"}
     entries = [
         f'<li><svg class="figure-sample" aria-hidden="true">{draw_sample(key, samples[key.sample])}</svg>'
@@ -125,9 +125,9 @@ def _legend(keys: list[Key], shades: ShadeKey | None) -> str:
     ]
     if shades is not None:
         cells = [f'<path class="{style}" d="M{12 * at} 1h12v12h-12Z"/>' for at, style in enumerate(shades.styles)]
-        strip = f'<svg class="figure-shades" width="{12 * len(cells)}" aria-hidden="true">{"".join(cells)}</svg>'
+        strip = f'<svg class="figure-colorbar" width="{12 * len(cells)}" aria-hidden="true">{"".join(cells)}</svg>'
         label = f"{escape(shades.label)}: " if shades.label else ""
-        ends = f'<span class="figure-strip">{escape(shades.low)} {strip} {escape(shades.high)}</span>'
+        ends = f'<span class="figure-colorbar-range">{escape(shades.low)} {strip} {escape(shades.high)}</span>'
         entries.append(f"<li>{label}{ends}</li>")
     return f'<ul class="figure-legend">{"".join(entries)}</ul>' if entries else ""
 

@@ -48,7 +48,7 @@ class Text(NamedTuple):
     down: float = 0.35
 
 
-class Key(NamedTuple):
+class LegendEntry(NamedTuple):
     """An entry of the legend.
 
     Attributes:
@@ -64,7 +64,7 @@ class Key(NamedTuple):
     hole: str = ""
 
 
-class ShadeKey(NamedTuple):
+class ColorBar(NamedTuple):
     """The legend of shades: styles in order, and what the first and the last stand for."""
 
     label: str
@@ -83,7 +83,7 @@ class Layout:
         x_ticks: Labels below, by their share of the width.
         y_ticks: Labels to the left, by their share of the height from the top.
         keys: The legend.
-        shade_key: The legend of shades, if there are any.
+        colorbar: The legend of shades, if there are any.
         height: Pixels from top to bottom that rows need, or ``None`` where any height will do.
         grid: Which lines help to compare: level ones at the labels to the left, upright ones at those below, or none.
         is_cut: Whether something may lie outside the box, because somebody chose its limits.
@@ -93,8 +93,8 @@ class Layout:
     texts: list[Text] = field(default_factory=list)
     x_ticks: list[Tick] = field(default_factory=list)
     y_ticks: list[Tick] = field(default_factory=list)
-    keys: list[Key] = field(default_factory=list)
-    shade_key: ShadeKey | None = None
+    keys: list[LegendEntry] = field(default_factory=list)
+    colorbar: ColorBar | None = None
     height: int | None = None
     grid: Literal["level", "upright", "none"] = "level"
     is_cut: bool = False
@@ -105,6 +105,6 @@ class Layout:
         return any(tick.context for tick in self.x_ticks)
 
     @property
-    def has_words_above(self) -> bool:
+    def has_text_above(self) -> bool:
         """Whether something is written above the box."""
         return any(text.y == 0 and text.down < 0 for text in self.texts)

@@ -8,14 +8,24 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import (
+    Band,
+    Bars,
+    Figure,
+    Heatmap,
+    Line,
+    Mark,
+    Points,
+    Rule,
+    Spans,
+)
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
-from neuro_divergent.reporting.svg.colormap import shade, shrink
+from neuro_divergent.reporting.svg.colormap import map_colors, shrink
 from neuro_divergent.reporting.svg.labels import shorten, write_values
-from neuro_divergent.reporting.svg.layout import Anchor, Key, Layout, ShadeKey, Shape, Text
+from neuro_divergent.reporting.svg.layout import Anchor, ColorBar, Layout, LegendEntry, Shape, Text
 from neuro_divergent.reporting.svg.paths import Box, dots, outline, rectangles, stairs, trace
-from neuro_divergent.reporting.svg.style import Pen, pens_of
+from neuro_divergent.reporting.svg.style import MarkStyle, mark_styles
 
 MOST_POINTS = 2_000
 """How many points of a line are drawn; there are no more dots from left to right on most screens."""
@@ -34,15 +44,15 @@ def lay_out(figure: Figure, *, width: float = 1000.0, height: float = 1000.0) ->
         width: Of the box that paths are drawn in.
         height: Of it; what ``Layout.height`` asks for is for the caller to follow or to stretch.
     """
-    sheet = _Sheet(figure, width, height)
-    for mark, pen in zip(figure.marks, pens_of(figure.marks), strict=True):
-        sheet.draw(mark, pen)
-    if not sheet.layout.shapes:
-        sheet.layout.texts.append(Text(0.5, 0.5, "no values to show"))
-    return sheet.layout
+    engine = _LayoutEngine(figure, width, height)
+    for mark, style in zip(figure.marks, mark_styles(figure.marks), strict=True):
+        engine.draw(mark, style)
+    if not engine.layout.shapes:
+        engine.layout.texts.append(Text(0.5, 0.5, "no values to show"))
+    return engine.layout
 
 
-class _Sheet:
+class _LayoutEngine:
     """Draws marks one after the other between two axes."""
 
     def __init__(self, figure: Figure, width: float, height: float) -> None:
@@ -58,19 +68,19 @@ class _Sheet:
         )
         self.labels = 0  # of upright rules so far, which are written below each other
 
-    def draw(self, mark: Mark, pen: Pen) -> None:
+    def draw(self, mark: Mark, style: MarkStyle) -> None:
         """Draw a mark in front of those before."""
         if isinstance(mark, Line):
-            self._line(mark, pen)
+            self._line(mark, style)
         elif isinstance(mark, Band):
-            self._band(mark, pen)
+            self._band(mark, style)
         elif isinstance(mark, Points):
-            self._points(mark, pen)
+            self._points(mark, style)
         elif isinstance(mark, Bars):
-            self._upright_bars(mark, pen) if self.axes.rows is None else self._lying_bars(mark, pen)
+            self._upright_bars(mark, style) if self.axes.rows is None else self._lying_bars(mark, style)
         elif isinstance(mark, Spans):
-            self._spans(mark, pen)
-        elif isinstance(mark, Heat):
+            self._spans(mark, style)
+        elif isinstance(mark, Heatmap):
             self._heat(mark)
         else:
             self._rule(mark)
@@ -80,34 +90,34 @@ class _Sheet:
             self.layout.shapes.append(Shape(style, path, title))
 
     def _explain(self, sample: Literal["line", "area", "dots"], style: str, label: str, hole: str = "") -> None:
-        key = Key(sample, style, label, hole)
+        key = LegendEntry(sample, style, label, hole)
         if label and key not in self.layout.keys:
             self.layout.keys.append(key)
 
-    def _line(self, mark: Line, pen: Pen) -> None:
+    def _line(self, mark: Line, style: MarkStyle) -> None:
         kept = _thinned(mark.y)
         x, y = self.axes.at_x(np.asarray(mark.x)[kept]), self.axes.at_y(np.asarray(mark.y)[kept])
-        self._add(pen.line, trace(*(stairs(x, y) if mark.steps else (x, y))))
-        self._explain("line", pen.line, mark.label)
+        self._add(style.line, trace(*(stairs(x, y) if mark.steps else (x, y))))
+        self._explain("line", style.line, mark.label)
 
-    def _band(self, mark: Band, pen: Pen) -> None:
+    def _band(self, mark: Band, style: MarkStyle) -> None:
         kept = np.union1d(_thinned(mark.low), _thinned(mark.high))
         low, high = (self.axes.at_y(np.asarray(end)[kept]) for end in (mark.low, mark.high))
-        self._add(pen.area, outline(self.axes.at_x(np.asarray(mark.x)[kept]), low, high))
-        self._explain("area", pen.area, mark.label)
+        self._add(style.area, outline(self.axes.at_x(np.asarray(mark.x)[kept]), low, high))
+        self._explain("area", style.area, mark.label)
 
-    def _points(self, mark: Points, pen: Pen) -> None:
+    def _points(self, mark: Points, style: MarkStyle) -> None:
         x, y = self.axes.at_x(mark.x), self.axes.at_y(mark.y)
         if len(x) > _CELLS[0] * _CELLS[1]:
             kept = raster_places(x, y, *_CELLS)
             x, y = x[kept], y[kept]
         path = dots(x, y)
-        self._add(pen.dots, path)
-        if pen.hole:
-            self._add(pen.hole, path)
-        self._explain("dots", pen.dots, mark.label, pen.hole)
+        self._add(style.dots, path)
+        if style.hole:
+            self._add(style.hole, path)
+        self._explain("dots", style.dots, mark.label, style.hole)
 
-    def _upright_bars(self, mark: Bars, pen: Pen) -> None:
+    def _upright_bars(self, mark: Bars, style: MarkStyle) -> None:
         room = self.axes.bar_width(mark) * 0.9
         wide = room / self.axes.slots
         left = self.axes.at_x(mark.places) - room / 2 + wide * self.axes.slot(mark)
@@ -116,7 +126,7 @@ class _Sheet:
             (float(begin), min(floor, float(end)), float(begin) + wide, max(floor, float(end)))
             for begin, end in zip(left, top, strict=True)
         ]
-        self._bars(mark, pen, boxes)
+        self._bars(mark, style, boxes)
         middle = left + wide / 2
         if mark.low is not None and mark.high is not None:
             for low, high, at in zip(*map(self.axes.at_y, (mark.low, mark.high)), middle, strict=True):
@@ -126,7 +136,7 @@ class _Sheet:
             for x, y, note in zip(middle / self.width, ends / self.height, mark.notes, strict=False):
                 self._write(Text(float(x), float(y), note, down=-0.4))
 
-    def _lying_bars(self, mark: Bars, pen: Pen) -> None:
+    def _lying_bars(self, mark: Bars, style: MarkStyle) -> None:
         assert self.axes.rows is not None, "lying bars have names"
         tall = self.row * (0.46 if self.axes.has_notes_below else 0.76) / self.axes.slots
         top = self.axes.at_y(self.axes.rows.numbers(mark)) - self.row * 0.38 + tall * self.axes.slot(mark)
@@ -135,7 +145,7 @@ class _Sheet:
             (min(floor, float(right)), float(above), max(floor, float(right)), float(above) + tall * 0.92)
             for right, above in zip(end, top, strict=True)
         ]
-        self._bars(mark, pen, boxes)
+        self._bars(mark, style, boxes)
         middle = top + tall * 0.46
         if mark.low is not None and mark.high is not None:
             for low, high, at in zip(*map(self.axes.at_x, (mark.low, mark.high)), middle, strict=True):
@@ -149,18 +159,18 @@ class _Sheet:
             text = Text(1.0, float(y), note, "end", -4) if is_crowded else Text(float(x), float(y), note, "start", 7)
             self._write(text)
 
-    def _bars(self, mark: Bars, pen: Pen, boxes: list[Box]) -> None:
+    def _bars(self, mark: Bars, style: MarkStyle, boxes: list[Box]) -> None:
         """Draw boxes, and let them tell their length where they are few enough to be pointed at."""
         lengths = np.asarray(mark.lengths, dtype=np.float64)
         known = [at for at, box in enumerate(boxes) if np.isfinite(box).all() and np.isfinite(lengths[at])]
         if len(known) > _MOST_TITLES:
-            self._add(pen.bar, rectangles(boxes[at] for at in known))
+            self._add(style.bar, rectangles(boxes[at] for at in known))
         else:
             names = write_values(mark.places)
             for at in known:
                 note = f" ({mark.notes[at]})" if at < len(mark.notes) and mark.notes[at] else ""
-                self._add(pen.bar, rectangles([boxes[at]]), f"{names[at]}: {format_number(float(lengths[at]))}{note}")
-        self._explain("area", pen.bar, mark.label)
+                self._add(style.bar, rectangles([boxes[at]]), f"{names[at]}: {format_number(float(lengths[at]))}{note}")
+        self._explain("area", style.bar, mark.label)
 
     def _whisker(self, ends: list[tuple[float, float]], cap: tuple[float, float]) -> None:
         """Draw the uncertainty of a bar, with a short stroke across each end."""
@@ -170,7 +180,7 @@ class _Sheet:
             self._add("whisker edge", path)  # so that it can be seen on a bar of about its own brightness
             self._add("whisker", path)
 
-    def _spans(self, mark: Spans, pen: Pen) -> None:
+    def _spans(self, mark: Spans, style: MarkStyle) -> None:
         assert self.axes.rows is not None, "spans have rows"
         half = self.row * 0.36
         ends = zip(self.axes.at_x(mark.begin), self.axes.at_x(mark.end), strict=True)
@@ -178,16 +188,16 @@ class _Sheet:
             (float(left), float(y) - half, float(right), float(y) + half)
             for (left, right), y in zip(ends, self.axes.at_y(self.axes.rows.numbers(mark)), strict=True)
         ]
-        self._add(f"span {pen.bar}", rectangles(box for box in boxes if np.isfinite(box).all()))
-        self._explain("area", pen.bar, mark.label)
+        self._add(f"span {style.bar}", rectangles(box for box in boxes if np.isfinite(box).all()))
+        self._explain("area", style.bar, mark.label)
 
-    def _heat(self, mark: Heat) -> None:
+    def _heat(self, mark: Heatmap) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
-        shades = shade(values)
+        shades = map_colors(values)
         wide, tall = across * self.width / max(1, len(mark.x)), down * self.height / max(1, len(mark.y))
         for level in shades.scale:
             self._add(
-                _shade_style(level),
+                _heat_style(level),
                 rectangles(
                     (
                         column * wide,
@@ -199,8 +209,8 @@ class _Sheet:
                 ),
             )
         if shades.scale:
-            styles = [_shade_style(level) for level in shades.scale]
-            self.layout.shade_key = ShadeKey(mark.label, styles, shades.low, shades.high)
+            styles = [_heat_style(level) for level in shades.scale]
+            self.layout.colorbar = ColorBar(mark.label, styles, shades.low, shades.high)
 
     def _rule(self, mark: Rule) -> None:
         if mark.x is not None:
@@ -225,7 +235,7 @@ class _Sheet:
             self.layout.texts.append(text)
 
 
-def _shade_style(level: int) -> str:
+def _heat_style(level: int) -> str:
     return f"heat {'below' if level < 0 else 'above'}-{abs(level)}"
 
 

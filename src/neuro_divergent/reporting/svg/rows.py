@@ -8,7 +8,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Bars, Heat, Mark, Spans, Values
+from neuro_divergent.reporting.figures.figure import Bars, Heatmap, Mark, Spans, Values
 from neuro_divergent.reporting.svg.labels import write_values
 
 _Key = tuple[str, int]
@@ -56,14 +56,14 @@ def rows_of(marks: Iterable[Mark]) -> Rows | None:
     named = [mark for mark in bars if has_names(mark)]
     if named and len(named) < len(bars):
         raise InputError("a figure has bars with names and bars with numbers; draw them in two figures.")
-    others = [mark for mark in marks if isinstance(mark, Spans | Heat)]
+    others = [mark for mark in marks if isinstance(mark, Spans | Heatmap)]
     return Rows([mark for mark in marks if mark in (*named, *others)]) if named or others else None
 
 
 def _keys(mark: Mark) -> list[_Key]:
     if isinstance(mark, Spans):
         return [(str(name), 0) for name in mark.rows]
-    names: Values = mark.places if isinstance(mark, Bars) else mark.y if isinstance(mark, Heat) else ()
+    names: Values = mark.places if isinstance(mark, Bars) else mark.y if isinstance(mark, Heatmap) else ()
     seen: dict[str, int] = {}
     keys = []
     for text in write_values(names):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from neuro_divergent.reporting.figures.figure import Band, Bars, Heat, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Rule, Spans
 
 COLOURS = 8
 """How many colours there are for marks that stand for nothing in particular."""
@@ -23,7 +23,7 @@ _LEVELS = (95.0, 90.0, 75.0, 45.0)
 
 
 @dataclass(frozen=True)
-class Pen:
+class MarkStyle:
     """How a mark looks.
 
     Attributes:
@@ -64,29 +64,29 @@ class Pen:
         return f"bar tone-{self.tone}"
 
 
-def pens_of(marks: Iterable[Mark]) -> list[Pen]:
-    """Return a pen for each mark; no two lines, and no two kinds of dots, look the same while there are enough."""
-    pens: list[Pen] = []
+def mark_styles(marks: Iterable[Mark]) -> list[MarkStyle]:
+    """Return a style for each mark; no two lines, and no two kinds of dots, look the same while there are enough."""
+    styles: list[MarkStyle] = []
     taken: set[tuple[str, str, int]] = set()
     turn = 0
     for mark in marks:
-        if isinstance(mark, Heat | Rule):
-            pens.append(Pen("neutral"))
+        if isinstance(mark, Heatmap | Rule):
+            styles.append(MarkStyle("neutral"))
             continue
         tone = str(mark.tone)
         if tone == "other":
             tone, turn = str(turn % COLOURS + 1), turn + 1
         if isinstance(mark, Line):
             dash = _dashed(taken) if mark.dashed else _USUAL.get(tone, _turn(tone, DASHES))
-            pens.append(Pen(tone, dash=_free(taken, "line", tone, dash, DASHES)))
+            styles.append(MarkStyle(tone, dash=_free(taken, "line", tone, dash, DASHES)))
         elif isinstance(mark, Points):
             shape = _free(taken, "dots", tone, _turn(tone, SHAPES), SHAPES)
-            pens.append(Pen(tone, shape=shape))
+            styles.append(MarkStyle(tone, shape=shape))
         elif isinstance(mark, Band):
-            pens.append(Pen(tone, strength=1 + sum(mark.level < level for level in _LEVELS)))
+            styles.append(MarkStyle(tone, strength=1 + sum(mark.level < level for level in _LEVELS)))
         elif isinstance(mark, Bars | Spans):
-            pens.append(Pen(tone))
-    return pens
+            styles.append(MarkStyle(tone))
+    return styles
 
 
 def _turn(tone: str, kinds: int) -> int:

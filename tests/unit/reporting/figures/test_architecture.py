@@ -39,7 +39,7 @@ def test_blocks_stand_in_their_order_with_shapes_and_parameters():
         "Linear 24 × 512 → 24 × 7, 30",  # noqa: RUF001
         "Linear 512 → 1, 50",
     ]
-    assert figure.words == (
+    assert figure.alt_text == (
         "5 blocks with 200 parameters. The largest is stack.blocks.0.<first>: Linear 96 → 512, 120 parameters."
     )
 
@@ -83,7 +83,7 @@ def test_a_learning_curve_has_lines_and_bands_in_the_order_of_size():
     assert train.x.tolist() == [100, 200, 400]
     assert train.y.tolist() == [0.1, 0.2, 0.3]
     assert train_band.high.tolist() == [0.2, 0.3, 0.4]
-    assert figure.words == (
+    assert figure.alt_text == (
         "The training error goes from 0.1 at 100 to 0.3 at 400. "
         "The validation error goes from 0.9 at 200 to 0.5 at 400."
     )

@@ -19,7 +19,7 @@ def test_observed_shares_stand_against_nominal_ones_beside_the_diagonal():
     assert diagonal.x.tolist() == diagonal.y.tolist() == [0, 100]
     assert (points.x.tolist(), points.y.tolist()) == ([50, 80], [52, 71])
     assert figure.x.limits == figure.y.limits == (0, 100)
-    assert figure.words == (
+    assert figure.alt_text == (
         "Of the values lay 52.0 % in the 50 % interval, 71.0 % in the 80 % interval. Farthest off is the 80 % "
         "interval, 9.0 percentage points too narrow."
     )
@@ -27,13 +27,13 @@ def test_observed_shares_stand_against_nominal_ones_beside_the_diagonal():
 
 
 def test_tables_and_undefined_numbers_work():
-    expected = calibration_figure({"levels": LEVELS}).words
+    expected = calibration_figure({"levels": LEVELS}).alt_text
     broken = [*LEVELS, {"level": 95.0, "coverage": None, "width": None}]
-    assert calibration_figure({"levels": broken}).words == expected
-    assert calibration_figure(pl.DataFrame(LEVELS)).words == expected
-    assert calibration_figure(pd.DataFrame(LEVELS)).words == expected
+    assert calibration_figure({"levels": broken}).alt_text == expected
+    assert calibration_figure(pl.DataFrame(LEVELS)).alt_text == expected
+    assert calibration_figure(pd.DataFrame(LEVELS)).alt_text == expected
     right = calibration_figure(pl.DataFrame({"level": [50.0], "coverage": [50.0]}))
-    assert right.words.endswith("Farthest off is the 50 % interval, which is right.")
+    assert right.alt_text.endswith("Farthest off is the 50 % interval, which is right.")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_even_bins_are_bars_and_uneven_ones_steps_of_the_same_density():
 )
 def test_the_shape_is_told_in_words(power, words):
     values = power((np.arange(10_000) + 0.5) / 10_000)
-    assert words in pit_figure(_pit(values, np.linspace(0, 1, 21))).words
+    assert words in pit_figure(_pit(values, np.linspace(0, 1, 21))).alt_text
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_folds_show_the_times_that_the_splitter_gives(rows):
         assert list(mark.rows) == [f"fold {number}" for number in times["fold"]]
         assert (np.abs(mark.begin - times["first"].to_numpy()) <= exact).all()
         assert (np.abs(mark.end - np.timedelta64(1, "h") - times["last"].to_numpy()) <= exact).all()
-    assert figure.words.startswith("3 folds of 2 series from 2024-01-01")
+    assert figure.alt_text.startswith("3 folds of 2 series from 2024-01-01")
 
 
 def test_series_that_differ_have_rows_of_their_own():

@@ -44,7 +44,7 @@ def test_the_past_what_comes_next_and_its_intervals_are_drawn_from_back_to_front
     assert isinstance(rule, Rule)
     assert rule.x == past.x[-1]
     assert figure.title == "Forecast of a"
-    assert figure.words == (
+    assert figure.alt_text == (
         "Forecast of 2 steps from 2024-01-01 04:00 to 2024-01-01 05:00, between 5 and 6. The 95 % interval is 4 wide "
         "on average. The 80 % interval is 2.5 wide on average."
     )
@@ -71,7 +71,8 @@ def test_series_are_found_by_their_text_as_well():
     tables = [frame.drop("unique_id") for frame in tables]
     assert forecast_figure(*tables, series="8", id="store").title == "Forecast of 8"
     assert (
-        forecast_figure(*tables, series=8, id="store").words == forecast_figure(*tables, series="8", id="store").words
+        forecast_figure(*tables, series=8, id="store").alt_text
+        == forecast_figure(*tables, series="8", id="store").alt_text
     )
 
 
@@ -96,7 +97,7 @@ def test_a_backtest_shows_the_latest_forecast_of_each_time():
     figure = forecast_figure(CONTEXT, FORECASTS, series="a", backtest=backtest)
     line = next(mark for mark in figure.marks if isinstance(mark, Line) and mark.tone == "backtest")
     assert line.y.tolist() == [2.5, 3.5, 4.5]
-    assert figure.words.endswith("Held-out values were forecast with a mean absolute error of 0.5.")
+    assert figure.alt_text.endswith("Held-out values were forecast with a mean absolute error of 0.5.")
 
 
 def test_quantiles_make_intervals():
@@ -122,7 +123,7 @@ def test_all_kinds_of_times_and_tables_are_drawn(kind):
     if kind == "zone":  # as the clocks there show it
         assert line.x[0] == np.datetime64(datetime(2024, 1, 1, 1))
         assert datetime(2024, 1, 1, tzinfo=UTC) == places[0]
-    assert "3 observed values up to" in figure.words
+    assert "3 observed values up to" in figure.alt_text
 
 
 def test_what_is_missing_is_said():

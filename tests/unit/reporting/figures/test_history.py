@@ -34,7 +34,7 @@ def test_losses_are_drawn_where_they_were_measured_and_the_lowest_is_marked():
     assert (train.x.tolist(), train.y.tolist(), train.tone) == ([10, 20, 40], [1.0, 0.5, 0.3], "train")
     assert (validation.x.tolist(), validation.y.tolist()) == ([25, 40, 50], [0.8, 0.4, 0.6])
     assert (rule.x, rule.label) == (40.0, "lowest at step 40")
-    assert figure.words == (
+    assert figure.alt_text == (
         "The training loss went from 1 to 0.3. "
         "The validation loss went from 0.8 to 0.6 and was lowest at step 40 with 0.4."
     )
@@ -47,14 +47,14 @@ def test_a_history_without_validation_has_no_mark_of_it():
 
 
 def test_rates_norms_and_speeds_are_told_in_words():
-    assert rate_figure(HISTORY).words == (
+    assert rate_figure(HISTORY).alt_text == (
         "The learning rate went from 0.001 to 0.0001; it was highest at step 20 with 0.002."
     )
-    assert gradient_figure(HISTORY).words == "The gradient norm has a median of 0.5 and is 4 at most."
+    assert gradient_figure(HISTORY).alt_text == "The gradient norm has a median of 0.5 and is 4 at most."
     clipped = gradient_figure(HISTORY, clip=1.0)
-    assert clipped.words.endswith("33 % of the values are above the 1 at which it is clipped.")
+    assert clipped.alt_text.endswith("33 % of the values are above the 1 at which it is clipped.")
     assert clipped.marks[1] == Rule(y=1.0, label="clipped at 1")
-    assert speed_figure(HISTORY).words == "The median speed is 200 windows per second, between 100 and 300."
+    assert speed_figure(HISTORY).alt_text == "The median speed is 200 windows per second, between 100 and 300."
 
 
 def test_runs_are_shown_together_by_name():
@@ -62,7 +62,7 @@ def test_runs_are_shown_together_by_name():
     none = HISTORY.drop("validation_loss")
     figure = losses_figure({"one": HISTORY, "<script>": other, "none": none})
     assert [mark.label for mark in figure.marks if isinstance(mark, Line)] == ["one", "<script>"]
-    assert figure.words == "Lowest validation loss: 0.2 in <script>, 0.4 in one."
+    assert figure.alt_text == "Lowest validation loss: 0.2 in <script>, 0.4 in one."
     assert figure.note == "1 without validation loss left out."
     assert losses_figure({"one": none}, "train_loss").title == "Training loss"
 
@@ -82,7 +82,7 @@ def test_a_million_steps_keep_their_extremes():
 def test_pandas_works_as_well():
     ours, theirs = loss_figure(HISTORY), loss_figure(HISTORY.to_pandas())
     assert isinstance(HISTORY.to_pandas(), pd.DataFrame)
-    assert ours.words == theirs.words
+    assert ours.alt_text == theirs.alt_text
 
 
 @pytest.mark.parametrize("make", [loss_figure, rate_figure, gradient_figure, speed_figure])

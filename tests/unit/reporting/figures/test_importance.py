@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Bars, Heat
+from neuro_divergent.reporting.figures.figure import Bars, Heatmap
 from neuro_divergent.reporting.figures.importance import attention_figure, attribution_figure, importance_figure
 
 VARIABLES = pl.DataFrame(
@@ -27,7 +27,7 @@ def test_weights_are_averaged_over_series_and_sorted_within_their_part():
     np.testing.assert_allclose(future.lengths, [80, 20])
     assert past.low is not None
     assert past.low[0] == pytest.approx(100 * np.quantile([0.6, 0.8], 0.1))
-    assert figure.words == "Heaviest in each part: future: price (80 %), past: y (70 %)."
+    assert figure.alt_text == "Heaviest in each part: future: price (80 %), past: y (70 %)."
 
 
 def test_one_series_has_no_whiskers_and_the_lightest_are_left_out():
@@ -48,10 +48,10 @@ def test_attention_is_averaged_over_series():
     )
     figure = attention_figure(attention)
     (heat,) = figure.marks
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     np.testing.assert_allclose(heat.values, [[0.3, 0.7], [0.3, 0.7]])
     assert heat.x.tolist() == [-1, 0]
-    assert figure.words == "Over all steps of the horizon, position 0 has most weight."
+    assert figure.alt_text == "Over all steps of the horizon, position 0 has most weight."
 
 
 def test_attributions_of_variables_are_sorted_by_their_size():
@@ -69,7 +69,7 @@ def test_attributions_of_variables_are_sorted_by_their_size():
     assert list(bars.places) == ["<b>", "y", "none"]
     assert bars.lengths.tolist() == [-2, 0.5, 0]
     np.testing.assert_array_equal(bars.low, [-3, 0.4, np.nan])
-    assert figure.words == "<b> matters most (-2), none least (0)."
+    assert figure.alt_text == "<b> matters most (-2), none least (0)."
 
 
 def test_attributions_of_positions_stand_in_their_order():
@@ -78,7 +78,7 @@ def test_attributions_of_positions_stand_in_their_order():
     assert isinstance(bars, Bars)
     assert np.asarray(bars.places).tolist() == [-2, -1, 0]
     assert bars.lengths.tolist() == [1, 2, 4]
-    assert figure.words == "Position 0 matters most (4)."
+    assert figure.alt_text == "Position 0 matters most (4)."
 
 
 def test_attributions_of_both_are_shades():
@@ -87,9 +87,9 @@ def test_attributions_of_both_are_shades():
     ).to_pandas()
     figure = attribution_figure(table)
     (heat,) = figure.marks
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     np.testing.assert_array_equal(heat.values, [[1, 2], [np.nan, -3]])
-    assert figure.words == "x at position 0 matters most."
+    assert figure.alt_text == "x at position 0 matters most."
 
 
 def test_integrated_gradients_of_one_variable_are_bars():

@@ -6,7 +6,7 @@ import pytest
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.reporting.figures.figure import Heat, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Heatmap, Rule, Spans
 from neuro_divergent.reporting.figures.layers import (
     MOST_ROWS,
     gradient_flow_figure,
@@ -34,13 +34,13 @@ LAYERS = _layers(
 def test_norms_of_a_module_are_taken_together():
     figure = gradient_flow_figure(LAYERS)
     (heat,) = figure.marks
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     assert list(heat.y) == ["first", "frozen", "dead", "last"]
     assert heat.values.shape == (4, 3)
     np.testing.assert_allclose(heat.values[:, 0], [4 + math.log10(5), math.nan, 0, 1], atol=5e-4)
     assert heat.label == "powers of ten above 0.0001"
     assert figure.note == "The names of all layers begin with net."
-    assert figure.words == (
+    assert figure.alt_text == (
         "By their median over training, gradients are largest in first (5) and smallest in dead (0.0001)."
     )
 
@@ -55,7 +55,7 @@ def test_layers_that_change_unusually_are_told_apart_in_their_order():
     assert first.begin[0] < 1e-3 < first.end[0]
     assert (low, high) == (Rule(x=1e-4), Rule(x=1e-2))
     assert figure.x.logarithmic
-    assert figure.words == "1 of 2 layers change as usual. last changes least (1e-05), first most (0.001)."
+    assert figure.alt_text == "1 of 2 layers change as usual. last changes least (1e-05), first most (0.001)."
 
 
 def test_spans_are_the_quartiles():
@@ -77,7 +77,7 @@ def test_hundreds_of_layers_are_shown_by_block():
     }
     figure = gradient_flow_figure(_layers(names, 2))
     heat = figure.marks[0]
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     assert len(heat.y) == 12 <= MOST_ROWS
     assert heat.label == "powers of ten above 4"  # the root of the sum of 16 squares
     assert (heat.values == 0).all()
@@ -85,7 +85,7 @@ def test_hundreds_of_layers_are_shown_by_block():
 
 def test_many_steps_are_thinned():
     heat = gradient_flow_figure(_layers({"a": (1.0, 1.0, 1.0), "b": (1.0, 1.0, 1.0)}, 1_001)).marks[0]
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     assert heat.values.shape == (2, 200)
     assert (heat.x[0], heat.x[-1]) == (0, 1_000)
 
@@ -112,7 +112,7 @@ def test_weights_are_shown_by_their_own_spread():
     network = {"weights": [_weights("net.a", values, 400), _weights("net.<b>", 100 * values, 400)]}
     figure = weight_figure(network)
     (heat,) = figure.marks
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     assert list(heat.y) == ["a", "<b>"]
     np.testing.assert_allclose(heat.values.sum(1), 100)
     np.testing.assert_allclose(heat.values[0], heat.values[1], atol=1e-6)
@@ -120,7 +120,7 @@ def test_weights_are_shown_by_their_own_spread():
     expected, _ = np.histogram(np.clip((values - values.mean()) / values.std(), -4, 4), edges)
     np.testing.assert_allclose(heat.values[0], 100 * expected / len(values), atol=0.2)
     spread = format_number(100 * values.std())
-    assert figure.words == (
+    assert figure.alt_text == (
         f"The standard deviation of the weights is largest in <b> ({spread}) and smallest in a "
         f"({format_number(values.std())})."
     )
@@ -135,7 +135,7 @@ def test_the_largest_of_many_layers_are_shown():
     }
     figure = weight_figure(network)
     heat = figure.marks[0]
-    assert isinstance(heat, Heat)
+    assert isinstance(heat, Heatmap)
     assert list(heat.y) == [f"layer{number}" for number in range(60, 100)]
     assert figure.note == "The 40 largest of 100 layers."
 
@@ -146,7 +146,7 @@ def test_vectors_are_left_out_where_there_are_matrices():
         "weights": [{**_weights("a", values), "shape": [4, 5]}, {**_weights("b", values), "shape": [20]}],
     }
     figure = weight_figure(network)
-    assert isinstance(figure.marks[0], Heat)
+    assert isinstance(figure.marks[0], Heatmap)
     assert list(figure.marks[0].y) == ["a"]
     assert figure.note == "Vectors, such as biases, are left out."
 

@@ -48,7 +48,7 @@ def test_series_are_ranked_by_their_error_relative_to_the_seasonal_naive():
         assert (mark.tone == "good") == bool((mark.lengths < 1).all())
     assert figure.note == "All 5 series."
     better = sum(rank < 1 for rank, _ in expected)
-    assert figure.words.endswith(f"The model is better than seasonal naive on {better} of 5.")
+    assert figure.alt_text.endswith(f"The model is better than seasonal naive on {better} of 5.")
 
 
 def test_the_best_and_the_worst_of_many_are_shown():
@@ -87,8 +87,8 @@ def test_too_few_series_are_an_error():
 
 def test_pandas_and_other_names_work():
     assert (
-        ranking_figure(BACKTEST.rename({"unique_id": "store"}).to_pandas(), id="store").words
-        == ranking_figure(BACKTEST).words
+        ranking_figure(BACKTEST.rename({"unique_id": "store"}).to_pandas(), id="store").alt_text
+        == ranking_figure(BACKTEST).alt_text
     )
 
 

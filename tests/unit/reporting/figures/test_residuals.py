@@ -43,7 +43,7 @@ def test_residuals_over_time_are_averaged_by_time():
         assert band.low[place] == pytest.approx(np.quantile(residuals, 0.1))
     assert len(line.x) == BACKTEST["ds"].n_unique()
     higher = "higher" if (BACKTEST["actual"] - BACKTEST["forecast"]).mean() > 0 else "lower"
-    assert f" {higher} than the forecast on average" in figure.words
+    assert f" {higher} than the forecast on average" in figure.alt_text
 
 
 def test_many_times_are_taken_together():
@@ -174,7 +174,7 @@ def test_the_error_by_step_is_that_of_a_loop():
                 if row["step"] == step and row["actual"] is not None and not math.isnan(row["drift"])
             ]
             assert lines[label].y[step - 1] == pytest.approx(sum(errors) / len(errors))
-    assert "The mean absolute error of nhits goes from" in figure.words
+    assert "The mean absolute error of nhits goes from" in figure.alt_text
 
 
 def test_baselines_that_are_missing_or_empty_are_left_out():
@@ -185,7 +185,7 @@ def test_baselines_that_are_missing_or_empty_are_left_out():
 
 @pytest.mark.parametrize("make", FIGURES)
 def test_pandas_gives_the_same(make):
-    assert make(BACKTEST.to_pandas()).words == make(BACKTEST).words
+    assert make(BACKTEST.to_pandas()).alt_text == make(BACKTEST).alt_text
 
 
 @pytest.mark.parametrize("make", FIGURES)

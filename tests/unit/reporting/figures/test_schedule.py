@@ -22,7 +22,7 @@ def test_a_schedule_is_drawn_as_its_factors_say():
 def test_several_are_drawn_together():
     figure = schedule_figure(["constant", "warmup_cosine"], 100)
     assert [mark.label for mark in figure.marks if isinstance(mark, Line)] == ["constant", "warmup_cosine"]
-    assert figure.words.startswith("constant goes from 0.001 to 0.001, at most 0.001; warmup_cosine goes from ")
+    assert figure.alt_text.startswith("constant goes from 0.001 to 0.001, at most 0.001; warmup_cosine goes from ")
 
 
 def test_one_that_reacts_to_validation_says_so():

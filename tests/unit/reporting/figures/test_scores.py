@@ -28,7 +28,7 @@ def test_scores_are_shown_best_first_with_the_model_marked():
         (["nhits"], "forecast"),
         (["last value"], "neutral"),
     ]
-    assert figure.words == "nhits is number 2 of 3. <b> 1, nhits 2, last value 3."
+    assert figure.alt_text == "nhits is number 2 of 3. <b> 1, nhits 2, last value 3."
     assert figure.note == "On the test part."
     assert len(scores_figure(SCORES, "mase").marks) == 1
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heat, Line, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heatmap, Line, Points, Rule, Spans
 from neuro_divergent.reporting.plotly.figure import to_json, to_plotly
 from tests.unit.reporting.samples import ALL, FOLDS, FORECAST, GROUPS, HEAT, LOSS, MODELS
 
@@ -144,7 +144,7 @@ def test_shades_are_the_numbers() -> None:
     assert heat["z"] == [[1.0, -2.0, 3.0], [None, 0.0, -1.0]]
     assert (heat["zmin"], heat["zmax"]) == (-3.0, 3.0)
     assert trace(ALL["flow"])["x"] == list(range(0, 1000, 10))
-    large = Heat(np.arange(1000), [str(row) for row in range(300)], np.ones((300, 1000)))
+    large = Heatmap(np.arange(1000), [str(row) for row in range(300)], np.ones((300, 1000)))
     z = trace(Figure("", (large,)))["z"]
     assert (len(z), len(z[0])) == (150, 334)
 

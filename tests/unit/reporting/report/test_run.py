@@ -20,8 +20,8 @@ from neuro_divergent.runs.status import write_status
 from tests.unit.reporting.report.runs import EVIL, Page, evil_frame, train_run
 
 SECTIONS = (
-    "summary", "data", "training", "scores", "intervals", "series", "residuals", "findings", "layers", "architecture",
-    "again",
+    "forecast", "verdict", "scores", "intervals", "series", "residuals", "findings", "training", "data", "layers",
+    "architecture", "reproduce",
 )  # fmt: skip
 JSON_FILES = (
     "scores.json", "calibration.json", "network.json", "diagnosis.json", "data.json", "environment.json", "run.json",
@@ -60,9 +60,17 @@ def test_it_has_every_section_and_a_way_to_it(page: Page) -> None:
     assert len(set(places)) == len(places)
     assert set(SECTIONS) <= set(places)
     links = [value for value in page.values("href") if value]
-    assert {f"#{name}" for name in SECTIONS if name != "summary"} <= set(links)
+    assert [link for link in links if link.removeprefix("#") in SECTIONS][-len(SECTIONS) :] == [
+        f"#{name}" for name in SECTIONS
+    ]
     assert {link.removeprefix("#") for link in links} <= set(places)
     assert {label for labels in page.values("aria-labelledby") for label in labels.split()} <= set(places)
+
+
+def test_forecast_comes_first_then_the_verdict_then_how_it_came_about(page: Page) -> None:
+    assert [name for name in page.values("id") if name in SECTIONS] == list(SECTIONS)
+    opened = [attributes.get("id") or tag for tag, attributes in page.tags if tag in ("section", "figure", "nav")]
+    assert opened[:5] == ["forecast", "figure", "figure", "verdict", "nav"]
 
 
 def test_headings_are_in_order(page: Page) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heat, Line, Mark, Points, Rule, Spans
-from neuro_divergent.reporting.svg.file import draw_picture
-from neuro_divergent.reporting.svg.inline import draw_figure, stylesheet
+from neuro_divergent.reporting.figures.figure import Axis, Band, Bars, Figure, Heatmap, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.svg.file import render_svg
+from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.reporting.svg.layout import Layout
 from neuro_divergent.reporting.svg.layout_engine import lay_out
 from tests.unit.reporting.samples import ALL, FORECAST, HEAT, HOSTILE, LOSS, MODELS
@@ -39,7 +39,7 @@ def only(*marks: Mark, x: Axis = UNIT, y: Axis = UNIT) -> list[str]:
     return [shape.path for shape in lay_out(Figure("", marks, x=x, y=y)).shapes]
 
 
-@pytest.mark.parametrize("draw", [draw_figure, draw_picture])
+@pytest.mark.parametrize("draw", [render_inline_svg, render_svg])
 @pytest.mark.parametrize("name", ALL)
 def test_is_well_formed_and_holds_no_markup_but_ours(name: str, draw: Callable[[Figure], str]) -> None:
     text = draw(ALL[name])
@@ -54,11 +54,11 @@ def test_is_well_formed_and_holds_no_markup_but_ours(name: str, draw: Callable[[
 
 
 def test_shows_hostile_names_as_they_are() -> None:
-    for draw in (draw_figure, draw_picture):
+    for draw in (render_inline_svg, render_svg):
         said = " ".join(ElementTree.fromstring(draw(FORECAST)).itertext())
         for text in (f"Forecast of {HOSTILE}", f"observed {HOSTILE}", f"day {HOSTILE}", f"forecasts begin {HOSTILE}"):
             assert text in said
-    drawing = ElementTree.fromstring(draw_figure(FORECAST)).find(".//svg[@role='img']")
+    drawing = ElementTree.fromstring(render_inline_svg(FORECAST)).find(".//svg[@role='img']")
     assert drawing is not None
     assert drawing.attrib["aria-label"] == f'Forecast of {HOSTILE}. Up and down "quoted" {HOSTILE}'
 
@@ -151,14 +151,14 @@ def test_shades_follow_the_numbers() -> None:
         "0 0": "heat above-3", "333.3 0": "heat below-6", "666.7 0": "heat above-8",
         "333.3 500": "heat above-1", "666.7 500": "heat below-3",
     }  # fmt: skip
-    assert layout.shade_key is not None
-    assert (layout.shade_key.low, layout.shade_key.high) == ("-3", "3")
-    assert len(layout.shade_key.styles) == 16
+    assert layout.colorbar is not None
+    assert (layout.colorbar.low, layout.colorbar.high) == ("-3", "3")
+    assert len(layout.colorbar.styles) == 16
 
 
 def test_a_large_table_is_averaged() -> None:
     values = np.repeat(np.arange(4.0), 250)[None, :].repeat(600, axis=0)
-    layout = lay_out(Figure("", (Heat(np.arange(1000), [str(row) for row in range(600)], values),)))
+    layout = lay_out(Figure("", (Heatmap(np.arange(1000), [str(row) for row in range(600)], values),)))
     assert sum(shape.path.count("M") for shape in layout.shapes) <= 60 * 120
     assert len(layout.y_ticks) <= 31
     assert {shape.style for shape in layout.shapes} >= {"heat above-1", "heat above-3", "heat above-6", "heat above-8"}
@@ -183,7 +183,7 @@ def test_no_two_marks_look_the_same() -> None:
 
 
 def test_every_style_is_in_the_style_sheet() -> None:
-    names = {name for figure in ALL.values() for name in re.findall(r'class="([^"]*)"', draw_figure(figure))}
+    names = {name for figure in ALL.values() for name in re.findall(r'class="([^"]*)"', render_inline_svg(figure))}
     # These only say that nothing is to be added.
     plain = {"dash-0", "shape-0", "shape-2"}
     for name in {part for text in names for part in text.split()} - plain:
@@ -191,7 +191,7 @@ def test_every_style_is_in_the_style_sheet() -> None:
 
 
 def test_long_names_are_shortened_but_can_be_read() -> None:
-    text = draw_figure(MODELS)
+    text = render_inline_svg(MODELS)
     assert "blocks.0.en…ction.weight" in text
     assert "<title>blocks.0.encoder.attention.projection.weight</title>" in text
 
@@ -224,24 +224,24 @@ def test_notes_stand_behind_bars_and_long_ones_below() -> None:
 
 
 def test_says_that_there_is_nothing() -> None:
-    assert "no values to show" in draw_figure(ALL["empty"])
+    assert "no values to show" in render_inline_svg(ALL["empty"])
 
 
 def test_an_outlier_beyond_the_limits_is_cut_off() -> None:
     figure = Figure("", (Line(np.arange(3.0), np.array([0.0, 1e300, 1.0])),), y=UNIT)
-    assert 'class="figure-box cut"' in draw_figure(figure)
-    assert "clip-path" in draw_picture(figure)
+    assert 'class="figure-box cut"' in render_inline_svg(figure)
+    assert "clip-path" in render_svg(figure)
     assert max(abs(y) for _, y in numbers(lay_out(figure).shapes[0].path)) <= 2000
 
 
 def test_the_caption_can_be_left_out() -> None:
-    assert "<figcaption>Loss</figcaption>" in draw_figure(LOSS)
-    assert "figcaption" not in draw_figure(LOSS, caption=False)
-    assert 'viewBox="0 0 1000 600"' in draw_figure(LOSS, ratio=0.6)
+    assert "<figcaption>Loss</figcaption>" in render_inline_svg(LOSS)
+    assert "figcaption" not in render_inline_svg(LOSS, caption=False)
+    assert 'viewBox="0 0 1000 600"' in render_inline_svg(LOSS, ratio=0.6)
 
 
 def test_a_file_that_stands_alone_names_no_colour() -> None:
-    text = draw_picture(FORECAST)
+    text = render_svg(FORECAST)
     assert "var(" not in text
     assert "prefers-color-scheme: dark" in text
     assert "#b5179e" in text

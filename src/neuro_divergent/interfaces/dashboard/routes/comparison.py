@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard
 from neuro_divergent.interfaces.dashboard.live import columns_of, thin
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.interfaces.dashboard.routes.history import MOST_POINTS
 from neuro_divergent.runs.diff import config_differences, read_config
 
@@ -23,7 +23,7 @@ def compare_runs(
     ids: Annotated[str, Query(max_length=500, description="2 to 8 ids with commas between.")],
     column: Annotated[str, Query(max_length=200, description="Of the history.")] = "validation_loss",
     points: Annotated[int, Query(ge=5, le=MOST_POINTS)] = 600,
-) -> Answer:
+) -> JsonResponse:
     """Return runs with one column of their histories, the settings in which they differ, and their scores."""
     keys = list(dict.fromkeys(key.strip() for key in ids.split(",") if key.strip()))
     if not _FEWEST <= len(keys) <= _MOST:
@@ -37,7 +37,7 @@ def compare_runs(
         frame, _ = board.histories.read(run.summary.path)
         known = column in columns_of(frame)
         histories[run.id] = thin(frame, column, points) if known else {"step": [], "value": []}
-    return Answer(
+    return JsonResponse(
         {
             "runs": [run.row for run in runs],
             "histories": histories,

@@ -1,36 +1,36 @@
-"""What a run may be asked for while it trains. The checks have seen the token and the origin before."""
+"""Control requests to a run that trains; token and origin were checked before."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException
 
 from neuro_divergent.core.errors import StorageError
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheRun
-from neuro_divergent.interfaces.dashboard.control import Wish, write_wish
+from neuro_divergent.interfaces.dashboard.control import ControlRequest, write_request
 from neuro_divergent.interfaces.dashboard.index import Entry
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 
 router = APIRouter()
 
 
 @router.post("/api/runs/{id}/stop", status_code=202)
-def stop(run: TheRun) -> Answer:
-    """Ask a run to end training, with a model, as if its steps were done."""
-    return _ask(run, "stop", "The run was asked to stop; it ends with a model after the step it is in.")
+def stop(run: TheRun) -> JsonResponse:
+    """Ask a run to end training and write its model, as if all steps were done."""
+    return _send(run, "stop", "Stop requested: training ends with a model after the current step.")
 
 
 @router.post("/api/runs/{id}/checkpoint", status_code=202)
-def checkpoint(run: TheRun) -> Answer:
+def checkpoint(run: TheRun) -> JsonResponse:
     """Ask a run for a checkpoint."""
-    return _ask(run, "checkpoint", "The run was asked for a checkpoint; it writes one after the step it is in.")
+    return _send(run, "checkpoint", "Checkpoint requested: it is written after the current step.")
 
 
-def _ask(run: Entry, wish: Wish, words: str) -> Answer:
+def _send(run: Entry, request: ControlRequest, detail: str) -> JsonResponse:
     if not run.can_be_asked:
         state = "writes its results" if run.is_held else f"is {run.summary.state}"
-        raise HTTPException(409, f"The run does not train: it {state}.")
+        raise HTTPException(409, f"The run is not training: it {state}.")
     try:
-        write_wish(run.summary.path, wish)
+        write_request(run.summary.path, request)
     except StorageError as error:
         raise HTTPException(409, str(error)) from error
-    return Answer({"detail": words}, 202)
+    return JsonResponse({"detail": detail}, 202)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.plotly.figure import to_json
 
@@ -21,10 +21,10 @@ def list_series(
     search: Annotated[str, Query(max_length=200, description="Text in the name.")] = "",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-) -> Answer:
+) -> JsonResponse:
     """List the names of the series of a run."""
     found = board.tables.read(run.summary.path).find_series(search)
-    return Answer({"total": len(found), "series": found.slice(offset, limit).to_list()})
+    return JsonResponse({"total": len(found), "series": found.slice(offset, limit).to_list()})
 
 
 @router.get("/api/runs/{id}/forecast")
@@ -32,7 +32,7 @@ def show_forecast(
     board: TheBoard,
     run: TheRun,
     series: Annotated[str | None, Query(max_length=1000, description="Name; unset, the first.")] = None,
-) -> Answer:
+) -> JsonResponse:
     """Return the forecast of a series: a figure for Plotly, and the numbers."""
     tables = board.tables.read(run.summary.path)
     if series is None and len(tables.series):
@@ -48,10 +48,10 @@ def show_forecast(
         target=tables.target,
         backtest=tables.backtest,
     )
-    return Answer(
+    return JsonResponse(
         {
             "series": series,
-            "figure": {**to_json(figure), "note": figure.note, "words": figure.words},
+            "figure": {**to_json(figure), "note": figure.note, "alt_text": figure.alt_text},
             "rows": tables.forecast_rows(series),
         }
     )

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.live import columns_of, thin
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 
 router = APIRouter()
 
@@ -24,13 +24,13 @@ def show_history(
     points: Annotated[int, Query(ge=5, le=MOST_POINTS, description="How many of a column at most.")] = 1000,
     begin: Step = None,
     end: Step = None,
-) -> Answer:
+) -> JsonResponse:
     """Return columns of the history over steps; a column that is not there is left out."""
     frame, offset = board.histories.read(run.summary.path)
     available = columns_of(frame)
     wanted = [name.strip() for name in columns.split(",") if name.strip()] or available
     seconds = frame["seconds"].max() if "seconds" in available else None
-    return Answer(
+    return JsonResponse(
         {
             "rows": frame.height,
             "columns": {name: thin(frame, name, points, begin=begin, end=end) for name in wanted if name in available},

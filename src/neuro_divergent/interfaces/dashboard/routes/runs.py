@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query
 
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import read_file, read_json
-from neuro_divergent.interfaces.dashboard.answer import Answer
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.index import Row, counts_of
+from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.runs.directory import CONFIG, DATA, ENVIRONMENT, EVENTS
 from neuro_divergent.runs.events import EventFile
 
@@ -39,7 +39,7 @@ def list_runs(
     order: Literal["asc", "desc"] = "desc",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Answer:
+) -> JsonResponse:
     """List runs: how many there are in each state, and a page of them."""
     rows = [entry.row for entry in board.index.entries().values()]
     counts = counts_of(rows)
@@ -48,16 +48,16 @@ def list_runs(
     found.sort(key=lambda row: row["name"])
     found.sort(key=lambda row: _rank(row[sort]), reverse=order == "desc")
     found.sort(key=lambda row: row[sort] is None)  # what is not known comes last, in either order
-    return Answer({"total": len(found), "counts": counts, "runs": found[offset : offset + limit]})
+    return JsonResponse({"total": len(found), "counts": counts, "runs": found[offset : offset + limit]})
 
 
 @router.get("/api/runs/{id}")
-def show_run(run: TheRun) -> Answer:
+def show_run(run: TheRun) -> JsonResponse:
     """Return what is known of a run."""
     summary = run.summary
     path = summary.path
     scores = _json(path / "scores.json")
-    return Answer(
+    return JsonResponse(
         {
             **run.row,
             "path": str(path),

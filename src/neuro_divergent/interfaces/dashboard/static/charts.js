@@ -83,12 +83,12 @@ function merged(below, above) {
  * `{data, layout}`.
  */
 export class Chart {
-  constructor(title, { note = "", words = "", tools = [], height = "" } = {}) {
+  constructor(title, { note = "", altText = "", tools = [], height = "" } = {}) {
     this.place = make("div", { class: `plot ${height}`, role: "group", "aria-label": `Chart: ${title}` });
     this.note = make("p", { class: "quiet note", text: note });
-    this.words = make("p", { class: "unseen", text: words });
+    this.altText = make("p", { class: "unseen", text: altText });
     const caption = make("figcaption", {}, make("h3", { text: title }), ...tools);
-    this.element = make("figure", { class: "chart" }, caption, this.place, this.words, this.note);
+    this.element = make("figure", { class: "chart" }, caption, this.place, this.altText, this.note);
     this.title = title;
     this.content = null;
     this.isDrawn = false;
@@ -109,9 +109,9 @@ export class Chart {
   }
 
   /** Show words below it and for those who cannot see it. */
-  say(note, words) {
+  say(note, altText) {
     this.note.textContent = note ?? "";
-    this.words.textContent = words ?? "";
+    this.altText.textContent = altText ?? "";
   }
 }
 
@@ -125,9 +125,9 @@ export function sweep() {
   }
 }
 
-/** Draw a figure of the server: `{data, layout, note, words}`. */
+/** Draw a figure of the server: `{data, layout, note, alt_text}`. */
 export function serverChart(title, figure, options = {}) {
-  const chart = new Chart(title, { note: figure.note, words: figure.words, ...options });
+  const chart = new Chart(title, { note: figure.note, altText: figure.alt_text, ...options });
   chart.content = (place) => serverContent(figure, place);
   return chart;
 }

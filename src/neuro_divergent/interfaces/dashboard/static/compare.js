@@ -4,7 +4,7 @@ import { badge, failure, make, nothing, table } from "./elements.js";
 import { Chart, escaped, nthColour } from "./charts.js";
 import { measureTitle } from "./evaluation.js";
 import { get, pause } from "./server.js";
-import { isLive, number, plain, title } from "./words.js";
+import { isLive, number, plain, title } from "./format.js";
 
 const COLUMNS = ["validation_loss", "train_loss", "validation_mae", "learning_rate", "gradient_norm", "samples_per_second"];
 const POINTS = 600;
@@ -12,7 +12,7 @@ const SECONDS_BETWEEN = 3;
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
 /** Remembered while other pages are shown. */
-const wish = { column: "validation_loss" };
+const query = { column: "validation_loss" };
 
 /** Show a comparison, and keep it up to date while one of the runs trains. */
 export async function showComparison(place, page, signal, ids) {
@@ -30,9 +30,9 @@ class Comparison {
   constructor(place, signal, ids) {
     Object.assign(this, { place, signal, ids, answer: null });
     this.select = make("select", { id: "column" }, COLUMNS.map((name) => make("option", { value: name, text: title(name) })));
-    this.select.value = wish.column;
+    this.select.value = query.column;
     this.select.addEventListener("change", () => {
-      wish.column = this.select.value;
+      query.column = this.select.value;
       this.load();
     });
     this.chart = new Chart("Curves", {
@@ -48,10 +48,10 @@ class Comparison {
   }
 
   async load() {
-    const column = wish.column;
+    const column = query.column;
     try {
       const answer = await get("/api/compare", { ids: this.ids.join(","), column, points: POINTS }, this.signal);
-      if (column !== wish.column) return true;
+      if (column !== query.column) return true;
       this.answer = answer;
     } catch (error) {
       if (!this.signal.aborted) this.place.replaceChildren(make("h1", { text: "Compare runs" }), failure(error, () => this.load()));
@@ -95,7 +95,7 @@ class Comparison {
     }));
     return {
       data,
-      layout: { uirevision: wish.column, showlegend: true, xaxis: { title: { text: "Step", standoff: 6 } }, yaxis: { title: { text: title(wish.column) } } },
+      layout: { uirevision: query.column, showlegend: true, xaxis: { title: { text: "Step", standoff: 6 } }, yaxis: { title: { text: title(query.column) } } },
     };
   }
 

@@ -3,7 +3,7 @@
 import { button, failure, make } from "./elements.js";
 import { showFigures } from "./figures.js";
 import { get } from "./server.js";
-import { count, plain, quoted, title } from "./words.js";
+import { count, plain, quoted, title } from "./format.js";
 
 const SEVERITIES = ["problem", "warning", "hint"];
 

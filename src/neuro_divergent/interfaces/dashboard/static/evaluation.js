@@ -3,7 +3,7 @@
 import { button, make, nothing, table } from "./elements.js";
 import { showFigures } from "./figures.js";
 import { download } from "./server.js";
-import { count, number, title } from "./words.js";
+import { count, number, title } from "./format.js";
 
 export class Evaluation {
   constructor(run) {

@@ -3,7 +3,7 @@
 import { button, failure, make, nothing, setText, table } from "./elements.js";
 import { serverChart } from "./charts.js";
 import { get } from "./server.js";
-import { count, number, plain } from "./words.js";
+import { count, number, plain } from "./format.js";
 
 const PAGE = 50;
 const PATIENCE = 200;

@@ -2,7 +2,7 @@
 
 import { facts, make, nothing, table } from "./elements.js";
 import { showFigures } from "./figures.js";
-import { count, number, percent, plain, quoted, title } from "./words.js";
+import { count, number, percent, plain, quoted, title } from "./format.js";
 
 export class ModelTab {
   constructor(run) {

@@ -2,7 +2,7 @@
 
 import { make, nothing, table } from "./elements.js";
 import { get } from "./server.js";
-import { count, isLive, moment, sentence, size } from "./words.js";
+import { count, isLive, moment, sentence, size } from "./format.js";
 
 const MOST_EVENTS = 2000;
 

@@ -9,7 +9,7 @@ import { Forecasts } from "./forecasts.js";
 import { ModelTab } from "./model.js";
 import { Training } from "./training.js";
 import { follow, get } from "./server.js";
-import { count, duration, isLive, percent, progress } from "./words.js";
+import { count, duration, isLive, percent, progress } from "./format.js";
 
 const TABS = [
   ["training", "Training", Training],

@@ -2,7 +2,7 @@
 
 import { badge, box, button, failure, make, setText } from "./elements.js";
 import { follow, get } from "./server.js";
-import { age, count, duration, isLive, moment, number, percent, progress, title } from "./words.js";
+import { age, count, duration, isLive, moment, number, percent, progress, title } from "./format.js";
 
 const PAGE = 50;
 const MOST_COMPARED = 8;
@@ -19,7 +19,7 @@ const COLUMNS = [
 const DESCENDING_FIRST = new Set(["time", "step"]);
 
 /** What is looked for; kept while other pages are shown. */
-const wish = { search: "", state: "", sort: "time", order: "desc", offset: 0 };
+const query = { search: "", state: "", sort: "time", order: "desc", offset: 0 };
 const chosen = new Map();
 
 /** Show the list. */
@@ -53,16 +53,16 @@ class RunsPage {
   }
 
   build() {
-    this.search = make("input", { type: "search", id: "search", value: wish.search, autocomplete: "off" });
+    this.search = make("input", { type: "search", id: "search", value: query.search, autocomplete: "off" });
     this.search.addEventListener("input", () => {
-      wish.search = this.search.value.trim();
-      wish.offset = 0;
+      query.search = this.search.value.trim();
+      query.offset = 0;
       this.soon(200);
     });
     this.states = make("select", { id: "state" });
     this.states.addEventListener("change", () => {
-      wish.state = this.states.value;
-      wish.offset = 0;
+      query.state = this.states.value;
+      query.offset = 0;
       this.load();
     });
     this.summary = make("p", { class: "quiet", id: "runs-summary", role: "status" });
@@ -104,10 +104,10 @@ class RunsPage {
     }
     cell.append(button(column.title, () => {
       const first = DESCENDING_FIRST.has(column.sort) ? "desc" : "asc";
-      const isSame = wish.sort === column.sort;
-      wish.order = isSame ? (wish.order === "asc" ? "desc" : "asc") : first;
-      wish.sort = column.sort;
-      wish.offset = 0;
+      const isSame = query.sort === column.sort;
+      query.order = isSame ? (query.order === "asc" ? "desc" : "asc") : first;
+      query.sort = column.sort;
+      query.offset = 0;
       this.load();
     }, { class: "sort" }));
     cell.dataset.sort = column.sort;
@@ -122,12 +122,12 @@ class RunsPage {
 
   async load() {
     clearTimeout(this.timer);
-    const asked = JSON.stringify(wish);
+    const asked = JSON.stringify(query);
     try {
-      const found = await get("/api/runs", { ...wish, limit: PAGE }, this.signal);
-      if (asked !== JSON.stringify(wish)) return; // somebody asked for something else meanwhile
-      if (!found.runs.length && wish.offset) {
-        wish.offset = 0;
+      const found = await get("/api/runs", { ...query, limit: PAGE }, this.signal);
+      if (asked !== JSON.stringify(query)) return; // somebody asked for something else meanwhile
+      if (!found.runs.length && query.offset) {
+        query.offset = 0;
         this.load();
         return;
       }
@@ -145,8 +145,8 @@ class RunsPage {
     this.count(counts);
     for (const cell of this.headers) {
       if (!cell.dataset.sort) continue;
-      const isSorted = cell.dataset.sort === wish.sort;
-      cell.setAttribute("aria-sort", isSorted ? (wish.order === "asc" ? "ascending" : "descending") : "none");
+      const isSorted = cell.dataset.sort === query.sort;
+      cell.setAttribute("aria-sort", isSorted ? (query.order === "asc" ? "ascending" : "descending") : "none");
     }
     const rows = new Map(runs.map((run) => [run.id, this.rows.get(run.id) ?? new Row(run, () => this.choose())]));
     runs.forEach((run) => rows.get(run.id).update(run));
@@ -155,10 +155,10 @@ class RunsPage {
     const isEmpty = !runs.length;
     this.table.hidden = isEmpty;
     this.empty.replaceChildren(...(isEmpty ? this.advice() : []));
-    const last = wish.offset + runs.length;
+    const last = query.offset + runs.length;
     this.paging.hidden = total <= PAGE;
-    this.pages.textContent = `${count(wish.offset + 1)} to ${count(last)} of ${count(total)}`;
-    this.back.disabled = wish.offset === 0;
+    this.pages.textContent = `${count(query.offset + 1)} to ${count(last)} of ${count(total)}`;
+    this.back.disabled = query.offset === 0;
     this.next.disabled = last >= total;
   }
 
@@ -172,7 +172,7 @@ class RunsPage {
   }
 
   advice() {
-    if (wish.search || wish.state) return [make("p", { text: "No run fits the search." })];
+    if (query.search || query.state) return [make("p", { text: "No run fits the search." })];
     return [
       make("h2", { text: "No runs here yet" }),
       make("p", { text: "Train a model, and it appears here while it trains:" }),
@@ -181,14 +181,14 @@ class RunsPage {
   }
 
   count(counts) {
-    const states = Object.entries(counts ?? {}).filter(([state, found]) => found || state === wish.state);
+    const states = Object.entries(counts ?? {}).filter(([state, found]) => found || state === query.state);
     const all = states.reduce((sum, [, found]) => sum + found, 0);
     const options = [["", `All (${count(all)})`], ...states.map(([state, found]) => [state, `${title(state)} (${count(found)})`])];
-    if (wish.state && !states.some(([state]) => state === wish.state)) options.push([wish.state, `${title(wish.state)} (0)`]);
+    if (query.state && !states.some(([state]) => state === query.state)) options.push([query.state, `${title(query.state)} (0)`]);
     if (JSON.stringify(options) !== this.options) {
       this.options = JSON.stringify(options);
       this.states.replaceChildren(...options.map(([value, text]) => make("option", { value, text })));
-      this.states.value = wish.state;
+      this.states.value = query.state;
     }
     const live = counts?.running ?? 0;
     setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : "runs"}, ${count(live)} running` : "");
@@ -214,7 +214,7 @@ class RunsPage {
   }
 
   turn(by) {
-    wish.offset = Math.max(0, wish.offset + by);
+    query.offset = Math.max(0, query.offset + by);
     this.load();
   }
 }

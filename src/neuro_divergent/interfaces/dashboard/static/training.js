@@ -3,7 +3,7 @@
 import { button, failure, make, nothing } from "./elements.js";
 import { Chart, colour, plotly } from "./charts.js";
 import { get, hasToken, post } from "./server.js";
-import { isLive } from "./words.js";
+import { isLive } from "./format.js";
 
 const POINTS = 1000;
 const MOST_ADDED = 5000;

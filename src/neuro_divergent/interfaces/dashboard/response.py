@@ -1,4 +1,4 @@
-"""Answers as JSON that any reader accepts."""
+"""Responses in strict JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from neuro_divergent.core.storage.strict_json import finite_or_none
 
 
-class Answer(Response):
+class JsonResponse(Response):
     """Plain values as JSON: only ASCII, and null for numbers that are not finite, which JSON does not have."""
 
     media_type = "application/json"

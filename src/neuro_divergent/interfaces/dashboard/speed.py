@@ -1,4 +1,4 @@
-"""How fast a run goes, from the last rows it wrote."""
+"""Steps per second and time left of a run, from the last rows of its events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _ROWS = 50
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How fast a run goes; ``None`` for what is not known.
+class RunSpeed:
+    """Speed of a run; ``None`` for what is not known.
 
     Attributes:
-        step: The last step that was written down.
-        steps_per_second: Lately.
-        samples_per_second: As the last row says.
+        step: Last step in the events.
+        steps_per_second: Mean over the last rows.
+        samples_per_second: As in the last row.
     """
 
     step: int | None = None
@@ -31,26 +31,26 @@ class Pace:
     samples_per_second: float | None = None
 
     def seconds_left(self, step: int | None, total_steps: int | None) -> float | None:
-        """Return how long the rest takes at this pace."""
+        """Return how long the remaining steps take at this speed."""
         done = max((value for value in (step, self.step) if value is not None), default=None)
         if done is None or total_steps is None or not self.steps_per_second:
             return None
         return round(max(total_steps - done, 0) / self.steps_per_second, 1)
 
 
-def read_pace(run: Path) -> Pace:
-    """Return how fast a run goes, without reading more than the end of its events."""
+def read_speed(run: Path) -> RunSpeed:
+    """Return the speed of a run; only the end of its events is read."""
     rows: list[dict[str, Any]] = []
     for size in _TAILS:
         rows = _last_rows(run / EVENTS, size)
         if len(rows) > 1:
             break
     if not rows:
-        return Pace()
+        return RunSpeed()
     first, last = rows[0], rows[-1]
     seconds, steps = last["time"] - first["time"], last["step"] - first["step"]
     samples = last.get("samples_per_second")
-    return Pace(
+    return RunSpeed(
         step=last["step"],
         steps_per_second=steps / seconds if steps > 0 and seconds > 0 else None,
         samples_per_second=float(samples) if _is_number(samples) else None,
@@ -58,7 +58,7 @@ def read_pace(run: Path) -> Pace:
 
 
 def _last_rows(path: Path, size: int) -> list[dict[str, Any]]:
-    """Return the last rows, of the last start only."""
+    """Return the last rows since the last start or rollback."""
     try:
         with opened(path) as handle:
             end = os.fstat(handle).st_size
