@@ -184,7 +184,20 @@ from .training.divergence import Divergence as Divergence
 from .training.engine import Trainer as Trainer
 from .training.freezing import Freeze as Freeze
 from .training.gradients.check import GradientCheck as GradientCheck, check_gradients as check_gradients
-from .training.gradients.transforms import ClipNorm as ClipNorm, ClipValue as ClipValue, GradientNoise as GradientNoise
+from .training.gradients.estimators.autodiff import Autodiff as Autodiff
+from .training.gradients.estimators.base import GradientEstimator as GradientEstimator
+from .training.gradients.estimators.differences import (
+    CentralDifference as CentralDifference,
+    ForwardDifference as ForwardDifference,
+)
+from .training.gradients.step_loss import StepLoss as StepLoss
+from .training.gradients.transforms.base import (
+    GradientContext as GradientContext,
+    GradientTransform as GradientTransform,
+)
+from .training.gradients.transforms.clip import ClipNorm as ClipNorm, ClipValue as ClipValue
+from .training.gradients.transforms.noise import GradientNoise as GradientNoise
+from .training.gradients.transforms.penalty import Penalty as Penalty
 from .training.history import History as History
 from .training.metrics import accuracy as accuracy
 from .training.optimizers.adabound import AdaBound as AdaBound

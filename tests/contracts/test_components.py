@@ -15,7 +15,8 @@ from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.average import Average
 from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.curriculum import Curriculum
-from neuro_divergent.training.gradients.transforms import Clip
+from neuro_divergent.training.gradients.estimators.base import GradientEstimator
+from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.teacher_forcing import TeacherForcing
@@ -25,8 +26,9 @@ FAMILIES: list[type[Component]] = [
     Augmentation,
     Average,
     CallbackSettings,
-    Clip,
     Curriculum,
+    GradientEstimator,
+    GradientTransform,
     Loss,
     Optimizer,
     Schedule,

@@ -112,7 +112,7 @@ class Checkpointer(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Refuse a place with checkpoints of another run, or without the room for two, and clear what is half done."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         steps = self._steps()
         if trainer.state.step == 0 and steps:
@@ -165,7 +165,7 @@ class Checkpointer(Callback):
 
     def fit_end(self, trainer: Trainer) -> None:
         """Mark the last checkpoint as the best if its validation, which came after it, was; let the thread go."""
-        if trainer.strategy.is_main and self._last_step == trainer.state.step and self._is_better(trainer):
+        if trainer.strategy.rank == 0 and self._last_step == trainer.state.step and self._is_better(trainer):
             try:
                 self._mark(self._as_best(trainer))
             except StorageError as error:
@@ -270,7 +270,7 @@ class Checkpointer(Callback):
         self.best = best or self.best
         state = trainer.state_dict()
         self._last_step, self._last_time, self._is_due = step, time.monotonic(), False
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         if not self.config.background:
             self._write(step, state, best)

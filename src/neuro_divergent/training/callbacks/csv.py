@@ -33,7 +33,7 @@ class CSVLog(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Begin the file."""
-        if trainer.strategy.is_main:
+        if trainer.strategy.rank == 0:
             self._begin(trainer.history)
 
     def logged(self, trainer: Trainer) -> None:

@@ -65,7 +65,7 @@ class MLflow(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Begin the run, or go on with it."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         from mlflow import MlflowClient
 

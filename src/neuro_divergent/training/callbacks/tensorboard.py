@@ -36,7 +36,7 @@ class TensorBoard(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Open an event file."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         from torch.utils.tensorboard.writer import SummaryWriter
 

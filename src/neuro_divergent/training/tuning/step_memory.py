@@ -35,6 +35,7 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.loader import Loader, WindowLoader
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
+from neuro_divergent.training.gradients.estimators.autodiff import Autodiff
 from neuro_divergent.training.memory import unexplained
 from neuro_divergent.training.objective import LossFunction, Restore
 
@@ -151,8 +152,9 @@ def try_step(
 ) -> Trace:
     """Train a copy of a network for two steps of a batch, and see what it takes."""
     count = min(config.accumulate, 2)  # the second batch finds the gradients of the first, as all later ones do
+    gradient = Autodiff() if config.gradient.numerical else config.gradient
     # The first step makes the state of the optimizer, the second finds it there.
-    short = config.for_trial(2, accumulate=count, schedule="constant", gradient_method="autodiff")
+    short = config.for_trial(2, accumulate=count, schedule="constant", gradient=gradient)
 
     def train() -> Trainer:
         # The copy is made here, because the profiler cannot tell the size of what was there before it.
