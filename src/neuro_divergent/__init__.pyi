@@ -162,8 +162,8 @@ from .models.vanilla_transformer import VanillaTransformer as VanillaTransformer
 from .models.xlinear import XLinear as XLinear
 from .models.xlstm import XLSTM as XLSTM
 from .training.tuning.batch_size import find_batch_size as find_batch_size
-from .training.callbacks.average import EMA as EMA, SWA as SWA, Average as Average
-from .training.callbacks.base import Callback as Callback
+from .training.average import EMA as EMA, SWA as SWA, Average as Average
+from .training.callbacks.base import Callback as Callback, CallbackConfig as CallbackConfig
 from .training.callbacks.checkpointing import Checkpointing as Checkpointing
 from .training.callbacks.csv import CSVLog as CSVLog
 from .training.callbacks.early_stopping import EarlyStopping as EarlyStopping

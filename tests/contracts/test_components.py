@@ -12,8 +12,8 @@ from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
-from neuro_divergent.training.callbacks.average import Average
-from neuro_divergent.training.callbacks.settings import CallbackSettings
+from neuro_divergent.training.average import Average
+from neuro_divergent.training.callbacks.base import NamedCallback
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.gradients.estimators.base import GradientEstimator
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
@@ -25,7 +25,7 @@ FAMILIES: list[type[Component]] = [
     Architecture,
     Augmentation,
     Average,
-    CallbackSettings,
+    NamedCallback,
     Curriculum,
     GradientEstimator,
     GradientTransform,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import Config
+from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.augment import Augmentation
-from neuro_divergent.training.callbacks.average import Average
-from neuro_divergent.training.callbacks.base import Callback
-from neuro_divergent.training.callbacks.early_stopping import EarlyStopping
+from neuro_divergent.training.average import Average
+from neuro_divergent.training.callbacks.base import Callback, CallbackLike, NamedCallback
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing, Checkpoints
+from neuro_divergent.training.callbacks.early_stopping import EarlyStopper, EarlyStopping
 from neuro_divergent.training.callbacks.limits import TimeLimit
-from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.divergence import Divergence
@@ -75,7 +77,8 @@ class TrainingConfig(Config):
             the network.
         distillation: Share of the loss that is measured against the forecasts of a teacher, where one is given.
         metrics: What else to measure in validation: ``accuracy`` or the name of any point loss.
-        callbacks: What else to do at the events of training.
+        callbacks: What else to do at the events of training. An ``EarlyStopping``, ``EMA`` or ``SWA`` that is listed here
+            becomes ``early_stopping`` or ``average`` and replaces what those say.
         validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
         stop_file: File whose appearance ends training after the current step.
@@ -116,7 +119,7 @@ class TrainingConfig(Config):
     teacher_forcing: TeacherForcing | None = None
     distillation: Annotated[float, Field(ge=0, le=1)] = 0.5
     metrics: tuple[str, ...] = ()
-    callbacks: tuple[CallbackSettings, ...] = ()
+    callbacks: tuple[NamedCallback, ...] = ()
     validate_every: Count | Literal["auto"] = "auto"
     log_every: Count = 10
     stop_file: str | None = None
@@ -145,6 +148,21 @@ class TrainingConfig(Config):
         from neuro_divergent.training.presets import apply_preset
 
         return apply_preset(str(values["preset"]), {key: value for key, value in values.items() if key != "preset"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sort_callbacks(cls, values: Any) -> Any:
+        """Give callbacks that have a setting of their own to that setting."""
+        if not isinstance(values, dict) or not values.get("callbacks"):
+            return values
+        own, others = split_callbacks(values["callbacks"])
+        named = [Checkpoints.of(item) if isinstance(item, Checkpointing) else item for item in others]
+        if runtime := next((item for item in named if isinstance(item, Callback)), None):
+            raise ValueError(
+                f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or to "
+                "the Trainer"
+            )
+        return {**values, "callbacks": named, **own}
 
     @field_validator("augment", "freeze", "metrics", "callbacks", "gradient_transforms", mode="before")
     @classmethod
@@ -218,18 +236,24 @@ class TrainingConfig(Config):
             transforms.append(self.gradient_noise)
         return [*transforms, *self.gradient_transforms]
 
-    def build_callbacks(self, *, with_validation: bool) -> list[Callback]:
-        """Return the callbacks that these settings ask for, in the order in which they hear events."""
+    def build_callbacks(self, others: Sequence[Callback] = (), *, with_validation: bool) -> list[Callback]:
+        """Return all callbacks, in the order in which they are called.
+
+        Args:
+            others: Those that come last. An early stopping among them takes the place of ``early_stopping``.
+            with_validation: Whether there is data to validate with; without it nothing can be stopped early.
+        """
+        is_replaced = any(isinstance(item, EarlyStopper) for item in others)
         made: list[Callback] = []
         if self.average is not None:
             made.append(self.average.build())
-        if self.early_stopping is not None and with_validation:
+        if self.early_stopping is not None and with_validation and not is_replaced:
             made.append(self.early_stopping.build())
         if self.max_seconds is not None:
             made.append(TimeLimit(self.max_seconds))
         if self.stop_file is not None:
             made.append(StopRequest(self.stop_file))
-        return [*made, *(settings.build() for settings in self.callbacks)]
+        return [*made, *(item.build() for item in self.callbacks), *others]
 
     def batch_size_for(self, items: int) -> int:
         """Return the batch size for a number of training items."""
@@ -243,3 +267,22 @@ class TrainingConfig(Config):
     def validation_interval(self, steps_per_epoch: int) -> int:
         """Return the steps between two validations."""
         return min(max(steps_per_epoch, 20), 100) if self.validate_every == "auto" else self.validate_every
+
+
+def split_callbacks(callbacks: CallbackLike | Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Return the callbacks that have a setting of their own, by its name, and all others.
+
+    Raises:
+        ConfigError: If two callbacks are for the same setting.
+    """
+    own: dict[str, Any] = {}
+    others: list[Any] = []
+    for item in [callbacks] if isinstance(callbacks, (str, dict, Config, Callback)) else callbacks:
+        name = "early_stopping" if isinstance(item, EarlyStopping) else "average" if isinstance(item, Average) else None
+        if name is None:
+            others.append(item)
+        elif name in own:
+            raise ConfigError(f"callbacks: {type(own[name]).__name__} and {type(item).__name__}: choose one {name}.")
+        else:
+            own[name] = item
+    return own, others

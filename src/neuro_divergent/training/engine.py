@@ -20,13 +20,13 @@ from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
 from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike, as_callback
 from neuro_divergent.training.callbacks.callback_list import CallbackList
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
 from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.compilation import compiled
-from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.config import TrainingConfig, split_callbacks
 from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
 from neuro_divergent.training.gradients.norm import gradient_norm
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
@@ -60,7 +60,9 @@ class Trainer:
         module: Network to train, in place.
         loss: One of our losses, or any function of output and target that returns a number.
         config: How to train.
-        callbacks: What else to do at the events of training.
+        callbacks: What else to do at the events of training: callbacks, or configs that build them, such as
+            ``EarlyStopping()``, ``EMA()`` or ``Checkpointing(directory=...)``. An early stopping or an average given
+            here replaces that of ``config``.
         metrics: More results to measure in validation: functions of output and batch that return one value per item.
             Those that have names can be listed in ``config.metrics`` instead.
         restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
@@ -79,7 +81,7 @@ class Trainer:
         loss: LossFunction,
         config: TrainingConfig | None = None,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: CallbackLike | Sequence[CallbackLike] = (),
         metrics: Mapping[str, Measure] | None = None,
         restore: Restore | None = None,
         name_row: NameRow | None = None,
@@ -88,8 +90,9 @@ class Trainer:
     ) -> None:
         self.module = module
         self.loss = loss
-        self.config = config or TrainingConfig()
-        self.callbacks = list(callbacks)
+        own, others = split_callbacks(callbacks)
+        self.config = (config or TrainingConfig()).replace(**own) if own else config or TrainingConfig()
+        self.callbacks = [as_callback(item) for item in others]
         self.metrics = dict(metrics or {})
         self.strategy: Strategy = strategy or SingleDevice()
         self.objective = Objective(
@@ -252,8 +255,8 @@ class Trainer:
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
-        from_config = config.build_callbacks(with_validation=validation_loader is not None)
-        self._callback_list = CallbackList([*unfreezers, *from_config, *self.callbacks])
+        callbacks = config.build_callbacks(self.callbacks, with_validation=validation_loader is not None)
+        self._callback_list = CallbackList([*unfreezers, *callbacks])
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module

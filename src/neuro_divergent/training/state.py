@@ -80,14 +80,19 @@ def match_states(saved: list[dict[str, Any]], parts: Sequence[object], what: str
     """
     kept = [item for item in saved if item["state"]]
     for place, part in enumerate(parts):
-        if kept and type(part).__name__ == kept[0]["kind"]:
+        if kept and kind_of(part) == kept[0]["kind"]:
             yield place, kept.pop(0)["state"]
     if kept:
-        now = ", ".join(type(part).__name__ for part in parts) or "none"
+        now = ", ".join(kind_of(part) for part in parts) or "none"
         raise ConfigError(
             f"the state was saved with {what} that are missing now or come in another order: "
             f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
         )
+
+
+def kind_of(part: object) -> str:
+    """Return the name that the state of a part is saved under: that of its class, or the one it had in the past."""
+    return getattr(part, "kind", type(part).__name__)
 
 
 def _show(value: Any) -> str:

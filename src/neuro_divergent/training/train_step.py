@@ -16,7 +16,7 @@ from neuro_divergent.training.gradients.step_loss import StepLoss
 from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
 from neuro_divergent.training.objective import Example, Objective
 from neuro_divergent.training.precision import Precision
-from neuro_divergent.training.state import match_states
+from neuro_divergent.training.state import kind_of, match_states
 from neuro_divergent.training.strategy import Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
@@ -106,7 +106,7 @@ class TrainStep:
     def state_dict(self) -> list[dict[str, Any]]:
         """Return the states of the gradient transforms."""
         pairs = zip(self._transforms, self._states, strict=True)
-        return [{"kind": type(transform).__name__, "state": state} for transform, state in pairs]
+        return [{"kind": kind_of(transform), "state": state} for transform, state in pairs]
 
     def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
         """Restore the states of the gradient transforms."""

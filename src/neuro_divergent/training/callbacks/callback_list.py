@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.training.callbacks.base import Callback
-from neuro_divergent.training.state import match_states
+from neuro_divergent.training.state import kind_of, match_states
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -35,7 +35,7 @@ class CallbackList:
 
     def state_dict(self) -> list[dict[str, Any]]:
         """Return what each remembers."""
-        return [{"kind": type(item).__name__, "state": item.state_dict()} for item in self.callbacks]
+        return [{"kind": kind_of(item), "state": item.state_dict()} for item in self.callbacks]
 
     def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
         """Give each callback with a memory its own back; those without one may come and go.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from neuro_divergent.core.config import Config
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning, did_you_mean
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, CallbackConfig, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.core.storage.store import Store
@@ -26,7 +26,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds from a save that failed to t
 _LAST_ATTEMPTS = 4  # the first and three more
 
 
-class Checkpointing(Config):
+class Checkpointing(CallbackConfig):
     """When checkpoints are written, and which are kept.
 
     One is always written when training comes to its end, is asked to stop or is interrupted, so that it can be taken up
@@ -76,6 +76,18 @@ class Checkpointing(Config):
         if self.directory is None:
             raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")
         return Checkpointer(self, saved)
+
+
+@register("checkpoints")
+class Checkpoints(Checkpointing, NamedCallback):
+    """The same among the callbacks of a ``TrainingConfig``, where checkpoints go to ``checkpoints`` by default."""
+
+    directory: str | Path | None = "checkpoints"
+
+    @classmethod
+    def of(cls, config: Checkpointing) -> Checkpoints:
+        """Return the same settings, with the default directory where they have none."""
+        return cls(**{name: value for name, value in dict(config).items() if name != "directory" or value is not None})
 
 
 class Checkpointer(Callback):
