@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from neuro_divergent.losses.reduce import mean_of
-from neuro_divergent.training.objective import Objective, select_rows
+from neuro_divergent.training.objective import Example, Objective, select_rows
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.strategy import Strategy
 
-Forward = Callable[[Callable[..., Tensor], Any], Any]
+Forward = Callable[[Callable[..., Tensor], Any], tuple[Tensor, Example]]
 
 
 @dataclass(frozen=True, slots=True)
