@@ -165,8 +165,8 @@ from .models.vanilla_transformer import VanillaTransformer as VanillaTransformer
 from .models.xlinear import XLinear as XLinear
 from .models.xlstm import XLSTM as XLSTM
 from .training.tuning.batch_size import find_batch_size as find_batch_size
-from .training.callbacks.average import EMA as EMA, SWA as SWA, Average as Average
-from .training.callbacks.base import Callback as Callback
+from .training.average import EMA as EMA, SWA as SWA, Average as Average
+from .training.callbacks.base import Callback as Callback, CallbackConfig as CallbackConfig
 from .training.callbacks.checkpointing import Checkpointing as Checkpointing
 from .training.callbacks.csv import CSVLog as CSVLog
 from .training.callbacks.early_stopping import EarlyStopping as EarlyStopping
@@ -187,7 +187,20 @@ from .training.divergence import Divergence as Divergence
 from .training.engine import Trainer as Trainer
 from .training.freezing import Freeze as Freeze
 from .training.gradients.check import GradientCheck as GradientCheck, check_gradients as check_gradients
-from .training.gradients.transforms import ClipNorm as ClipNorm, ClipValue as ClipValue, GradientNoise as GradientNoise
+from .training.gradients.estimators.autodiff import Autodiff as Autodiff
+from .training.gradients.estimators.base import GradientEstimator as GradientEstimator
+from .training.gradients.estimators.differences import (
+    CentralDifference as CentralDifference,
+    ForwardDifference as ForwardDifference,
+)
+from .training.gradients.step_loss import StepLoss as StepLoss
+from .training.gradients.transforms.base import (
+    GradientContext as GradientContext,
+    GradientTransform as GradientTransform,
+)
+from .training.gradients.transforms.clip import ClipNorm as ClipNorm, ClipValue as ClipValue
+from .training.gradients.transforms.noise import GradientNoise as GradientNoise
+from .training.gradients.transforms.penalty import Penalty as Penalty
 from .training.history import History as History
 from .training.metrics import accuracy as accuracy
 from .training.optimizers.adabound import AdaBound as AdaBound

@@ -12,10 +12,11 @@ from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
-from neuro_divergent.training.callbacks.average import Average
-from neuro_divergent.training.callbacks.settings import CallbackSettings
+from neuro_divergent.training.average import Average
+from neuro_divergent.training.callbacks.base import NamedCallback
 from neuro_divergent.training.curriculum import Curriculum
-from neuro_divergent.training.gradients.transforms import Clip
+from neuro_divergent.training.gradients.estimators.base import GradientEstimator
+from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.teacher_forcing import TeacherForcing
@@ -24,9 +25,10 @@ FAMILIES: list[type[Component]] = [
     Architecture,
     Augmentation,
     Average,
-    CallbackSettings,
-    Clip,
+    NamedCallback,
     Curriculum,
+    GradientEstimator,
+    GradientTransform,
     Loss,
     Optimizer,
     Schedule,

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
-from neuro_divergent.training.gradients.accumulation import GradientSum
 
 
 def network() -> nn.Module:
@@ -62,25 +61,32 @@ def test_windows_with_missing_targets_count_as_in_the_large_batch() -> None:
     assert forecasts[0] == pytest.approx(forecasts[1], rel=1e-5)
 
 
-def gradient_of_sum(values: list[float], *, in_double: bool) -> float:
+def gradient_of_sum(values: list[float], *, kind: str) -> float:
     """Return what is left of gradients that are added one by one in float32 or float64."""
-    weight = nn.Parameter(torch.zeros(()))
-    GradientSum([weight], in_double=in_double).run(
-        [(torch.tensor([value]),) for value in values],
-        costs=lambda batch: ((weight * batch[0]).sum(), 1.0),
-        finish=lambda mean: mean,
-        backward=lambda cost: cost.backward(),
-        local=torch.enable_grad,
+    module = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(module.weight)
+    config = nd.TrainingConfig(
+        threads=1,
+        max_steps=1,
+        batch_size=1,
+        accumulate=len(values),
+        shuffle=False,
+        gradient_sum=kind,
+        clip=None,
+        optimizer=nd.SGD(lr=1.0, momentum=0.0),
+        schedule="constant",
+        early_stopping=None,
     )
-    assert weight.grad is not None
-    assert weight.grad.dtype is torch.float32
-    return float(weight.grad) * len(values)
+    inputs = torch.tensor(values)[:, None]
+    nd.Trainer(module, lambda output, target: (output + 0 * target).mean(), config).fit((inputs, inputs))
+    assert module.weight.dtype is torch.float32
+    return -float(module.weight) * len(values)
 
 
 def test_sums_in_float64_keep_what_float32_loses() -> None:
     values = [1e8, 1.0, 1.0, 1.0, -1e8]
-    assert gradient_of_sum(values, in_double=True) == pytest.approx(3.0, rel=1e-6)
-    assert abs(gradient_of_sum(values, in_double=False) - 3.0) > 1.0
+    assert gradient_of_sum(values, kind="float64") == pytest.approx(3.0, rel=1e-6)
+    assert abs(gradient_of_sum(values, kind="float32") - 3.0) > 1.0
 
 
 def test_the_type_of_the_sum_is_a_setting() -> None:

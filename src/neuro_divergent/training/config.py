@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import Config
+from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.augment import Augmentation
-from neuro_divergent.training.callbacks.average import Average
-from neuro_divergent.training.callbacks.base import Callback
-from neuro_divergent.training.callbacks.early_stopping import EarlyStopping
+from neuro_divergent.training.average import Average
+from neuro_divergent.training.callbacks.base import Callback, CallbackLike, NamedCallback
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing, Checkpoints
+from neuro_divergent.training.callbacks.early_stopping import EarlyStopper, EarlyStopping
 from neuro_divergent.training.callbacks.limits import TimeLimit
-from neuro_divergent.training.callbacks.settings import CallbackSettings
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.divergence import Divergence
 from neuro_divergent.training.freezing import Freeze
-from neuro_divergent.training.gradients.finite_difference import GradientMethod
-from neuro_divergent.training.gradients.transforms import Clip, ClipNorm, GradientNoise
+from neuro_divergent.training.gradients.estimators.autodiff import Autodiff
+from neuro_divergent.training.gradients.estimators.base import GradientEstimator
+from neuro_divergent.training.gradients.transforms.base import GradientTransform
+from neuro_divergent.training.gradients.transforms.clip import Clip, ClipNorm, NoClip
+from neuro_divergent.training.gradients.transforms.noise import GradientNoise
+from neuro_divergent.training.gradients.transforms.penalty import Penalty
 from neuro_divergent.training.optimizers.adam import AdamW
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.auto import AutoSchedule
@@ -47,13 +53,15 @@ class TrainingConfig(Config):
         optimizer: How weights are changed.
         schedule: How the learning rate changes over training; ``"auto"`` chooses by the family of the architecture.
         freeze: Which weights stay as they are, for good or until an epoch.
-        clip: How gradients are bounded; ``None`` for not at all.
-        gradient_noise: Noise on the gradients that fades with training; ``None`` for none.
+        gradient: How gradients are computed: ``autodiff``, or by finite differences, which takes two forward passes per
+            weight (``central``) or one (``forward``) and is for checking and teaching.
+        gradient_sum: Type in which the gradients of several batches are added up.
         l1: Strength of the penalty on the absolute size of weight matrices.
         l2: Strength of the penalty on their squares; AdamW's weight decay does the same apart from the gradient.
-        gradient_method: ``autodiff``, or by finite differences, which takes two forward passes per weight (``central``)
-            or one (``forward``) and is for checking and teaching.
-        gradient_sum: Type in which the gradients of several batches are added up.
+        clip: How gradients are bounded, after the penalties; ``None`` for not at all.
+        gradient_noise: Noise on the gradients, after clipping, that fades with training; ``None`` for none.
+        gradient_transforms: What else is done to gradients before the weights change, in this order, after all of the
+            above. For another order, leave the settings above out and list their transforms here.
         precision: ``float32`` trains in the type the network has; ``float64``; ``bf16`` and ``fp16`` keep the weights
             and multiply in the short type. 'nd bench precision' measures which is fastest.
         recompute: Every how many blocks intermediate results are kept for the backward pass; those between are computed
@@ -69,7 +77,8 @@ class TrainingConfig(Config):
             the network.
         distillation: Share of the loss that is measured against the forecasts of a teacher, where one is given.
         metrics: What else to measure in validation: ``accuracy`` or the name of any point loss.
-        callbacks: What else to do at the events of training.
+        callbacks: What else to do at the events of training. An ``EarlyStopping``, ``EMA`` or ``SWA`` that is listed here
+            becomes ``early_stopping`` or ``average`` and replaces what those say.
         validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
         stop_file: File whose appearance ends training after the current step.
@@ -92,12 +101,13 @@ class TrainingConfig(Config):
     optimizer: Optimizer = AdamW()
     schedule: Schedule = WarmupCosine()
     freeze: tuple[Freeze, ...] = ()
-    clip: Clip | None = ClipNorm(1.0)
-    gradient_noise: GradientNoise | None = None
+    gradient: GradientEstimator = Autodiff()
+    gradient_sum: Literal["float32", "float64"] = "float32"
     l1: Strength = 0.0
     l2: Strength = 0.0
-    gradient_method: GradientMethod = "autodiff"
-    gradient_sum: Literal["float32", "float64"] = "float32"
+    clip: Clip | None = ClipNorm(1.0)
+    gradient_noise: GradientNoise | None = None
+    gradient_transforms: tuple[GradientTransform, ...] = ()
     precision: PrecisionName = "float32"
     recompute: Annotated[int, Field(ge=0)] | Literal["auto"] = 0
     compile: bool = False
@@ -109,7 +119,7 @@ class TrainingConfig(Config):
     teacher_forcing: TeacherForcing | None = None
     distillation: Annotated[float, Field(ge=0, le=1)] = 0.5
     metrics: tuple[str, ...] = ()
-    callbacks: tuple[CallbackSettings, ...] = ()
+    callbacks: tuple[NamedCallback, ...] = ()
     validate_every: Count | Literal["auto"] = "auto"
     log_every: Count = 10
     stop_file: str | None = None
@@ -123,6 +133,14 @@ class TrainingConfig(Config):
 
     @model_validator(mode="before")
     @classmethod
+    def _from_earlier_versions(cls, values: Any) -> Any:
+        """Read settings that were stored under another name."""
+        if isinstance(values, dict) and "gradient_method" in values:
+            return {"gradient" if key == "gradient_method" else key: value for key, value in values.items()}
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
     def _from_preset(cls, values: Any) -> Any:
         """Take what is not given from the preset that is named."""
         if not isinstance(values, dict) or "preset" not in values:
@@ -131,7 +149,22 @@ class TrainingConfig(Config):
 
         return apply_preset(str(values["preset"]), {key: value for key, value in values.items() if key != "preset"})
 
-    @field_validator("augment", "freeze", "metrics", "callbacks", mode="before")
+    @model_validator(mode="before")
+    @classmethod
+    def _sort_callbacks(cls, values: Any) -> Any:
+        """Give callbacks that have a setting of their own to that setting."""
+        if not isinstance(values, dict) or not values.get("callbacks"):
+            return values
+        own, others = split_callbacks(values["callbacks"])
+        named = [Checkpoints.of(item) if isinstance(item, Checkpointing) else item for item in others]
+        if runtime := next((item for item in named if isinstance(item, Callback)), None):
+            raise ValueError(
+                f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or to "
+                "the Trainer"
+            )
+        return {**values, "callbacks": named, **own}
+
+    @field_validator("augment", "freeze", "metrics", "callbacks", "gradient_transforms", mode="before")
     @classmethod
     def _one_of_several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, (str, dict, Config)) else value
@@ -144,10 +177,10 @@ class TrainingConfig(Config):
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingConfig:
-        if self.gradient_method != "autodiff" and self.precision in ("bf16", "fp16"):
+        if self.gradient.numerical and self.precision in ("bf16", "fp16"):
             raise ValueError(
-                f"gradient_method: {self.gradient_method!r} needs float32 or float64; differences drown in the "
-                f"rounding of {self.precision}"
+                f"gradient: {self.gradient.name!r} needs float32 or float64; differences drown in the rounding of "
+                f"{self.precision}"
             )
         if self.average is not None and self.optimizer.averages:
             raise ValueError(f"average: {self.optimizer.name} averages weights itself; leave average out")
@@ -188,18 +221,39 @@ class TrainingConfig(Config):
             return chosen
         return chosen.replace(schedule=chosen.schedule.for_family(family))
 
-    def build_callbacks(self, *, with_validation: bool) -> list[Callback]:
-        """Return the callbacks that these settings ask for, in the order in which they hear events."""
+    def build_transforms(self) -> list[GradientTransform]:
+        """Return what is done to gradients before the weights change, in order.
+
+        The penalties, clipping, noise, and ``gradient_transforms``. The first of them that clips tells the history the
+        norm of the gradients; where none does, it is the norm after the penalties.
+        """
+        transforms: list[GradientTransform] = [Penalty(l1=self.l1, l2=self.l2)] if self.l1 or self.l2 else []
+        if self.clip is not None:
+            transforms.append(self.clip)
+        elif not any(isinstance(transform, Clip) for transform in self.gradient_transforms):
+            transforms.append(NoClip())
+        if self.gradient_noise is not None:
+            transforms.append(self.gradient_noise)
+        return [*transforms, *self.gradient_transforms]
+
+    def build_callbacks(self, others: Sequence[Callback] = (), *, with_validation: bool) -> list[Callback]:
+        """Return all callbacks, in the order in which they are called.
+
+        Args:
+            others: Those that come last. An early stopping among them takes the place of ``early_stopping``.
+            with_validation: Whether there is data to validate with; without it nothing can be stopped early.
+        """
+        is_replaced = any(isinstance(item, EarlyStopper) for item in others)
         made: list[Callback] = []
         if self.average is not None:
             made.append(self.average.build())
-        if self.early_stopping is not None and with_validation:
+        if self.early_stopping is not None and with_validation and not is_replaced:
             made.append(self.early_stopping.build())
         if self.max_seconds is not None:
             made.append(TimeLimit(self.max_seconds))
         if self.stop_file is not None:
             made.append(StopRequest(self.stop_file))
-        return [*made, *(settings.build() for settings in self.callbacks)]
+        return [*made, *(item.build() for item in self.callbacks), *others]
 
     def batch_size_for(self, items: int) -> int:
         """Return the batch size for a number of training items."""
@@ -213,3 +267,22 @@ class TrainingConfig(Config):
     def validation_interval(self, steps_per_epoch: int) -> int:
         """Return the steps between two validations."""
         return min(max(steps_per_epoch, 20), 100) if self.validate_every == "auto" else self.validate_every
+
+
+def split_callbacks(callbacks: CallbackLike | Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Return the callbacks that have a setting of their own, by its name, and all others.
+
+    Raises:
+        ConfigError: If two callbacks are for the same setting.
+    """
+    own: dict[str, Any] = {}
+    others: list[Any] = []
+    for item in [callbacks] if isinstance(callbacks, (str, dict, Config, Callback)) else callbacks:
+        name = "early_stopping" if isinstance(item, EarlyStopping) else "average" if isinstance(item, Average) else None
+        if name is None:
+            others.append(item)
+        elif name in own:
+            raise ConfigError(f"callbacks: {type(own[name]).__name__} and {type(item).__name__}: choose one {name}.")
+        else:
+            own[name] = item
+    return own, others

@@ -20,16 +20,16 @@ from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
 from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike, as_callback
 from neuro_divergent.training.callbacks.callback_list import CallbackList
 from neuro_divergent.training.callbacks.unfreeze import Unfreezer
 from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.compilation import compiled
-from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.config import TrainingConfig, split_callbacks
 from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
-from neuro_divergent.training.gradients.finite_difference import warn_about
-from neuro_divergent.training.gradients.transforms import gradient_norm
+from neuro_divergent.training.gradients.norm import gradient_norm
+from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.metrics import metric_for
@@ -60,12 +60,16 @@ class Trainer:
         module: Network to train, in place.
         loss: One of our losses, or any function of output and target that returns a number.
         config: How to train.
-        callbacks: What else to do at the events of training.
+        callbacks: What else to do at the events of training: callbacks, or configs that build them, such as
+            ``EarlyStopping()``, ``EMA()`` or ``Checkpointing(directory=...)``. An early stopping or an average given
+            here replaces that of ``config``.
         metrics: More results to measure in validation: functions of output and batch that return one value per item.
             Those that have names can be listed in ``config.metrics`` instead.
         restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
         name_row: Says what a row of a batch is, such as ``series 'A'``, for messages about its numbers.
         strategy: How processes share the work.
+        gradient_transforms: What else is done to gradients before the weights change, after what ``config`` says. These
+            are not part of the config, so they may hold tensors; to resume, pass the same ones again.
     """
 
     optimizer: torch.optim.Optimizer
@@ -77,16 +81,18 @@ class Trainer:
         loss: LossFunction,
         config: TrainingConfig | None = None,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: CallbackLike | Sequence[CallbackLike] = (),
         metrics: Mapping[str, Measure] | None = None,
         restore: Restore | None = None,
         name_row: NameRow | None = None,
         strategy: Strategy | None = None,
+        gradient_transforms: Sequence[GradientTransform] = (),
     ) -> None:
         self.module = module
         self.loss = loss
-        self.config = config or TrainingConfig()
-        self.callbacks = list(callbacks)
+        own, others = split_callbacks(callbacks)
+        self.config = (config or TrainingConfig()).replace(**own) if own else config or TrainingConfig()
+        self.callbacks = [as_callback(item) for item in others]
         self.metrics = dict(metrics or {})
         self.strategy: Strategy = strategy or SingleDevice()
         self.objective = Objective(
@@ -98,7 +104,9 @@ class Trainer:
         self.precision = Precision(self.config.precision, self.device)
         self.threads = 0
         self.plan = Plan(0, 0)
-        self._train_step = TrainStep(module, self.objective, self.config, self.precision, self.strategy)
+        self._train_step = TrainStep(
+            module, self.objective, self.config, self.precision, self.strategy, gradient_transforms
+        )
         self._guard = Guard(self.config.divergence, name_row)
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
@@ -143,16 +151,17 @@ class Trainer:
             seed=config.seed,
             drop_last=config.drop_last,
         )
-        loader = as_loader(train, order, self.device)
-        validation_loader = (
-            None if validation is None else as_loader(validation, Order(batch_size=1024, shuffle=False), self.device)
-        )
+        loader = self.strategy.shard(as_loader(train, order, self.device))
+        validation_loader: Loader | None = None
+        if validation is not None:
+            in_order = Order(batch_size=1024, shuffle=False)
+            validation_loader = self.strategy.shard(as_loader(validation, in_order, self.device))
         if not len(loader):
             raise DataError("there is no batch to train on.")
         if isinstance(resume, (str, Path)):
-            resume = load_latest(resume)
+            resume = self.strategy.broadcast(load_latest(resume) if self.strategy.rank == 0 else None)
         if resume is not None and not allow_changes and "config" in resume:
-            require_same(resume["config"], config.to_dict())
+            require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
         self._interruption = None
         self.module.to(self.device)
         if config.threads == "auto":
@@ -197,14 +206,16 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that must survive a restart; call it when an event is ``settled`` or after training."""
+        module, optimizer = self.strategy.full_state(self.module, self.optimizer)
         return {
             "config": self.config.to_dict(),
             "state": asdict(self.state),
-            "module": self.module.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "module": module,
+            "optimizer": optimizer,
             "pace": self.lr_scheduler.state_dict(),
             "precision": self.precision.state_dict(),
             "guard": self._guard.state_dict(),
+            "gradient_transforms": self._train_step.state_dict(),
             "callbacks": self._callback_list.state_dict(),
             "history": self.history.state_dict(),
             "meter": self._meter.state_dict(),
@@ -229,6 +240,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.lr_scheduler.load_state_dict(state["pace"])
         self.precision.load_state_dict(state["precision"])
+        self._train_step.load_state_dict(state.get("gradient_transforms", []))  # earlier checkpoints have none
         self._callback_list.load_state_dict(state["callbacks"])
         self.history.load_state_dict(state["history"])
         self._meter.load_state_dict(state["meter"])
@@ -243,8 +255,8 @@ class Trainer:
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
-        from_config = config.build_callbacks(with_validation=validation_loader is not None)
-        self._callback_list = CallbackList([*unfreezers, *from_config, *self.callbacks])
+        callbacks = config.build_callbacks(self.callbacks, with_validation=validation_loader is not None)
+        self._callback_list = CallbackList([*unfreezers, *callbacks])
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module
@@ -255,8 +267,7 @@ class Trainer:
         validate_every = config.validation_interval(steps_per_epoch)
         self._meter = RunningMetrics()
         contention = Contention(self.threads)
-        if config.gradient_method != "autodiff":
-            warn_about(config.gradient_method, self.module)
+        config.gradient.start(self.module)
 
         if resume is not None:
             self.load_state_dict(resume)
@@ -318,7 +329,7 @@ class Trainer:
         """Change the weights once."""
         self._guard.before_step(self.module)
         loss = self._train_step.differentiate(module, batches, self.progress)
-        norm = self._train_step.transform(self.optimizer, self.state.step)
+        norm = self._train_step.transform(self.optimizer, self.state.step, self.progress)
         self._emit("gradients_ready")
         may_have_changed = self._callback_list.hears("gradients_ready")
         final = gradient_norm(parameters) if may_have_changed else norm
@@ -387,7 +398,9 @@ class Trainer:
             self._emit("settled")
         except _ValidationCancelledError:
             pass
-        if self._interruption is not None:
+        if self.strategy.any(state.stop_reason is not None):
+            self.stop("another process asked to stop")
+        if self.strategy.any(self._interruption is not None):
             self._interrupt()
         return len(self.history.rows) > rows
 
@@ -403,9 +416,9 @@ class Trainer:
         raise DivergedError(advise(message))
 
     def _interrupt(self) -> None:
-        assert self._interruption is not None
         self._emit("interrupted")
-        raise Interrupted(self._interruption, f"training was interrupted at step {self.state.step}")
+        name = self._interruption or "SIGTERM"  # of which another process was told
+        raise Interrupted(name, f"training was interrupted at step {self.state.step}")
 
     def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
         """Validate the last weights, if that was not just done, and choose those that stay."""
@@ -459,9 +472,9 @@ class Trainer:
             for name, measure in self.metrics.items():
                 tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
             self._emit("validation_batch")
-            if self._interruption is not None:
+            if self.strategy.any(self._interruption is not None):
                 raise _ValidationCancelledError
-        return tally.means()
+        return tally.means(self.strategy.all_reduce)
 
     def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
@@ -474,7 +487,7 @@ class Trainer:
             train_loss=reading.loss if reading.steps else None,
             learning_rate=reading.rate,
             gradient_norm=reading.norm,
-            samples_per_second=reading.samples_per_second,
+            samples_per_second=reading.samples_per_second * self.strategy.world_size,
             waiting_share=reading.waiting_share,
             **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" or self.state.skipped else {}),
             **(self.state.metrics if validated else {}),

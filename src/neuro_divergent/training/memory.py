@@ -127,7 +127,7 @@ def _explain(trainer: Trainer, loader: Loader) -> str:
             trainer.loss,
             draw(loader, MOST_ROWS),
             trainer.config,
-            memory=0 if free is None else free,
+            memory=0 if free is None else plannable(free, trainer.device),
             restore=trainer.objective.restore,
         )
     text = f"batch_size={rows or trainer.config.batch_size} does not fit in memory: a step "

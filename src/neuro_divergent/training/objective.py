@@ -146,6 +146,15 @@ class Objective:
         return self.restore(output, batch), self.restore(target, batch), batch._replace(past_y=past)
 
 
+def select_rows(batch: Any, rows: slice | Tensor) -> Any:
+    """Return some rows of a batch as a batch; what is no tensor with one entry per row stays as it is."""
+    present = batch[0].shape[0]
+    parts = [
+        item[rows] if isinstance(item, Tensor) and item.ndim and item.shape[0] == present else item for item in batch
+    ]
+    return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+
+
 def _broadcast(weight: Tensor, target: Tensor) -> Tensor:
     """Give one weight per item the axes of the target."""
     if weight.ndim > target.ndim or len(weight) != len(target):

@@ -90,7 +90,7 @@ class WeightedMean:
     """Weighted means of several results over many batches."""
 
     def __init__(self) -> None:
-        self._totals: dict[str, list[float]] = {}
+        self._totals: dict[str, tuple[float, float]] = {}
         self._finish: dict[str, Callable[[Tensor], Tensor] | None] = {}
 
     def add(
@@ -104,14 +104,17 @@ class WeightedMean:
             weight: Sum of the weights.
             finish: What makes the result out of the mean at the end.
         """
-        known = self._totals.setdefault(name, [0.0, 0.0])
-        known[0] += float(total)
-        known[1] += float(weight)
+        known, counted = self._totals.get(name, (0.0, 0.0))
+        self._totals[name] = known + float(total), counted + float(weight)
         self._finish[name] = finish
 
-    def means(self) -> dict[str, float]:
-        """Return the results; one without any weight is 0."""
-        return {name: self._mean(name, total, weight) for name, (total, weight) in self._totals.items()}
+    def means(self, all_reduce: Callable[[float, float], tuple[float, float]]) -> dict[str, float]:
+        """Return the results of all processes; one without any weight is 0.
+
+        Args:
+            all_reduce: Adds up a weighted sum and the sum of its weights over processes.
+        """
+        return {name: self._mean(name, *all_reduce(*sums)) for name, sums in self._totals.items()}
 
     def _mean(self, name: str, total: float, weight: float) -> float:
         mean = total / weight if weight else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,34 @@ def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 def extends(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
     """Whether settings say something new about the end, so that training which had come to its end goes on."""
     return before is None or any(before.get(name) != now.get(name) for name in _LENGTH)
+
+
+def match_states(saved: list[dict[str, Any]], parts: Sequence[object], what: str) -> Iterator[tuple[int, Any]]:
+    """Yield which of some parts a saved state belongs to, and the state; parts without a state may come and go.
+
+    Args:
+        saved: The ``kind`` (class) and ``state`` of each part, in order.
+        parts: What is there now.
+        what: What the parts are, for the message.
+
+    Raises:
+        ConfigError: If a part with a state is missing now, or comes in another order.
+    """
+    kept = [item for item in saved if item["state"]]
+    for place, part in enumerate(parts):
+        if kept and kind_of(part) == kept[0]["kind"]:
+            yield place, kept.pop(0)["state"]
+    if kept:
+        now = ", ".join(kind_of(part) for part in parts) or "none"
+        raise ConfigError(
+            f"the state was saved with {what} that are missing now or come in another order: "
+            f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
+        )
+
+
+def kind_of(part: object) -> str:
+    """Return the name that the state of a part is saved under: that of its class, or the one it had in the past."""
+    return getattr(part, "kind", type(part).__name__)
 
 
 def _show(value: Any) -> str:

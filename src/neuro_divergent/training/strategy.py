@@ -1,4 +1,4 @@
-"""How one step is shared among processes.
+"""How one training is shared among processes.
 
 The engine talks to a strategy and never asks which one it has. The default is one process with one device.
 """
@@ -6,49 +6,86 @@ The engine talks to a strategy and never asks which one it has. The default is o
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
+
+    from neuro_divergent.data.loader import Loader
+
+Sum = TypeVar("Sum", "Tensor", float, "Tensor | float")
+Weight = TypeVar("Weight", "Tensor", float, "Tensor | float")
+Value = TypeVar("Value")
 
 
 class Strategy(Protocol):
-    """What the engine asks of a group of processes."""
+    """What the engine needs of a group of processes. All of them make the same calls in the same order."""
 
     @property
-    def is_main(self) -> bool:
-        """Whether this process is the one that writes and prints."""
+    def rank(self) -> int:
+        """Number of this process, from 0; process 0 writes files and prints."""
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes."""
+
+    def shard(self, loader: Loader) -> Loader:
+        """Return the part of a loader that is for this process; all parts have the same number of batches."""
 
     def prepare(self, module: nn.Module) -> nn.Module:
-        """Return the module to call in training, which may wrap the one given."""
+        """Return the module to call in training, which may wrap the one given.
+
+        Weights become those of process 0. A backward pass *adds up* gradients over processes, without dividing.
+        """
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
-        """Keep gradients of a prepared module local inside the block."""
+        """Keep gradients of a prepared module to this process inside the block."""
 
-    def reduce_mean(self, value: Tensor) -> Tensor:
-        """Average a value over all processes."""
+    def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
+        """Return a weighted sum and the sum of its weights, each added up over processes."""
 
-    def barrier(self) -> None:
-        """Wait until every process is here."""
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in at least one process."""
+
+    def broadcast(self, value: Value) -> Value:
+        """Return the value of process 0: numbers, text and tensors, in dicts, lists and tuples."""
+
+    def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the states of module and optimizer with all that processes hold of them, for a checkpoint."""
 
 
 class SingleDevice:
     """One process, one device."""
 
-    is_main = True
+    rank = 0
+    world_size = 1
+
+    def shard(self, loader: Loader) -> Loader:
+        """Return the loader itself."""
+        return loader
 
     def prepare(self, module: nn.Module) -> nn.Module:
         """Return the module itself."""
         return module
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
-        """Do nothing: there is nobody to talk to."""
+        """Do nothing: there is no other process."""
         del module
         return nullcontext()
 
-    def reduce_mean(self, value: Tensor) -> Tensor:
-        """Return the value itself."""
+    def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
+        """Return both as they are."""
+        return total, weight
+
+    def any(self, flag: bool) -> bool:
+        """Return the flag."""
+        return flag
+
+    def broadcast(self, value: Value) -> Value:
+        """Return the value."""
         return value
 
-    def barrier(self) -> None:
-        """Do nothing."""
+    def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return both states as they are."""
+        return module.state_dict(), optimizer.state_dict()

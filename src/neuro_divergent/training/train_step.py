@@ -1,7 +1,8 @@
-"""What a step computes: outputs, the loss, its gradients, and what becomes of them before the weights change."""
+"""What a training step computes: outputs, the loss, its gradients, and what is done to them before the weights change."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,13 +11,12 @@ from torch import Tensor, nn
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import threads_for
-from neuro_divergent.losses.reduce import mean_of
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.gradients.accumulation import GradientSum
-from neuro_divergent.training.gradients.finite_difference import numerical_gradients
-from neuro_divergent.training.gradients.transforms import add_penalty, gradient_norm
+from neuro_divergent.training.gradients.step_loss import StepLoss
+from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
 from neuro_divergent.training.objective import Example, Objective
 from neuro_divergent.training.precision import Precision
+from neuro_divergent.training.state import kind_of, match_states
 from neuro_divergent.training.strategy import Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
 
@@ -25,15 +25,22 @@ class TrainStep:
     """The arithmetic of training.
 
     Args:
-        module: The network, as it is; what is called in training may be compiled or wrapped.
+        module: The network itself; what is called in training may be compiled or wrapped.
         objective: What is minimised.
         config: How to train.
-        precision: In which numbers.
+        precision: Which number types are used.
         strategy: How processes share the work.
+        transforms: What is done to gradients after the transforms of the config.
     """
 
     def __init__(
-        self, module: nn.Module, objective: Objective, config: TrainingConfig, precision: Precision, strategy: Strategy
+        self,
+        module: nn.Module,
+        objective: Objective,
+        config: TrainingConfig,
+        precision: Precision,
+        strategy: Strategy,
+        transforms: Sequence[GradientTransform] = (),
     ) -> None:
         self._module = module
         self._objective = objective
@@ -41,14 +48,18 @@ class TrainStep:
         self._precision = precision
         self._strategy = strategy
         self._parameters: list[nn.Parameter] = []
-        self._sum = GradientSum([])
+        self._named: dict[str, nn.Parameter] = {}
+        self._transforms = [*config.build_transforms(), *transforms]
+        self._states: list[dict[str, Any]] = [{} for _ in self._transforms]
 
     def prepare(self, parameters: list[nn.Parameter]) -> None:
         """Get ready for the parameters that are trained."""
+        trained = set(parameters)
         self._parameters = parameters
-        self._sum = GradientSum(parameters, in_double=self._config.gradient_sum == "float64")
+        self._named = {name: item for name, item in self._module.named_parameters() if item in trained}
+        self._states = [transform.init_state(self._named) for transform in self._transforms]
 
-    def forward(self, module: nn.Module, batch: Any) -> tuple[Tensor, Example]:
+    def forward(self, module: Callable[..., Tensor], batch: Any) -> tuple[Tensor, Example]:
         """Return the output for a batch, in the type of the weights, and the batch taken apart."""
         example = Example.of(self._precision.cast_batch(batch))
         with self._precision.forward():
@@ -61,41 +72,46 @@ class TrainStep:
         Args:
             module: What to call.
             batches: Those of one step.
-            progress: Share of training that is done.
+            progress: Fraction of the planned steps that are done.
         """
-        config, finish = self._config, self._objective.finish
+        config = self._config
         if config.teacher_forcing is not None:
             self._force(config.teacher_forcing, progress)
         for augmentation in config.augment:
             batches = [augmentation.apply(batch) for batch in batches]
+        step = StepLoss(
+            batches,
+            self._parameters,
+            self._module,
+            self._strategy,
+            config.gradient_sum == "float64",
+            module,
+            self.forward,
+            self._objective,
+            self._precision,
+            progress,
+        )
+        return config.gradient.estimate(step)
 
-        def costs(batch: Any) -> tuple[Tensor, Tensor | float]:
-            return self._objective.total(*self.forward(module, batch), progress)
-
-        def mean() -> Tensor:
-            totals, weights = zip(*map(costs, batches), strict=True)
-            return finish(mean_of(sum(totals), sum(weights)))
-
-        if config.gradient_method != "autodiff":
-            buffers = self._module.buffers()
-            return numerical_gradients(mean, self._parameters, config.gradient_method, buffers=buffers)
-        if len(batches) == 1:
-            loss = self._objective.mean(*self.forward(module, batches[0]), progress)
-            self._precision.backward(loss)
-            return loss.detach()
-        apart = lambda: self._strategy.no_sync(module)  # noqa: E731
-        return self._sum.run(batches, costs, finish, self._precision.backward, apart)
-
-    def transform(self, optimizer: torch.optim.Optimizer, step: int) -> Tensor:
-        """Penalise, clip and add noise, in place; return the norm before clipping."""
-        config, parameters = self._config, self._parameters
+    def transform(self, optimizer: torch.optim.Optimizer, step: int, progress: float) -> Tensor:
+        """Change the gradients in place by all transforms, in order; return their norm before clipping."""
         self._precision.unscale(optimizer)
-        if config.l1 or config.l2:
-            add_penalty(parameters, l1=config.l1, l2=config.l2)
-        norm = gradient_norm(parameters) if config.clip is None else config.clip.apply(parameters)
-        if config.gradient_noise is not None:
-            config.gradient_noise.apply(parameters, step)
-        return norm
+        context = GradientContext(step, progress, self._named)
+        for transform, state in zip(self._transforms, self._states, strict=True):
+            context.state = state
+            transform.apply(self._parameters, context)
+        assert context.norm is not None
+        return context.norm
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        """Return the states of the gradient transforms."""
+        pairs = zip(self._transforms, self._states, strict=True)
+        return [{"kind": kind_of(transform), "state": state} for transform, state in pairs]
+
+    def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
+        """Restore the states of the gradient transforms."""
+        for place, state in match_states(saved, self._transforms, "gradient transforms"):
+            self._states[place] = state
 
     def threads(self, batch: Any) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
@@ -106,7 +122,7 @@ class TrainStep:
         return threads_for(rows * sum(parameter.numel() for parameter in self._module.parameters()))
 
     def _force(self, forcing: TeacherForcing, progress: float) -> None:
-        """Tell autoregressive parts how often to read the true value before."""
+        """Set how often autoregressive parts are fed the true value of the step before."""
         if not set_ratio(self._module, forcing.ratio(progress)):
             raise ConfigError(
                 "teacher_forcing: the network forecasts all steps at once, so there is nothing to force. Choose an "

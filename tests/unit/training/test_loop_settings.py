@@ -12,7 +12,6 @@ from torch import Tensor, nn
 import neuro_divergent as nd
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
 from neuro_divergent.training.compilation import has_compiler
-from neuro_divergent.training.gradients.transforms import GradientNoise, add_penalty
 from tests.unit.training.callbacks.example import config, line
 
 
@@ -32,7 +31,7 @@ def test_penalties_add_the_gradient_of_their_formula_to_matrices_alone() -> None
     expected = torch.autograd.grad(penalty, module.weight)[0]
     for parameter in parameters:
         parameter.grad = torch.ones_like(parameter)
-    add_penalty(parameters, l1=0.3, l2=0.7)
+    nd.Penalty(l1=0.3, l2=0.7).apply(parameters, nd.GradientContext())
     torch.testing.assert_close(module.weight.grad, 1 + expected)
     assert torch.equal(module.bias.grad, torch.ones_like(module.bias))
 
@@ -63,7 +62,7 @@ def test_noise_has_the_variance_of_the_paper() -> None:
     parameter = nn.Parameter(torch.zeros(200_000))
     for step in (0, 9):
         parameter.grad = torch.zeros_like(parameter)
-        GradientNoise(eta=0.3, gamma=0.55).apply([parameter], step)
+        nd.GradientNoise(eta=0.3, gamma=0.55).apply([parameter], nd.GradientContext(step=step))
         assert float(parameter.grad.var()) == pytest.approx(0.3 / (1 + step) ** 0.55, rel=0.02)
         assert abs(float(parameter.grad.mean())) < 0.01
 
@@ -85,7 +84,7 @@ def test_finite_differences_train_to_nearly_the_same_weights(method: Any, passes
     settings = {"max_steps": 5, "optimizer": nd.SGD(lr=0.05)}
     nd.Trainer(exact, nd.MSE(), config(**settings)).fit(data)
     with pytest.warns(UserWarning, match=f"{passes * 41 + 1} times"):
-        nd.Trainer(numerical, nd.MSE(), config(gradient_method=method, **settings)).fit(data)
+        nd.Trainer(numerical, nd.MSE(), config(gradient=method, **settings)).fit(data)
     torch.testing.assert_close(flat(numerical), flat(exact), rtol=closeness, atol=closeness)
 
 

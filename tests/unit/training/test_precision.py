@@ -140,4 +140,4 @@ def test_clipping_sees_gradients_without_the_scale() -> None:
 
 def test_finite_differences_refuse_short_types() -> None:
     with pytest.raises(nd.ConfigError, match="differences drown in the rounding of bf16"):
-        nd.TrainingConfig(precision="bf16", gradient_method="central")
+        nd.TrainingConfig(precision="bf16", gradient="central")

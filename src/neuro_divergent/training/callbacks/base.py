@@ -1,8 +1,13 @@
-"""What a callback can hear and do."""
+"""The contract of callbacks, and of configs that build them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from neuro_divergent.core.config import Component, Config
+from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -80,3 +85,32 @@ class Callback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up a state again."""
+
+
+class CallbackConfig(Config):
+    """Settings that build a callback; accepted wherever a callback is."""
+
+    @abstractmethod
+    def build(self) -> Callback:
+        """Return a new callback."""
+
+
+class NamedCallback(CallbackConfig, Component):
+    """Settings of a callback that TOML and the command line know by name: ``[[training.callbacks]]``, ``name = "csv"``."""
+
+    registry: ClassVar[Registry] = Registry("callback", "neuro_divergent.training.callbacks")
+
+
+CallbackLike = Callback | CallbackConfig
+
+
+def as_callback(item: object) -> Callback:
+    """Return a callback for one, or for a config that builds one."""
+    if isinstance(item, CallbackConfig):
+        return item.build()
+    if isinstance(item, Callback):
+        return item
+    hint = f" Call it: {item.__name__}()." if isinstance(item, type) and issubclass(item, CallbackLike) else ""
+    raise ConfigError(
+        f"callbacks: {item!r} is neither a callback nor a config that builds one, such as EarlyStopping().{hint}"
+    )

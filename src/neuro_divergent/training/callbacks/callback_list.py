@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.state import kind_of, match_states
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -35,7 +35,7 @@ class CallbackList:
 
     def state_dict(self) -> list[dict[str, Any]]:
         """Return what each remembers."""
-        return [{"kind": type(item).__name__, "state": item.state_dict()} for item in self.callbacks]
+        return [{"kind": kind_of(item), "state": item.state_dict()} for item in self.callbacks]
 
     def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
         """Give each callback with a memory its own back; those without one may come and go.
@@ -43,16 +43,8 @@ class CallbackList:
         Raises:
             ConfigError: If somebody whose memory was saved is missing, or comes in another order.
         """
-        kept = [item for item in saved if item["state"]]
-        for callback in self.callbacks:
-            if kept and type(callback).__name__ == kept[0]["kind"]:
-                callback.load_state_dict(kept.pop(0)["state"])
-        if kept:
-            now = ", ".join(type(item).__name__ for item in self.callbacks) or "none"
-            raise ConfigError(
-                f"the state was saved with callbacks that are missing now or come in another order: "
-                f"{', '.join(item['kind'] for item in kept)} (now: {now}). Pass the same ones in the same order."
-            )
+        for place, state in match_states(saved, self.callbacks, "callbacks"):
+            self.callbacks[place].load_state_dict(state)
 
     def _hearing(self, event: str) -> list[Callable[..., None]]:
         found = [

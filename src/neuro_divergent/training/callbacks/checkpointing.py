@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from neuro_divergent.core.config import Config
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning, did_you_mean
 from neuro_divergent.core.formatting import format_bytes
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, CallbackConfig, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.core.storage.store import Store
@@ -27,7 +27,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds from a save that failed to t
 _LAST_ATTEMPTS = 4  # the first and three more
 
 
-class Checkpointing(Config):
+class Checkpointing(CallbackConfig):
     """When checkpoints are written, and which are kept.
 
     One is always written when training comes to its end, is asked to stop or is interrupted, so that it can be taken up
@@ -79,6 +79,18 @@ class Checkpointing(Config):
         return Checkpointer(self, saved)
 
 
+@register("checkpoints")
+class Checkpoints(Checkpointing, NamedCallback):
+    """The same among the callbacks of a ``TrainingConfig``, where checkpoints go to ``checkpoints`` by default."""
+
+    directory: str | Path | None = "checkpoints"
+
+    @classmethod
+    def of(cls, config: Checkpointing) -> Checkpoints:
+        """Return the same settings, with the default directory where they have none."""
+        return cls(**{name: value for name, value in dict(config).items() if name != "directory" or value is not None})
+
+
 class Checkpointer(Callback):
     """Writes checkpoints on behalf of a ``Checkpointing``.
 
@@ -113,7 +125,7 @@ class Checkpointer(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Refuse a place with checkpoints of another run, or without the room for two, and clear what is half done."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         steps = self._steps()
         if trainer.state.step == 0 and steps:
@@ -166,7 +178,7 @@ class Checkpointer(Callback):
 
     def fit_end(self, trainer: Trainer) -> None:
         """Mark the last checkpoint as the best if its validation, which came after it, was; let the thread go."""
-        if trainer.strategy.is_main and self._last_step == trainer.state.step and self._is_better(trainer):
+        if trainer.strategy.rank == 0 and self._last_step == trainer.state.step and self._is_better(trainer):
             try:
                 self._mark(self._as_best(trainer))
             except StorageError as error:
@@ -272,7 +284,7 @@ class Checkpointer(Callback):
         self.best = best or self.best
         state = trainer.state_dict()
         self._last_step, self._last_time, self._is_due = step, time.monotonic(), False
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         if not self.config.background:
             self._write(step, state, best)

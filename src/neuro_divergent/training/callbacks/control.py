@@ -39,7 +39,7 @@ class Control(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Take away what was left."""
-        if trainer.strategy.is_main:
+        if trainer.strategy.rank == 0:
             for wish in WISHES:
                 self._take(wish)
 
@@ -48,7 +48,7 @@ class Control(Callback):
         now = time.monotonic()
         if now < self._next_look:
             return
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             self._next_look = float("inf")
             return
         self._next_look = now + _SECONDS_BETWEEN_LOOKS

@@ -5,26 +5,41 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import StorageError
 from neuro_divergent.core.storage.atomic import write_file
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
     from neuro_divergent.training.history import History
 
 
-class CSVLog(Callback):
-    """Writes each row of the history to a file as soon as it is there.
+@register("csv")
+class CSVLog(NamedCallback):
+    """Writes each row of the history to a CSV file as soon as it is there.
 
     The file always holds exactly the history: a new training begins a new file, and a resumed one goes on from the row
-    it resumes at. When a metric appears for the first time the file is written anew with a column more, at the end.
+    it resumes at. When a metric appears for the first time the file is written again with a column more, at the end.
 
-    Args:
+    Attributes:
         path: The file; it is replaced if it exists.
     """
+
+    path: str | Path = "history.csv"
+
+    def __init__(self, path: str | Path = "history.csv", **values: Any) -> None:
+        super().__init__(**{"path": path, **values})
+
+    def build(self) -> CSVLogger:
+        """Return the callback."""
+        return CSVLogger(self.path)
+
+
+class CSVLogger(Callback):
+    """Writes the file of a ``CSVLog``."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -33,7 +48,7 @@ class CSVLog(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Begin the file."""
-        if trainer.strategy.is_main:
+        if trainer.strategy.rank == 0:
             self._begin(trainer.history)
 
     def logged(self, trainer: Trainer) -> None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from neuro_divergent.core.config import Config, knob
+from neuro_divergent.core.config import knob
 from neuro_divergent.core.errors import ConfigError, did_you_mean
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, CallbackConfig
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 
-class EarlyStopping(Config):
-    """When to stop early.
+class EarlyStopping(CallbackConfig):
+    """When to stop before the end, and whether to return to the best weights.
 
     Attributes:
         patience: Validations in a row without improvement after which training stops.

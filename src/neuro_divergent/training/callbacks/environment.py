@@ -29,7 +29,7 @@ class EnvironmentNote(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Write the file."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         known = describe_environment(threads=trainer.threads, device=str(trainer.device))
         command = [word.encode("utf-8", "replace").decode() for word in sys.argv]  # JSON has no half characters

@@ -54,7 +54,7 @@ class EventLog(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Open the file and say that training starts, and where."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         self._open()
         self._step = trainer.state.step

@@ -91,7 +91,7 @@ class Heartbeat(Callback):
             trainer: Training to tell of.
             phase: What is done from now on; ``None`` for the same as before.
         """
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             self._next = float("inf")
             return
         self._phase = phase or self._phase

@@ -51,7 +51,7 @@ class LayerMonitor(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Choose what to measure, and when; comes before the file is begun, which has the names."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         named = list(trainer.module.named_parameters())[:_MOST_LAYERS]
         self.events.layers = [name for name, _ in named]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.training.callbacks.base import Callback
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.callbacks.base import Callback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -15,18 +17,30 @@ LOGGER = logging.getLogger("neuro_divergent.training")
 _SKIPPED = ("step", "epoch", "seconds")
 
 
-class Log(Callback):
-    """Tells Python's logging of rows of the history, of the end and of errors.
+@register("log")
+class Log(NamedCallback):
+    """Logs rows of the history, the end of training and errors with Python's logging.
 
     The logger is ``neuro_divergent.training``; where its messages go, and from which level on, is up to the program.
 
-    Args:
-        every: Rows from one message to the next; rows with a validation are always told of.
+    Attributes:
+        every: Rows from one message to the next; rows with a validation are always logged.
     """
 
-    def __init__(self, every: int = 1) -> None:
-        if every < 1:
-            raise ConfigError(f"log: every must be at least 1; got {every}.")
+    every: int = Field(default=1, ge=1)
+
+    def __init__(self, every: int = 1, **values: Any) -> None:
+        super().__init__(**{"every": every, **values})
+
+    def build(self) -> RowLogger:
+        """Return the callback."""
+        return RowLogger(self.every)
+
+
+class RowLogger(Callback):
+    """Writes the messages of a ``Log``."""
+
+    def __init__(self, every: int) -> None:
         self.every = every
 
     def fit_start(self, trainer: Trainer) -> None:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -18,46 +19,56 @@ _MOST_PARAMETERS = 100
 _LONGEST_PARAMETER = 6000
 
 
-class MLflow(Callback):
-    """Records settings as parameters and each row of the history as metrics of a run.
+@register("mlflow")
+class MLflow(NamedCallback):
+    """Records settings as parameters and each row of the history as metrics of a run of MLflow.
 
     It talks to a client of its own, so a run that is active elsewhere in the program is left alone. Rows are sent at
     most once a second. Resumed training goes on in the same run. MLflow itself reports its use to its makers unless the
-    environment says ``DO_NOT_TRACK=true``.
+    environment says ``DO_NOT_TRACK=true``. It is an extra: ``pip install "neuro-divergent[mlflow]"``.
 
-    Args:
+    Attributes:
         experiment: Name of the experiment; made if it does not exist.
         run: Name of the run; MLflow invents one if there is none.
         tracking_uri: Where to, such as ``sqlite:///mlflow.db`` or the address of a server; MLflow's own setting if
             there is none.
-        parameters: More to record beside the settings of training, such as those of the architecture.
+        parameters: More to record besides the settings of training, such as those of the architecture.
         tags: Labels of the run.
-
-    Attributes:
-        run_id: The run, from the start of training on.
-
-    Raises:
-        MissingDependencyError: If MLflow is not installed.
     """
 
-    def __init__(
-        self,
-        experiment: str = "neuro-divergent",
-        *,
-        run: str | None = None,
-        tracking_uri: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> None:
+    experiment: str = "neuro-divergent"
+    run: str | None = None
+    tracking_uri: str | None = None
+    parameters: dict[str, Any] = {}
+    tags: dict[str, str] = {}
+
+    def __init__(self, experiment: str = "neuro-divergent", **values: Any) -> None:
+        super().__init__(**{"experiment": experiment, **values})
+
+    def build(self) -> MLflowLogger:
+        """Return the callback.
+
+        Raises:
+            MissingDependencyError: If MLflow is not installed.
+        """
         try:
             import mlflow  # noqa: F401
         except ImportError:
             raise MissingDependencyError('MLflow is not installed: pip install "neuro-divergent[mlflow]".') from None
-        self.experiment = experiment
-        self.run = run
-        self.tracking_uri = tracking_uri
-        self.parameters = dict(parameters or {})
-        self.tags = dict(tags or {})
+        return MLflowLogger(self)
+
+
+class MLflowLogger(Callback):
+    """Writes to the run of an ``MLflow``.
+
+    Attributes:
+        run_id: The run, from the start of training on.
+    """
+
+    kind = "MLflow"
+
+    def __init__(self, config: MLflow) -> None:
+        self.config = config
         self.run_id: str | None = None
         self._client: Any = None
         self._waiting: list[Any] = []
@@ -65,18 +76,18 @@ class MLflow(Callback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Begin the run, or go on with it."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         from mlflow import MlflowClient
 
-        self._client = MlflowClient(tracking_uri=self.tracking_uri)
+        self._client = MlflowClient(tracking_uri=self.config.tracking_uri)
         if self.run_id is not None:
             self._client.update_run(self.run_id, status="RUNNING")
             return
-        known = self._client.get_experiment_by_name(self.experiment)
-        experiment = self._client.create_experiment(self.experiment) if known is None else known.experiment_id
-        self.run_id = self._client.create_run(experiment, run_name=self.run, tags=self.tags).info.run_id
-        self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.parameters)})
+        known = self._client.get_experiment_by_name(self.config.experiment)
+        experiment = self._client.create_experiment(self.config.experiment) if known is None else known.experiment_id
+        self.run_id = self._client.create_run(experiment, run_name=self.config.run, tags=self.config.tags).info.run_id
+        self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.config.parameters)})
 
     def logged(self, trainer: Trainer) -> None:
         """Take up the row, and send what is waiting if it is time."""

@@ -5,38 +5,55 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 
-class TensorBoard(Callback):
+@register("tensorboard")
+class TensorBoard(NamedCallback):
     """Writes each row of the history as event files for TensorBoard, a chart per column, and the settings as text.
 
     Resumed training goes on in the same charts; what an interrupted run wrote beyond the step it resumes at is hidden.
+    It is an extra: ``pip install "neuro-divergent[tensorboard]"``.
 
-    Args:
+    Attributes:
         directory: Where to; ``tensorboard --logdir`` takes it or a directory above it.
-
-    Raises:
-        MissingDependencyError: If TensorBoard is not installed.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    directory: str | Path = "tensorboard"
+
+    def __init__(self, directory: str | Path = "tensorboard", **values: Any) -> None:
+        super().__init__(**{"directory": directory, **values})
+
+    def build(self) -> TensorBoardLogger:
+        """Return the callback.
+
+        Raises:
+            MissingDependencyError: If TensorBoard is not installed.
+        """
         try:
             import tensorboard  # noqa: F401
         except ImportError:
             raise MissingDependencyError(
                 'TensorBoard is not installed: pip install "neuro-divergent[tensorboard]".'
             ) from None
+        return TensorBoardLogger(self.directory)
+
+
+class TensorBoardLogger(Callback):
+    """Writes the event files of a ``TensorBoard``."""
+
+    def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self._writer: Any = None
 
     def fit_start(self, trainer: Trainer) -> None:
         """Open an event file."""
-        if not trainer.strategy.is_main:
+        if trainer.strategy.rank != 0:
             return
         from torch.utils.tensorboard.writer import SummaryWriter
 

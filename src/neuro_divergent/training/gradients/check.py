@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.training.gradients.finite_difference import GradientMethod, RepeatedPass, default_step, slope
+from neuro_divergent.training.gradients.finite_difference import DifferenceMethod, RepeatedPass, default_step, slope
 from neuro_divergent.training.objective import Example, Objective
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class GradientCheck:
     """
 
     parameters: tuple[CheckedParameter, ...]
-    method: GradientMethod
+    method: DifferenceMethod
     tolerance: float
     floor: float
 
@@ -102,7 +102,7 @@ def check_gradients(
     batch: Any,
     loss: LossFunction | None = None,
     *,
-    method: GradientMethod = "central",
+    method: DifferenceMethod = "central",
     tolerance: float = 1e-4,
     max_entries: int | None = None,
     seed: int = 0,

@@ -7,7 +7,6 @@ O(e^2); *forward* differences ``(f(w + e) - f(w)) / e`` take one and are off by 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -18,17 +17,17 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-GradientMethod = Literal["autodiff", "central", "forward"]
+DifferenceMethod = Literal["central", "forward"]
 
 
 class GradientCostWarning(UserWarning):
-    """Gradients are worked out in a way that is too slow for anything but small networks."""
+    """Gradients are computed in a way that is too slow for anything but small networks."""
 
 
 def numerical_gradients(
     cost: Callable[[], Tensor],
     parameters: Iterable[nn.Parameter],
-    method: GradientMethod = "central",
+    method: DifferenceMethod = "central",
     step: float | None = None,
     *,
     buffers: Iterable[Tensor] = (),
@@ -121,7 +120,7 @@ class _State(NamedTuple):
 
 
 def slope(
-    passes: RepeatedPass, parameter: nn.Parameter, index: tuple[int, ...], method: GradientMethod, step: float | None
+    passes: RepeatedPass, parameter: nn.Parameter, index: tuple[int, ...], method: DifferenceMethod, step: float | None
 ) -> float:
     """Return the derivative of the cost by one entry of a parameter, which is left as it was.
 
@@ -143,7 +142,7 @@ def slope(
     return (cost_above - cost_below) / (above - below)
 
 
-def default_step(method: GradientMethod, dtype: torch.dtype) -> float:
+def default_step(method: DifferenceMethod, dtype: torch.dtype) -> float:
     """Return the step at which the error of the method is about that of rounding.
 
     It is the cube root of the spacing of numbers near 1 for central differences (6e-6 in float64, 5e-3 in float32) and
@@ -157,25 +156,3 @@ def default_step(method: GradientMethod, dtype: torch.dtype) -> float:
     if method not in ("central", "forward"):
         raise ConfigError(f"{method!r} is no numerical method: choose 'central' or 'forward'.")
     return math.pow(torch.finfo(dtype).eps, 1 / 3 if method == "central" else 1 / 2)
-
-
-def cost_of(method: GradientMethod, parameters: Iterable[nn.Parameter]) -> int:
-    """Return the forward passes of one step: 1, or for N weights N + 1 (forward) and 2N + 1 (central).
-
-    One of them is for the cost itself.
-    """
-    weights = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
-    return 1 + {"autodiff": 0, "forward": 1, "central": 2}[method] * weights
-
-
-def warn_about(method: GradientMethod, module: nn.Module) -> None:
-    """Say what a numerical method costs; nothing for autodiff."""
-    if method == "autodiff":
-        return
-    passes = cost_of(method, module.parameters())
-    warnings.warn(
-        f"gradient_method={method!r} runs the network {passes:,} times for each step; 'autodiff' runs it once and is "
-        "exact. Differences are meant for checking and teaching.",
-        GradientCostWarning,
-        stacklevel=3,
-    )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from neuro_divergent.core.errors import InputError, did_you_mean
-from neuro_divergent.training.gradients.transforms import Clip, ClipNorm
+from neuro_divergent.training.gradients.transforms.clip import Clip, ClipNorm
 
 Source = Tensor | str | nn.Module | Sequence["Source"] | Mapping[str, "Source"]
 
@@ -242,5 +242,5 @@ def _clip(tensors: list[Tensor], gradients: list[Tensor | None], clip: Clip) -> 
         # Two sources may share one gradient, and clipping writes to it.
         carrier.grad = None if gradient is None else gradient.detach().clone()
         carriers.append(carrier)
-    clip.apply([carrier for carrier in carriers if carrier.grad is not None])
+    clip.clip([carrier for carrier in carriers if carrier.grad is not None])
     return [carrier.grad for carrier in carriers]

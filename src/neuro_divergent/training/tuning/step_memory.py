@@ -1,97 +1,103 @@
 """What a training step needs of memory, as a function of the batch size.
 
-Short trainings of a copy, with two small numbers of rows, tell it for any number. A step makes the same allocations in
-the same order whatever its batch size is, so each point of it holds ``fixed + growth * batch_size`` bytes, and both
-numbers follow from two sizes. The peak is the highest of these lines. It cannot be told from the peaks of small
-batches, because those lie where all gradients and the state of the optimizer are there, and that of a large batch where
-the backward pass begins.
+Short trainings of a copy of the network, with more and more rows, are measured. The peak of few rows tells little about
+many: it lies where the optimizer steps, and that of many rows where the backward pass begins. So the number of rows is
+raised until the peak grows along a straight line, or until the next trial might not fit; from there on the line is prolonged.
 
-Allocations are those that torch's allocator reports to its profiler, to the byte, with what operations take for
-themselves. The resident set of the process, which the system could be asked for, also has what other threads do, what
-the allocator keeps, and everything that was there before. It is the older of torch's two profilers, because the newer
-one writes to the error stream.
+On a CPU the allocations are those that torch's profiler reports, to the byte, with what operations take for themselves.
+The resident set of the process would also have what other threads do, what the allocator keeps, and everything that was
+there before.
 """
 
 from __future__ import annotations
 
 import copy
 import gc
+import json
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
-from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
-from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import DivergedError
 from neuro_divergent.core.seeding import seeded
-from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.loader import Loader, WindowLoader
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
-from neuro_divergent.training.memory import unexplained
-from neuro_divergent.training.objective import LossFunction, Restore
+from neuro_divergent.training.gradients.estimators.autodiff import Autodiff
+from neuro_divergent.training.memory import is_refusal, unexplained
+from neuro_divergent.training.objective import LossFunction, Restore, select_rows
 
 _FEWEST = 2  # rows of the first trial; layers that normalise over a batch refuse a single row
-MOST_ROWS = 256  # of the last one; an operation that goes another way with more rows mostly does so before
-_SAFE = 0.25  # share of the memory that a trial may take by what smaller ones have shown
+_RAISE = 4  # rows of a trial by those of the one before
+MOST_ROWS = 256  # up to which trials are always made; an operation that changes its algorithm mostly does so before
+_GROWING = 0.8  # fraction of the peak that must grow with the rows before the line is prolonged
+_STRAIGHT = 1.02  # growth between the last two sizes by that between the two before, at most
+_QUIET = "99"  # level of messages of torch's profiler, which else writes to the error stream
 
 
-class Trace(NamedTuple):
+class StepMeasurement(NamedTuple):
     """What two steps of one batch size held, in bytes.
 
     Attributes:
         weights: Weights and buffers.
         gradients: Gradients of all weights that are trained.
-        optimizer: What the optimizer keeps from step to step.
-        held: What was there after each allocation and release, beside weights and buffers.
+        optimizer: State of the optimizer.
+        peak: The most that was there at any point besides weights and buffers.
     """
 
     weights: int
     gradients: int
     optimizer: int
-    held: Floats
+    peak: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StepMemory:
     """Bytes that training needs, in steps of any batch size; validation is not looked at.
 
     Attributes:
         weights: Weights and buffers.
         gradients: Gradients of all weights that are trained.
-        optimizer: What the optimizer keeps from step to step.
-        fixed: For each point of a step, what is there beside weights and buffers whatever the batch size is.
-        growth: For each point of a step, what a row of the batch adds.
+        optimizer: State of the optimizer.
+        points: Batch sizes, rising, with the peak of each besides weights and buffers.
     """
 
     weights: int
     gradients: int
     optimizer: int
-    fixed: Floats
-    growth: Floats
+    points: tuple[tuple[int, float], ...]
 
     def peak(self, batch_size: int) -> int:
-        """Return the most that is there at any point, with weights and buffers."""
-        return self.weights + int(np.max(self.fixed + self.growth * batch_size))
+        """Return the most that is there at any point, with weights and buffers.
+
+        Between two sizes that were measured it lies on the line through them, and beyond the last on that through the
+        last two. Where there is only one, all of it is taken to grow with the batch, which is more than it can be.
+        """
+        below = max([index for index, (size, _) in enumerate(self.points) if size <= batch_size], default=0)
+        (size, peak), *more = self.points[max(min(below, len(self.points) - 2), 0) :]
+        after, higher = more[0] if more else (2 * size, 2 * peak)
+        slope = max(higher - peak, 0.0) / (after - size)
+        return self.weights + int(peak + slope * max(batch_size - size, 0))
 
     def activations(self, batch_size: int) -> int:
-        """Return what is there at the peak beside weights, gradients and optimizer state: the batch and its results."""
+        """Return the peak without weights, gradients and optimizer state: the batch and its intermediate results."""
         return max(self.peak(batch_size) - self.weights - self.gradients - self.optimizer, 0)
 
     def largest(self, memory: float) -> int:
-        """Return the largest batch size that needs at most ``memory`` bytes beside the weights; 0 if none does."""
-        grows = self.growth > 0
-        if np.any(self.fixed[~grows] > memory):
-            return 0
-        room = (memory - self.fixed[grows]) / self.growth[grows]
-        return max(int(np.min(room)), 0) if room.size else np.iinfo(np.int64).max
+        """Return the largest batch size that needs at most ``memory`` bytes besides the weights; 0 if none does."""
+        low, high = 0, 1 << 48
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.peak(middle) - self.weights <= memory else (low, middle)
+        return low
 
 
 def measure_step(
@@ -103,71 +109,62 @@ def measure_step(
     memory: float,
     restore: Restore | None = None,
 ) -> StepMemory:
-    """Find out what steps need, from a few steps of a copy of the network with few rows.
+    """Find out what steps need, from a few steps of a copy of the network.
 
     Args:
         module: Network; it is left as it is.
         loss: As for a ``Trainer``.
-        batch: A batch like those of training, of any size; from ``MOST_ROWS`` rows on none comes twice.
+        batch: A batch like those of training, of any size; its rows are repeated where more are needed.
         config: How it will be trained.
-        memory: Bytes that are free; trials stay far below.
+        memory: Bytes that a trial may take; after the first, none does that might need more.
         restore: As for a ``Trainer``.
     """
-
-    def trial(rows: int) -> Trace:
-        return try_step(module, loss, take_rows(batch, rows), config, restore=restore)
-
-    traces = {rows: trial(rows) for rows in (_FEWEST, 2 * _FEWEST)}
-    few = _lines(traces, _FEWEST)
-    rows = MOST_ROWS
-    while rows > 2 * _FEWEST and few.peak(rows) > _SAFE * memory:
-        rows //= 2
-    lines = few
-    # Operations may go another way from some number of rows on, so that the points of two sizes do not correspond.
-    # Larger sizes are closer to what is asked for: they are tried first.
-    while rows > 2 * _FEWEST:
-        for size in (rows, rows // 2):
-            if size not in traces:
-                traces[size] = trial(size)
-        if _correspond(traces, rows // 2):
-            lines = _lines(traces, rows // 2)
+    held = (config.accumulate + config.prefetch + 1) * row_bytes(batch)  # of the step, waiting, and being drawn
+    best = config.early_stopping is not None and config.early_stopping.restore_best
+    points: list[tuple[int, float]] = []
+    rows, measured = _FEWEST, None
+    while True:
+        try:
+            trial = try_step(module, loss, take_rows(batch, rows), config, restore=restore)
+        except (MemoryError, RuntimeError) as error:
+            if measured is None or not is_refusal(error):
+                raise
             break
-        rows //= 2
-    held = config.accumulate + config.prefetch + 1  # batches of a step, those that wait, and the one that is drawn
-    best = lines.weights if config.early_stopping is not None and config.early_stopping.restore_best else 0
-    return StepMemory(
-        lines.weights,
-        lines.gradients,
-        lines.optimizer,
-        lines.fixed + best,
-        lines.growth + held * row_bytes(batch),
-    )
+        measured = trial
+        points.append((rows, trial.peak + best * trial.weights + held * rows))
+        sure = int(rows * memory / points[-1][1])  # at most everything grows with the rows
+        following = min(_RAISE * rows, sure)
+        if following <= 1.1 * rows or (rows >= MOST_ROWS and _is_straight(points)):
+            break
+        rows = following
+    return StepMemory(measured.weights, measured.gradients, measured.optimizer, tuple(points))
 
 
 def try_step(
     module: nn.Module, loss: LossFunction, batch: Any, config: TrainingConfig, *, restore: Restore | None = None
-) -> Trace:
-    """Train a copy of a network for two steps of a batch, and see what it takes."""
+) -> StepMeasurement:
+    """Train a copy of a network for two steps of a batch, and measure what it takes."""
     count = min(config.accumulate, 2)  # the second batch finds the gradients of the first, as all later ones do
+    gradient = Autodiff() if config.gradient.numerical else config.gradient
     # The first step makes the state of the optimizer, the second finds it there.
-    short = config.for_trial(2, accumulate=count, schedule="constant", gradient_method="autodiff")
+    short = config.for_trial(2, accumulate=count, schedule="constant", gradient=gradient)
 
     def train() -> Trainer:
         # The copy is made here, because the profiler cannot tell the size of what was there before it.
         copied = copy.deepcopy(module).to(resolve_device(config.device))
         trainer = Trainer(copied, loss, short, restore=restore)
-        with unexplained(), suppress(DivergedError):  # which is said at the end of the last step
+        with unexplained(), suppress(DivergedError):  # which is raised at the end of the last step
             trainer.fit([batch] * count)
         return trainer
 
     with _collecting_later(), seeded(config.seed):
-        trainer, changes = _changes(train)
+        measure = _cuda_peak if resolve_device(config.device).type == "cuda" else _cpu_peak
+        trainer, peak = measure(train)
         weights = tensor_bytes([*trainer.module.parameters(), *trainer.module.buffers()])
         trained = tensor_bytes(item for group in trainer.optimizer.param_groups for item in group["params"])
-        held = np.cumsum(changes, dtype=np.float64) - weights
-        trace = Trace(weights, trained, state_bytes(trainer.optimizer), held)
+        measured = StepMeasurement(weights, trained, state_bytes(trainer.optimizer), peak - weights)
         del trainer
-    return trace
+    return measured
 
 
 def draw(loader: Loader, rows: int | None = None) -> Any:
@@ -212,30 +209,48 @@ def state_bytes(optimizer: torch.optim.Optimizer) -> int:
 
 
 def take_rows(batch: Any, rows: int) -> Any:
-    """Return a batch of the first ``rows`` rows, which come again from the first on where there are not as many."""
+    """Return a batch of the first ``rows`` rows, which are repeated from the first on where there are not as many."""
     present = num_rows(batch)
-    numbers = torch.arange(rows) % present
-
-    def take(item: Any) -> Any:
-        if not isinstance(item, Tensor) or item.ndim == 0 or len(item) != present:
-            return item
-        return item[:rows] if rows <= present else item[numbers.to(item.device)]
-
-    parts = [take(item) for item in batch]
-    return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+    return select_rows(batch, slice(rows) if rows <= present else torch.arange(rows, device=batch[0].device) % present)
 
 
-def _changes(work: Callable[[], Trainer]) -> tuple[Trainer, list[int]]:
-    """Return what work returns, and the bytes that each allocation takes and, below zero, each release gives back."""
-    settings = (False, True, False, False, False)  # of shapes, memory, stacks, operations and modules: memory
-    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, *settings, _ExperimentalConfig()))
+def _is_straight(points: list[tuple[int, float]]) -> bool:
+    """Whether most of the last peak grows with the rows, and as fast as between the two sizes before."""
+    (first, low), (middle, peak), (last, high) = points[-3:]
+    before, now = (peak - low) / (middle - first), (high - peak) / (last - middle)
+    return now * last >= _GROWING * high and now <= _STRAIGHT * before
+
+
+def _cuda_peak(work: Callable[[], Trainer]) -> tuple[Trainer, int]:
+    """Return what work returns, and the most bytes that were allocated in it on the current device."""
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    trainer = work()
+    return trainer, torch.cuda.max_memory_allocated() - before
+
+
+def _cpu_peak(work: Callable[[], Trainer]) -> tuple[Trainer, int]:
+    """Return what work returns, and the most bytes that were allocated in it."""
+    from torch.profiler import ProfilerActivity, profile
+
+    level = os.environ.get("KINETO_LOG_LEVEL")
+    os.environ["KINETO_LOG_LEVEL"] = level or _QUIET
     try:
-        trainer = work()
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+            trainer = work()
     finally:
-        events = [event for thread in _disable_profiler_legacy() for event in thread]
-    events = [event for event in events if str(event.kind()) == "memory_alloc"]
-    on_cpu = trainer.device.type == "cpu"
-    return trainer, [event.cpu_memory_usage() if on_cpu else event.cuda_memory_usage() for event in events]
+        if level is None:
+            del os.environ["KINETO_LOG_LEVEL"]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "trace.json")
+        profiler.export_chrome_trace(str(path))
+        trace = json.loads(path.read_text("utf-8"))["traceEvents"]
+    changes = [event for event in trace if event["name"] == "[memory]"]
+    held = peak = 0
+    for event in sorted(changes, key=lambda event: (event["ts"], event["args"]["Ev Idx"])):
+        held += event["args"]["Bytes"]  # below zero where memory is released
+        peak = max(peak, held)
+    return trainer, peak
 
 
 @contextmanager
@@ -243,7 +258,7 @@ def _collecting_later() -> Iterator[None]:
     """Let Python collect what becomes garbage inside the block at its end only.
 
     Else it would release memory at other points of each trial. What was made inside is all of the youngest generation,
-    so the network and its optimizer, which hold each other, go without a search through everything.
+    so the network and its optimizer, which refer to each other, go without a search through everything.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -253,17 +268,3 @@ def _collecting_later() -> Iterator[None]:
         gc.collect(0)
         if was_on:
             gc.enable()
-
-
-def _correspond(traces: dict[int, Trace], rows: int) -> bool:
-    return len(traces[rows].held) == len(traces[2 * rows].held)
-
-
-def _lines(traces: dict[int, Trace], rows: int) -> StepMemory:
-    """Return the lines through the points of two sizes.
-
-    Where those do not correspond, everything is taken to grow with the batch, which is more than it can be.
-    """
-    few, many = traces[rows], traces[2 * rows]
-    growth = (many.held - few.held) / rows if _correspond(traces, rows) else many.held / (2 * rows)
-    return StepMemory(many.weights, many.gradients, many.optimizer, many.held - growth * 2 * rows, growth)

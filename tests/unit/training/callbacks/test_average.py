@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import neuro_divergent as nd
-from neuro_divergent.training.callbacks.average import EMA, SWA, Average, Averager
+from neuro_divergent.training.average import EMA, SWA, Average, Averager
 from neuro_divergent.training.schedules.base import Plan
 from tests.unit.training.callbacks.example import line, network, trainer
 

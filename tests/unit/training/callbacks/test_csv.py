@@ -59,7 +59,7 @@ def test_the_file_is_closed_after_an_error(tmp_path: Path) -> None:
         def logged(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("broken")
 
-    log = CSVLog(tmp_path / "history.csv")
+    log = CSVLog(tmp_path / "history.csv").build()
     with pytest.raises(RuntimeError, match="broken"):
         trainer(log, Broken()).fit(line())
     assert log._file is None

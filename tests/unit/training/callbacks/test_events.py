@@ -320,7 +320,7 @@ def test_a_process_that_only_helps_writes_nothing(tmp_path: Path) -> None:
     from neuro_divergent.training.strategy import SingleDevice
 
     class Helper(SingleDevice):
-        is_main = False
+        rank = 1
 
     events = log(tmp_path)
     config = nd.TrainingConfig(max_steps=10, threads=1)

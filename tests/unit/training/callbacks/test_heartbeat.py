@@ -85,7 +85,7 @@ def test_a_disk_that_refuses_is_warned_about_once_and_training_goes_on(tmp_path:
 
 def test_only_one_of_several_processes_writes(tmp_path: Path) -> None:
     class Second(type(trainer().strategy)):  # type: ignore[misc]
-        is_main = False
+        rank = 1
 
     training = trainer(Heartbeat(tmp_path / "beat", every=0))
     training.strategy = Second()

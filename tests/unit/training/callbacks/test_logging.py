@@ -51,5 +51,5 @@ def test_errors_are_told_as_errors(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(nd.ConfigError, match="at least 1"):
+    with pytest.raises(nd.ConfigError, match="log: every: 0 must be greater than or equal to 1"):
         Log(every=0)

@@ -46,7 +46,7 @@ def test_settings_and_rows_can_be_read_back(store: str) -> None:
         tracking_uri=store,
         parameters={"architecture": {"name": "line", "sizes": [3, 1]}},
         tags={"who": "me"},
-    )
+    ).build()
     training = trainer(callback, log_every=3, validate_every=15, early_stopping=None)
     history = training.fit(line(), line()).frame()
     found = client(store).get_run(callback.run_id)
@@ -64,7 +64,7 @@ def test_settings_and_rows_can_be_read_back(store: str) -> None:
 
 
 def test_the_metrics_are_the_rows_of_the_run_directory(store: str, tmp_path: Path) -> None:
-    callback = MLflow(tracking_uri=store)
+    callback = MLflow(tracking_uri=store).build()
     settings = {"log_every": 4, "validate_every": 10, "metrics": ["mae"], "early_stopping": None}
     trainer(*RunDirectory(tmp_path).callbacks(nd.Checkpointing()), callback, **settings).fit(line(), line(20))
     history = read_history(tmp_path)
@@ -88,7 +88,7 @@ def test_a_reason_to_stop_and_an_error_are_recorded(store: str) -> None:
 
     cases = [(None, "FINISHED"), (RuntimeError("broken"), "FAILED"), (KeyboardInterrupt(), "KILLED")]
     for error, status in cases:
-        callback = MLflow(tracking_uri=store)
+        callback = MLflow(tracking_uri=store).build()
         training = trainer(callback, Act(error))
         if error is None:
             training.fit(line())
@@ -103,9 +103,9 @@ def test_a_reason_to_stop_and_an_error_are_recorded(store: str) -> None:
 
 
 def test_a_resumed_training_goes_on_in_its_run(store: str) -> None:
-    first = MLflow(tracking_uri=store)
+    first = MLflow(tracking_uri=store).build()
     trainer(first, max_steps=20).fit(line())
-    second = MLflow(tracking_uri=store)
+    second = MLflow(tracking_uri=store).build()
     second.load_state_dict(first.state_dict())
     resumed = trainer(second, max_steps=30)
     resumed.state.step = 20

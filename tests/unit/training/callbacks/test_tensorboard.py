@@ -81,7 +81,7 @@ def test_a_missing_package_is_named_with_what_to_do(module: str, name: str) -> N
         f"import sys; sys.modules[{module!r}] = None\n"
         f"from neuro_divergent.training.callbacks.{module} import {name}\n"
         "from neuro_divergent.core.errors import MissingDependencyError\n"
-        f"try:\n    {name}('place')\nexcept MissingDependencyError as error:\n    print(error)"
+        f"try:\n    {name}('place').build()\nexcept MissingDependencyError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert f'pip install "neuro-divergent[{module}]"' in done.stdout

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.training.gradients.tape import GradientTape
-from neuro_divergent.training.gradients.transforms import ClipNorm, ClipValue
+from neuro_divergent.training.gradients.transforms.clip import ClipNorm, ClipValue
 
 
 def number(value: float) -> Tensor:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from neuro_divergent.core.config import Component, knob, register
 from neuro_divergent.core.registry import Registry
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import Callback, CallbackConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from neuro_divergent.training.schedules.base import Plan
 
 
-class Average(Component):
+class Average(CallbackConfig, Component):
     """Which weights of training are averaged, and how.
 
     Validation, early stopping and the trained model use the average; training itself goes on as if there were none.
     """
 
-    registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.callbacks.average")
+    registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
 
     @abstractmethod
     def takes(self, step: int, plan: Plan) -> bool:

@@ -1,0 +1,28 @@
+"""Exact gradients by reverse-mode automatic differentiation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.gradients.estimators.base import GradientEstimator
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from neuro_divergent.training.gradients.step_loss import StepLoss
+
+
+@register("autodiff")
+class Autodiff(GradientEstimator):
+    """Reverse-mode automatic differentiation: one forward and one backward pass per batch, exact up to rounding."""
+
+    def estimate(self, step: StepLoss) -> Tensor:
+        """Differentiate the loss, batch by batch where there are several."""
+        if len(step.batches) == 1 and step.strategy.world_size == 1:
+            loss = step.loss(step.batches[0])
+            step.backward(loss)
+            return loss.detach()
+        from neuro_divergent.training.gradients.accumulation import accumulate_gradients
+
+        return accumulate_gradients(step)

@@ -1,0 +1,32 @@
+"""The common norm of all gradients."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def gradient_norm(parameters: list[nn.Parameter]) -> Tensor:
+    """Return the Euclidean norm of all gradients together."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    if not gradients:
+        return torch.zeros(())
+    return torch.nn.utils.get_total_norm(gradients) if is_mixed(gradients) else norm_of(gradients)
+
+
+def is_mixed(gradients: list[Tensor]) -> bool:
+    """Whether gradients are on several devices or of several types."""
+    return len({(gradient.device, gradient.dtype) for gradient in gradients}) > 1
+
+
+def norm_of(gradients: list[Tensor]) -> Tensor:
+    """Return the common norm of gradients of one type on one device."""
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if norm.device.type == "cpu" and math.isinf(norm):  # perhaps it is only the squares that are too large
+        largest = torch.stack(torch._foreach_norm(gradients, math.inf)).max()
+        if largest.isfinite():
+            scaled = torch._foreach_div(gradients, largest)
+            norm = largest * torch.linalg.vector_norm(torch.stack(torch._foreach_norm(scaled)))
+    return norm

@@ -1,0 +1,96 @@
+"""Clipping: bounds on gradients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+class Clip(GradientTransform):
+    """Bounds gradients, and tells their norm before that to the history."""
+
+    def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
+        """Bound the gradients."""
+        norm = self.clip(parameters)
+        if context.norm is None:
+            context.norm = norm
+
+    @abstractmethod
+    def clip(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Bound the gradients and return their common norm before that; one that is not finite leaves them alone."""
+
+    @classmethod
+    def _from_family(cls, value: Any) -> Self:
+        found = super()._from_family(value)
+        if not isinstance(found, cls):
+            raise ValueError(f"{found.name!r} does not bound gradients: choose 'norm' or 'value'")
+        return found
+
+
+@register("norm")
+class ClipNorm(Clip):
+    """Shrinks all gradients by one factor so that their common norm is at most ``limit``."""
+
+    limit: float = Field(default=1.0, gt=0)
+
+    def __init__(self, limit: float = 1.0, **values: Any) -> None:
+        super().__init__(**{"limit": limit, **values})
+
+    def clip(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Bound the norm and return what it was."""
+        import torch
+
+        from neuro_divergent.training.gradients.norm import is_mixed, norm_of
+
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if not gradients:
+            return torch.zeros(())
+        if is_mixed(gradients):
+            return torch.nn.utils.clip_grad_norm_(parameters, self.limit)
+        # The same as torch's function without sorting gradients by device and type, which costs small networks more
+        # than all the arithmetic. A factor of NaN would also hide which of the gradients is to blame.
+        norm = norm_of(gradients)
+        factor = (self.limit / (norm + 1e-6)).clamp_max(1.0).where(norm.isfinite(), 1.0)
+        torch._foreach_mul_(gradients, factor)
+        return norm
+
+
+@register("value")
+class ClipValue(Clip):
+    """Brings each entry of a gradient between ``-limit`` and ``limit``."""
+
+    limit: float = Field(default=1.0, gt=0)
+
+    def __init__(self, limit: float = 1.0, **values: Any) -> None:
+        super().__init__(**{"limit": limit, **values})
+
+    def clip(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Bound the entries and return the norm before that."""
+        from torch.nn.utils import clip_grad_value_
+
+        from neuro_divergent.training.gradients.norm import gradient_norm
+
+        norm = gradient_norm(parameters)
+        if norm.isfinite():  # else the bounds would hide which of the gradients is to blame
+            clip_grad_value_(parameters, self.limit)
+        return norm
+
+
+class NoClip(Clip):
+    """Leaves gradients as they are, and tells their norm to the history."""
+
+    name: ClassVar[str] = "none"
+
+    def clip(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Return the norm."""
+        from neuro_divergent.training.gradients.norm import gradient_norm
+
+        return gradient_norm(parameters)

@@ -1,0 +1,37 @@
+"""Noise on gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from neuro_divergent.core.config import register
+from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@register("noise")
+class GradientNoise(GradientTransform):
+    """Noise on the gradients that fades with training (Neelakantan et al., 2015).
+
+    At step t, counted from 0, each entry is moved by a normal number of variance ``eta / (1 + t) ** gamma``.
+
+    Attributes:
+        eta: Variance at the first step.
+        gamma: How fast it fades.
+    """
+
+    eta: float = Field(default=0.01, gt=0)
+    gamma: float = Field(default=0.55, ge=0)
+
+    def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
+        """Add the noise of a step."""
+        import torch
+
+        deviation = (self.eta / (1 + context.step) ** self.gamma) ** 0.5
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.add_(torch.randn_like(parameter.grad), alpha=deviation)
