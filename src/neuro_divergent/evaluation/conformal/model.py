@@ -1,4 +1,4 @@
-"""What intervals can be calibrated for: a forecaster, an ensemble of them, or anything that answers as they do."""
+"""Protocol of the models that intervals can be calibrated for: forecasters, ensembles and the like."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuro_divergent.training.config import TrainingConfig
 
 
 class Remains(Protocol):
-    """What training left behind, as far as it matters here."""
+    """State of a fitted model, as far as conformal prediction uses it."""
 
     @property
     def context(self) -> Panel:
@@ -26,7 +26,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Name in tables."""
 
 
 class Model(Protocol):
@@ -36,11 +36,11 @@ class Model(Protocol):
 
     @property
     def task(self) -> Task:
-        """The task, with nothing left to be decided."""
+        """The task, with all sizes resolved."""
 
     @property
     def fitted(self) -> Remains:
-        """What training left behind."""
+        """State of the fitted model."""
 
     @property
     def architecture(self) -> Named:
@@ -48,7 +48,7 @@ class Model(Protocol):
 
     @property
     def training(self) -> TrainingConfig:
-        """How it was trained."""
+        """Settings of training."""
 
     def predict(self, df: Any = None, *, future: Any = None, quantiles: Sequence[float] = ()) -> Any:
         """Forecast what comes after the end of each series."""
@@ -56,4 +56,4 @@ class Model(Protocol):
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
     ) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened."""
+        """Forecast many windows of a panel, with the observed values."""
