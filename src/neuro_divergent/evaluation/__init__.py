@@ -1,5 +1,4 @@
-"""Evaluation: forecasters or tables of forecasts come in; scores, out-of-fold forecasts, comparisons and calibrated intervals
-go out.
+"""Evaluation: forecasters or tables of forecasts come in; scores, comparisons and calibrated intervals go out.
 
 Entry points: ``evaluate.evaluate`` (held-out part of a trained forecaster), ``cross_validation.cross_validate`` and
 ``backtest``, ``scoring.score`` (any table of forecasts), ``comparison.compare``, ``conformal.Conformal``,

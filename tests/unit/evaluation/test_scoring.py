@@ -475,7 +475,7 @@ def test_any_table_against_a_loop_and_in_any_order(rows: list[tuple[str, int, in
         ({"train": make_history().filter(pl.col("unique_id") == "a")}, DataError, "2 of 3 series have no history"),
         ({"train": make_history().with_columns(unique_id=1)}, DataError, "in the forecasts and Int32 in train"),
         ({"train": make_history().with_columns(ds=dt.date(2024, 1, 1))}, DataError, "the times of train are Date"),
-        ({"train": pl.concat([make_history(), make_history().head(1)])}, DataError, "train: series 'a', 1 is not an integer"),
+        ({"train": pl.concat([make_history(), make_history().head(1)])}, DataError, "series 'a', 1 is not an integer"),
         ({"train": make_history(), "season_length": 0}, InputError, "season_length: 0 must be at least 1"),
     ],
 )  # fmt: skip

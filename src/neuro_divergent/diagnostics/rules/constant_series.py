@@ -1,4 +1,4 @@
-"""Series that never change."""
+"""Rule: series are constant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, show
 
 MANY = 0.5
-"""Share of series from which training is mostly about nothing."""
+"""Fraction of constant series for a warning."""
 
 
 @register("constant_series")
@@ -33,5 +33,5 @@ class ConstantSeries(Rule):
             f"{count:,} of {series:,} series have one value only ({show(100 * share)} %){named}. They teach nothing "
             "and make scores look better than they are: leave them out of the table."
         )
-        change = Change("data.strict", True, "Refuses such series, with their names, so that none slips in again.")
+        change = Change("data.strict", True, "Refuses such series, with their names.")
         return self.finding("warning" if share >= MANY else "hint", text, {"count": count, "share": share}, [change])

@@ -105,10 +105,10 @@ def compare(
 ) -> Comparison:
     """Compare models, and the naive baselines, on the same values.
 
-    Diebold and Mariano's test uses the difference of two models at each cut-off, averaged over the series; where horizons
-    overlap, it takes the resulting correlation into account. Cut-offs are counted from the last one of each series.
-    Nemenyi's test uses the ranks of the models on each series and assumes independent series: for many correlated series
-    its p values are too small.
+    Diebold and Mariano's test uses the difference of two models at each cut-off, averaged over the series; where
+    horizons overlap, it takes the resulting correlation into account. Cut-offs are counted from the last one of each
+    series. Nemenyi's test uses the ranks of the models on each series and assumes independent series: for many
+    correlated series its p values are too small.
 
     Args:
         forecasts: What ``cross_validate`` or ``backtest`` returned, or a table of forecasts with the columns id, time,
@@ -206,8 +206,8 @@ class _Table:
         needed = [name for name in ("cutoff", "step", "actual", time) if name not in table.frame.columns]
         if needed:
             raise InputError(
-                f"forecasts: there is no column {needed[0]!r}; pass what cross_validate or backtest returned, or a table "
-                "with id, time, cutoff, step, actual and the forecasts of each model."
+                f"forecasts: there is no column {needed[0]!r}; pass what cross_validate or backtest returned, or a "
+                "table with id, time, cutoff, step, actual and the forecasts of each model."
             )
         named_by = named_by or (DEFAULT_ID if DEFAULT_ID in table.frame.columns else None)
         scoring = {

@@ -64,8 +64,8 @@ def diebold_mariano(differences: npt.ArrayLike, overlap: int = 1) -> DieboldMari
 
     Args:
         differences: Loss of one forecast minus that of the other at each cut-off, in order of time; NaN is left out.
-        overlap: Number of successive cut-offs whose horizons overlap: the horizon if there is a cut-off in every row, and 1 if
-            they are a horizon apart.
+        overlap: Number of successive cut-offs whose horizons overlap: the horizon if there is a cut-off in every row,
+            and 1 if they are a horizon apart.
 
     Returns:
         The test; its statistic is NaN with fewer than ``2 * overlap`` cut-offs.

@@ -60,7 +60,7 @@ class Preset:
         return self.read([pl.read_parquet(directory / file) for file in self.files])
 
     def naive2(self, directory: Path) -> pl.DataFrame | None:
-        """Return the reference forecasts of the test part: ``unique_id``, ``step``, ``naive2``; ``None`` without a file."""
+        """Return the reference forecasts of the test part, ``unique_id``, ``step``, ``naive2``, or ``None``."""
         if self.reference is None or not (directory / self.reference).is_file():
             return None
         table = pl.read_parquet(directory / self.reference)
