@@ -15,7 +15,7 @@ UNITS = 16
 
 ALL, MANY = 0.95, 0.8
 """Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: the
-deepest layer of a small network may start with two thirds of its units inactive on the data."""
+deepest layer of a small one may start with two thirds of its units inactive on the data."""
 
 
 @register("dead_units")

@@ -8,8 +8,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 
 FEW, FEWER = 20, 5
-"""Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths of
-intervals depend on them."""
+"""Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths
+of intervals depend on them."""
 
 
 @register("small_validation")
