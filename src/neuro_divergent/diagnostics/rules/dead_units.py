@@ -14,8 +14,8 @@ UNITS = 16
 """Least number of units of a layer."""
 
 ALL, MANY = 0.95, 0.8
-"""Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: the
-deepest layer of a small one may start with two thirds of its units inactive on the data."""
+"""Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
+the deepest layer of a small one two thirds of the units may be inactive at the start."""
 
 
 @register("dead_units")
