@@ -14,6 +14,7 @@ from .core.errors import (
     StorageError as StorageError,
     StorageWarning as StorageWarning,
     UntrustedFileError as UntrustedFileError,
+    WorkerDiedError as WorkerDiedError,
 )
 from .core.spec import Batch as Batch, Feature as Feature, TaskSpec as TaskSpec, Traits as Traits
 from .data.augment import Augmentation as Augmentation

@@ -66,7 +66,7 @@ def test_train_then_predict_then_evaluate(sales: Path) -> None:
     assert "\x1b" not in output + errors  # a pipe gets no colours and no moving cursor
     assert "360 rows, 3 series" in output
     assert "seasonal naive" in output
-    assert "nothing in training saw these values" in output
+    assert "none of these values were used in training" in output
     assert "nd predict runs/a" in output
     assert 3 <= len(errors.splitlines()) <= 12
     files = {path.name for path in (sales / "runs/a").iterdir()}

@@ -1,4 +1,4 @@
-"""What the units of a network do: which never answer, which always answer the same, and how many are used."""
+"""Activations of a network: dead units, saturation and utilisation."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ _KINDS = {
     "hardsigmoid": "Hardsigmoid", "hardtanh": "Hardtanh", "hardshrink": "Hardshrink", "softshrink": "Softshrink",
     "tanhshrink": "Tanhshrink", "glu": "GLU", "lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN",
 }  # fmt: skip
-"""Functions of torch, with or without a trailing underscore, that answer for units."""
+"""Activation functions of torch, with or without a trailing underscore."""
 
 _CUT_OFF = ("ReLU", "ReLU6", "Hardshrink", "Softshrink")
-"""Answers that are exactly 0 wherever a unit is not active."""
+"""Activations that are exactly 0 where a unit is inactive."""
 
 _LIMITS = {
     "Sigmoid": (0.0, 1.0), "Hardsigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Hardtanh": (-1.0, 1.0),
     "Softsign": (-1.0, 1.0), "LSTM": (-1.0, 1.0), "GRU": (-1.0, 1.0), "RNN": (-1.0, 1.0),
 }  # fmt: skip
-_NEAR = 0.01  # share of the way between both limits that counts as being at one
-_FLAT = 1e-3  # spread of a unit, as a share of the spread of its layer, below which it always answers the same
-_FEWEST = 16  # answers below which nothing is said
-_TOGETHER = 64  # windows that go through the network at once
-_KEPT_OF_CALL, _KEPT = 256, 1024  # answers that are kept to see how units vary together
+_NEAR = 0.01  # fraction of the range between both limits that counts as saturated
+_FLAT = 1e-3  # standard deviation of a unit relative to its layer below which it is constant
+_FEWEST = 16  # outputs below which nothing is reported
+_TOGETHER = 64  # windows per forward pass
+_KEPT_OF_CALL, _KEPT = 256, 1024  # outputs that are kept for the covariance of units
 
 
 def describe_activations(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
-    """Send windows through a network and describe what its activations answer.
+    """Pass windows through a network and describe the outputs of its activations.
 
-    Modules and functions of torch count alike, and so do recurrent layers, whose answers are their states. A function
-    that a block calls several times with as many units is described once. The network stays as it is.
+    Modules and functions of torch are both included, and so are recurrent layers, whose outputs are their states. A
+    function that a block calls several times with the same number of units is described once. The network does not
+    change.
 
     Args:
         module: The network.
@@ -50,10 +51,10 @@ def describe_activations(module: nn.Module, batch: Batch) -> list[dict[str, Any]
 
     Returns:
         For each activation ``layer`` (the block that calls it), ``kind``, ``units``; ``dead_units`` and ``dead_share``,
-        those that never answer anything but 0 (ReLU and its like) or always the same (all others); ``saturated_share``,
-        the share of answers at a limit, ``None`` where there is none; and ``utilisation``, how many directions the
-        answers vary in, as a share of the units: the participation ratio of the eigenvalues of their covariance,
-        corrected for the number of answers. All but the first three are ``None`` where there are fewer than 16 answers.
+        those whose output is always 0 (ReLU and similar) or constant (all others); ``saturated_share``, the fraction of
+        outputs at a limit, ``None`` if there is none; and ``utilisation``, the participation ratio of the eigenvalues
+        of the covariance of the outputs, corrected for their number, divided by the units. All but the first three are
+        ``None`` with fewer than 16 outputs.
     """
     observer = _Observer()
     with ExitStack() as stack:
@@ -63,22 +64,22 @@ def describe_activations(module: nn.Module, batch: Batch) -> list[dict[str, Any]
         stack.enter_context(observer)
         for begin in range(0, len(batch.past_y), _TOGETHER):
             module(take(batch, slice(begin, begin + _TOGETHER))._replace(future_y=None))
-    return [answers.describe() for answers in observer.found.values()]
+    return [outputs.describe() for outputs in observer.found.values()]
 
 
 class _Observer(TorchFunctionMode):
-    """Sees every call of a function of torch, and knows which module it comes from."""
+    """Observes every call of a torch function, with the module it comes from."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[tuple[str, str, int], _Answers] = {}
+        self.found: dict[tuple[str, str, int], _Outputs] = {}
         self._inside: list[tuple[str, nn.Module]] = []
         self._channels = 0  # of the last convolution, whose units are not on the last axis
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Do what was asked and look at the result."""
+        """Call the function and record its output if it is an activation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "").rstrip("_")
         if name in _KINDS:
@@ -91,7 +92,7 @@ class _Observer(TorchFunctionMode):
 
     @contextmanager
     def following(self, module: nn.Module) -> Iterator[None]:
-        """Keep track of which module is at work."""
+        """Keep track of the module whose forward pass is running."""
 
         def enter(name: str) -> Any:
             return lambda part, args: self._inside.append((name, part))
@@ -116,12 +117,12 @@ class _Observer(TorchFunctionMode):
         rows = values.detach().reshape(-1, values.shape[-1])
         key = (name, kind, rows.shape[1])
         if key not in self.found:
-            self.found[key] = _Answers(name or ROOT, kind, rows)
+            self.found[key] = _Outputs(name or ROOT, kind, rows)
         self.found[key].add(rows)
 
 
-class _Answers:
-    """What has been seen of one activation."""
+class _Outputs:
+    """Statistics of the outputs of one activation."""
 
     def __init__(self, layer: str, kind: str, rows: Tensor) -> None:
         self.layer, self.kind, self.units = layer, kind, rows.shape[1]
@@ -135,7 +136,7 @@ class _Answers:
         self._room = _KEPT
 
     def add(self, rows: Tensor) -> None:
-        """Take in answers ``(rows, units)``."""
+        """Add outputs ``(rows, units)``."""
         self._count += len(rows)
         self._low = torch.minimum(self._low, rows.amin(0))
         self._high = torch.maximum(self._high, rows.amax(0))
@@ -147,11 +148,11 @@ class _Answers:
             self._at_limit += int(((rows <= low + near) | (rows >= high - near)).sum())
         if self._room > 0:
             every = -(-len(rows) // min(_KEPT_OF_CALL, self._room))
-            self._kept.append(rows[::every].clone())  # what comes next may overwrite it
+            self._kept.append(rows[::every].clone())  # an in-place operation may overwrite it
             self._room -= len(self._kept[-1])
 
     def describe(self) -> dict[str, Any]:
-        """Return the numbers."""
+        """Return the statistics as plain values."""
         known = self._count >= _FEWEST and bool((self._low.isfinite() & self._high.isfinite()).all())
         dead = self._dead() if known else None
         limited = known and self.kind in _LIMITS
@@ -170,18 +171,18 @@ class _Answers:
             return int(((self._low == 0) & (self._high == 0)).sum())
         mean = self._sum / self._count
         variance = (self._squares / self._count - mean.square()).clamp_min(0)
-        whole = variance.mean() + mean.var(correction=0)  # of all answers of the layer
-        # Sums of squares leave rounding errors; what never leaves one value is flat whatever they say.
+        whole = variance.mean() + mean.var(correction=0)  # of all outputs of the layer
+        # Sums of squares have rounding errors, so a unit with a single value is tested separately.
         return int(((self._low == self._high) | (variance < _FLAT**2 * whole)).sum())
 
 
 def utilisation(rows: Tensor) -> float | None:
-    """Return in how many directions answers ``(rows, units)`` vary, as a share of the units.
+    """Return the participation ratio of outputs ``(rows, units)``, divided by the units.
 
     The participation ratio of the eigenvalues of the covariance, the square of their sum divided by the sum of their
-    squares, is 1 where all units say the same and the number of units where each says something of its own. Few answers
-    seem to vary in fewer directions than many; for Gaussian ones that is what ``square / freedom`` takes back.
-    ``None`` where nothing varies.
+    squares, is 1 if all units are perfectly correlated and the number of units if they are uncorrelated with equal
+    variance. With few rows it is too small; ``square / freedom`` corrects this for Gaussian outputs. ``None`` if no
+    output varies.
     """
     centred = (rows - rows.mean(0)).double()
     freedom = len(rows) - 1

@@ -1,4 +1,4 @@
-"""What a forecast depends on: permutation importance and integrated gradients."""
+"""Attribution of forecasts to inputs: permutation importance and integrated gradients."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
 
 Baseline = Literal["mean", "zero"]
-_GROUPS = 8  # that a history is taken apart into
-_TOGETHER = 256  # windows that go through the network at once
+_GROUPS = 8  # of steps of a history
+_TOGETHER = 256  # windows per forward pass
 _EXPLAINED = 64  # series that are explained at once
 _ROLES = ("past", "future", "static")
 
@@ -37,36 +37,36 @@ _ROLES = ("past", "future", "static")
 def permutation_importance(
     forecaster: Forecaster, *, data: Any = None, windows: int = 512, repeats: int = 5, seed: int = 0
 ) -> Any:
-    """Measure how much worse forecasts become when a variable is swapped between windows.
+    """Measure how much the error increases when a variable is permuted between windows.
 
-    A variable that a forecast does not use costs nothing; one that it leans on, much. Two variables that say the same
-    stand in for each other, so that either may seem to matter little. The history is swapped as the network sees it:
-    each window keeps the level and spread that the scaler took out of it, and gets the shape of another.
+    The importance of an unused variable is zero. Two correlated variables replace each other, so that both may seem
+    unimportant. The history is permuted after scaling: each window keeps its own level and spread and gets the scaled
+    history of another.
 
     Args:
         forecaster: A trained forecaster.
         data: Series to forecast, as for ``predict``; unset, the test part of the data of training, or else the
             validation part, or else the training part.
         windows: Windows to forecast at most, evenly spread.
-        repeats: How often to swap each variable.
-        seed: Of the swaps; the same seed gives the same table.
+        repeats: Number of permutations of each variable.
+        seed: Seed of the permutations; the same seed gives the same table.
 
     Returns:
-        A table of the kind that came in: ``variable``; ``part``, which is ``history`` for all of the target's past,
+        A table of the same kind as the input: ``variable``; ``part``, ``history`` for all of the target's past,
         ``steps`` for a group of its steps (position 0 is the last one), or the role of a covariate (``past``,
-        ``future``, ``static``); ``importance``, by how much the mean absolute error rises, as the mean over the
-        repeats; ``low`` and ``high``, the least and the most of them.
+        ``future``, ``static``); ``importance``, the increase of the mean absolute error, as the mean over the
+        repeats; ``low`` and ``high``, its minimum and maximum.
 
     Raises:
         InputError: If an argument cannot be used, or there are fewer than two windows.
     """
     for name, count in (("windows", windows), ("repeats", repeats)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise InputError(f"{name}: {count!r} must be a whole number of at least 1.")
+            raise InputError(f"{name}: {count!r} must be an integer of at least 1.")
     fitted = forecaster.fitted
     chosen = _windows(forecaster, data)
     if min(windows, len(chosen)) < 2:
-        raise InputError(f"permutation importance swaps variables between windows, and there is only {len(chosen)}.")
+        raise InputError(f"permutation importance needs at least two windows, and there is only {len(chosen)}.")
     gather = fitted.batcher(chosen.panel)
     batch = gather.windows(*chosen.locate(spread(len(chosen), windows)))
     random = np.random.default_rng(seed)
@@ -91,27 +91,27 @@ def integrated_gradients(
     data: Any = None,
     future: Any = None,
 ) -> Any:
-    """Share the difference between a forecast and that from a baseline out over what was read.
+    """Attribute the difference between a forecast and that from a baseline to the inputs.
 
     Sundararajan et al., "Axiomatic Attribution for Deep Networks", ICML 2017, by captum. For each series, attributions
     sum to the forecast minus the one from the baseline, in the units of the data, up to the error of the integral.
-    The level and spread that a scaler took out of a window stay as they are, and so do categories: there is no way from
-    one to another. Needs the extra ``attribution``.
+    The level and spread that a scaler removed from a window are constant, and so are categories, which cannot be
+    interpolated. Needs the extra ``attribution``.
 
     Args:
         forecaster: A trained forecaster.
         series: Id of the series to explain, or several of them; unset, all.
         step: Step of the horizon to explain, from 1 on; unset, the mean of all.
-        steps: Points of the integral.
+        steps: Number of points of the integral.
         baseline: What to compare with: every variable at its ``mean`` over the window (static ones at their mean in
             training), or at ``zero`` in the units of the data.
         data: Series to forecast, as for ``predict``; unset, those of training.
         future: Table of the covariates known ahead, as for ``predict``.
 
     Returns:
-        A table of the kind that came in: id; ``variable``, where windows span all series the id of the one whose
-        history it is; ``position`` (0 is the last step of the history, negative before, positive in the horizon, null
-        for what does not change); and ``attribution``.
+        A table of the same kind as the input: id; ``variable``, which is an id where windows span all series;
+        ``position`` (0 is the last step of the history, negative before, positive in the horizon, null for static
+        variables); and ``attribution``.
 
     Raises:
         InputError: If an argument cannot be used.
@@ -127,7 +127,7 @@ def integrated_gradients(
     if step is not None and (isinstance(step, bool) or not isinstance(step, int) or not 1 <= step <= horizon):
         raise InputError(f"step: {step!r} must be a step of the horizon, 1 to {horizon}.")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 2:
-        raise InputError(f"steps: {steps!r} must be a whole number of at least 2.")
+        raise InputError(f"steps: {steps!r} must be an integer of at least 2.")
     if baseline not in ("mean", "zero"):
         raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
     outlook = PredictionContext.of(forecaster.fitted, data, future=future)
@@ -161,13 +161,13 @@ def integrated_gradients(
 
 
 class _Inputs:
-    """What of a batch can be moved from a baseline to what it is, and the rest of it.
+    """Inputs of a batch that are interpolated between a baseline and their values, and the other inputs.
 
     Args:
         batch: Windows to forecast from.
         fitted: The model.
-        gather: What made the batch.
-        baseline: Where to begin.
+        gather: The batcher that made the batch.
+        baseline: Kind of baseline.
     """
 
     def __init__(self, batch: Batch, fitted: FittedModel, gather: WindowBatcher, baseline: Baseline) -> None:
@@ -191,13 +191,13 @@ class _Inputs:
             point = loss.forecast(forecast_from(network, batch), (), batch).point
             values = self._gather.restore(point, batch)[..., channel]
             chosen = values.mean(1) if step is None else values[:, step - 1]
-            # What a network does not read has a gradient, too: none.
+            # Inputs that the network does not use get a gradient of zero.
             return chosen + sum(0.0 * item.flatten(1).sum(1) for item in moved)
 
         return forecast
 
     def table(self, found: tuple[Tensor, ...], series: Sequence[int]) -> pl.DataFrame:
-        """Lay attributions out in rows of ``series``, ``variable``, ``position`` and ``attribution``."""
+        """Return attributions as rows of ``series``, ``variable``, ``position`` and ``attribution``."""
         panel, length = self._gather.panel, self._fitted.task.history
         parts = []
         for name, values in zip(self._moved, found, strict=True):
@@ -230,7 +230,7 @@ class _Inputs:
         return [place for place, feature in enumerate(features) if feature.cardinality is None]
 
     def _begin(self, name: str) -> Tensor:
-        """Return the baseline of one kind of input; categories and what was not observed stay as they are."""
+        """Return the baseline of one input; categories and unobserved values keep their values."""
         values: Tensor = getattr(self._batch, name)
         if name == "past_y":
             mask = self._mask
@@ -248,13 +248,13 @@ class _Inputs:
             if self._baseline == "zero":
                 shift, spread_of = getattr(self._gather.covariates, role)[:, place]
                 begin[..., place] = -float(shift) / float(spread_of)
-            else:  # static ones are scaled by what they are in training
+            else:  # static ones are scaled by their statistics in training
                 begin[..., place] = 0.0 if role == "static" else values[..., place].mean(1, keepdim=True)
         return begin
 
 
 def _windows(forecaster: Forecaster, data: Any) -> Windows:
-    """Return what to forecast."""
+    """Return the windows to forecast."""
     fitted, task = forecaster.fitted, forecaster.fitted.task
     if data is None:
         split = forecaster.split
@@ -289,7 +289,7 @@ _Swap = Callable[[Batch, Tensor], Batch]
 
 
 def _variables(gather: WindowBatcher, fitted: FittedModel) -> Iterator[tuple[str, str, _Swap]]:
-    """Give each variable with its part and what swaps it."""
+    """Yield each variable with its part and the function that permutes it."""
     target, length = gather.panel.schema.target, gather.input_size
     yield target, "history", _history_swap(gather, slice(None))
     edges = np.linspace(0, length, min(_GROUPS, length) + 1).round().astype(int)
@@ -309,7 +309,7 @@ def _history_swap(gather: WindowBatcher, steps: slice) -> _Swap:
         if gather.scaler.applied or loc is None or scale is None:
             values[:, steps] = batch.past_y[order][:, steps]
         else:
-            # What takes level and spread out is the network itself: each window keeps its own all the same.
+            # Here the network itself removes level and spread; each window still keeps its own.
             values[:, steps] = ((batch.past_y - loc) / scale)[order][:, steps] * scale + loc
         if batch.past_mask is not None:
             mask = batch.past_mask.clone()
@@ -330,7 +330,7 @@ def _covariate_swap(field: str, place: int) -> _Swap:
 
 
 def _places(panel: Panel, series: Any) -> list[int]:
-    """Return the places of series by their ids."""
+    """Return the indices of series by their ids."""
     if series is None:
         return list(range(panel.num_series))
     known = {name: place for place, name in enumerate(panel.ids.to_list())}

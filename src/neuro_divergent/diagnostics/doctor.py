@@ -1,4 +1,4 @@
-"""What is wrong with a training, how that is known, and which setting to change."""
+"""Diagnosis of a training run: what is wrong, the evidence for it, and which setting to change."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MODEL = "model.json"
 
 
 def diagnose(subject: Forecaster | str | Path) -> Diagnosis:
-    """Examine a run or a trained forecaster.
+    """Diagnose a run or a trained forecaster.
 
-    A run is examined by its files alone, without torch, also while it trains. Rules whose files are missing or damaged
-    are left out, and the diagnosis lists them with the reason. A forecaster is asked for forecasts of what was held
-    out, which takes as long as ``evaluate``.
+    A run is diagnosed from its files alone, without torch, also while it trains. Rules whose files are missing or
+    damaged are skipped, and the diagnosis lists them with the reason. A forecaster forecasts its held-out part, which
+    takes as long as ``evaluate``.
 
     Args:
         subject: A run directory, or a forecaster that was trained in this process.
@@ -37,7 +37,7 @@ def diagnose(subject: Forecaster | str | Path) -> Diagnosis:
 
 
 def examine(evidence: Evidence) -> Diagnosis:
-    """Let every rule look at the evidence."""
+    """Apply every rule to the evidence."""
     findings: list[Finding] = []
     checked: list[str] = []
     not_checked: dict[str, str] = {}
@@ -58,7 +58,7 @@ def examine(evidence: Evidence) -> Diagnosis:
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
-    """Return findings, the worst and the causes first; symptoms of a cause say which, instead of what to change."""
+    """Sort findings by severity, causes first; symptoms refer to their cause instead of suggesting changes."""
     kinds = {finding.rule: Rule.registry.get(finding.rule).kind for finding in findings}
     causes = [item.title for item in findings if kinds[item.rule] == "cause" and item.severity != "hint"]
     if causes:
@@ -74,7 +74,7 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
 
 
 def _run_directory(path: Path) -> Path:
-    """Return the directory of a run, or say what is there instead."""
+    """Return the directory of a run, or raise an error that says what the path is instead."""
     from neuro_divergent.runs.status import is_run
 
     if not path.is_dir():
@@ -82,8 +82,8 @@ def _run_directory(path: Path) -> Path:
     if (path / _MODEL).is_file():
         hint = f" Its run may be {path.parent}." if is_run(path.parent) else ""
         raise InputError(
-            f"{path}: is a model, which does not tell how it was trained; give the run it came from.{hint}"
+            f"{path}: is a saved model, which does not record how it was trained; pass its run directory.{hint}"
         )
     if not is_run(path):
-        raise InputError(f"{path}: is no run; 'nd runs' lists those that there are.")
+        raise InputError(f"{path}: is not a run directory; 'nd runs' lists runs.")
     return path

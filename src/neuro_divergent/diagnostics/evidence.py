@@ -1,4 +1,4 @@
-"""Everything a diagnosis may rest on, from a run directory or from a forecaster in memory."""
+"""Evidence for a diagnosis, from a run directory or from a forecaster in memory."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of a training; whatever is not is ``None`` or empty.
+    """What is known about a training run; unknown parts are ``None`` or empty.
 
     Attributes:
         history: Losses, rates and speeds: the columns of ``Forecaster.history``.
         layers: Norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``.
-        network: What ``diagnostics.network`` found: weights and activations.
-        backtest: Forecasts of what was held out beside what happened, as ``Evaluation.forecasts``.
-        id: Column of the backtest that names the series; ``None`` where there is none.
+        network: What ``diagnostics.network`` returns: weights and activations.
+        backtest: Forecasts and observed values of the held-out part, as ``Evaluation.forecasts``.
+        id: Column of ids in the backtest; ``None`` if there is none.
         time: Its column of times.
-        scores: The model and the baselines, as ``Evaluation.to_dict``.
+        scores: Scores of the model and the baselines, as ``Evaluation.to_dict``.
         calibration: Coverage by level, and the probability integral transform.
         data: What ``data.health`` says about the data.
-        config: The run in plain values, as ``config.toml`` has it.
-        state: How the run stands: ``finished``, ``running``, ``diverged``...
-        message: What it said last.
-        rollbacks: How often training went back to an earlier state because a number was not finite.
-        waiting_seconds: Time that training spent waiting for batches, where the history does not tell.
-        unread: Parts that are there and cannot be read, and why.
+        config: Settings of the run in plain values, as in ``config.toml``.
+        state: State of the run: ``finished``, ``running``, ``diverged``...
+        message: Its last message.
+        rollbacks: Number of rollbacks after the loss or the gradients became NaN or infinite.
+        waiting_seconds: Time that training waited for batches, where the history does not record it.
+        unread: Files that exist but cannot be read, and why.
     """
 
     history: pl.DataFrame | None = None
@@ -60,11 +60,11 @@ class Evidence:
 
     @property
     def is_running(self) -> bool:
-        """Whether training goes on, so that what is missing may still come."""
+        """Whether training is still running, so that missing parts may still be written."""
         return self.state in ("running", "stalled")
 
     def has(self, part: str) -> bool:
-        """Whether a part is there and has something in it."""
+        """Whether a part exists and is not empty."""
         found = getattr(self, part)
         return found is not None and (not hasattr(found, "__len__") or len(found) > 0)
 
@@ -92,7 +92,7 @@ class Evidence:
 
     @property
     def season_length(self) -> int:
-        """Rows in a season; 1 where there is none or it is not known."""
+        """Rows in a season; 1 if there is none or it is not known."""
         for found in (
             (self.scores or {}).get("season_length"),
             ((self.data or {}).get("seasonality") or {}).get("period"),
@@ -103,13 +103,13 @@ class Evidence:
 
     @property
     def horizon(self) -> int:
-        """Steps that are forecast; 1 where it is not known."""
+        """Horizon; 1 if it is not known."""
         found = self.number("task.horizon")
         return int(found) if found is not None and found >= 1 else 1
 
     @classmethod
     def of_run(cls, path: str | Path) -> Evidence:
-        """Gather what a run directory holds; what is missing, half written or damaged is left out, never an error."""
+        """Read a run directory; files that are missing, incomplete or damaged are left out and are no error."""
         tables, summary = RunTables(path), describe_run(Path(path))
         backtest = tables.backtest
         return cls(
@@ -131,10 +131,10 @@ class Evidence:
 
     @classmethod
     def of(cls, forecaster: Forecaster) -> Evidence:
-        """Gather what a trained forecaster knows, which includes forecasting what was held out.
+        """Collect evidence from a trained forecaster, which includes forecasting its held-out part.
 
-        One that was loaded has no data of training, so that only its history and its network are looked at. Of one that
-        was trained in a run directory, the norms by layer that were recorded there are looked at as well.
+        A loaded forecaster has no data of training, so that only its history and its network are used. For one that
+        was trained in a run directory, the norms by layer recorded there are used as well.
 
         Raises:
             NotFittedError: If it has not been trained.
@@ -164,12 +164,12 @@ def _evaluate(forecaster: Forecaster) -> Evaluation | None:
 
     try:
         return evaluate(forecaster)
-    except InputError:  # nothing to score after all, such as a part whose values are all missing
+    except InputError:  # nothing to score, such as a part whose values are all missing
         return None
 
 
 def _layers(forecaster: Forecaster) -> pl.DataFrame | None:
-    """Return the norms that its run has recorded, or else the gradients of the trained network."""
+    """Return the norms recorded in its run directory, or else the gradients of the trained network."""
     from neuro_divergent.diagnostics.gradients import gradient_snapshot
 
     if forecaster.run is not None:

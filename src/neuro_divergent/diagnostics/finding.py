@@ -1,4 +1,4 @@
-"""What the doctor found: what is wrong, how that is known, and which setting to change."""
+"""Findings of the doctor: what is wrong, the evidence for it, and which setting to change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuro_divergent.forecasting.run_config import parse_value
 
 Severity = Literal["problem", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From what makes a model useless, over what makes it worse than it could be, to what may be worth a try."""
+"""Severities: the model is unusable, it is worse than it could be, something may be worth a try."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Change:
     Attributes:
         setting: Its dotted name, as ``nd train --set`` takes it: ``training.optimizer.lr``.
         value: A plain value; ``"none"`` for nothing.
-        why: What it is good for, in a sentence.
+        why: What it improves, in a sentence.
     """
 
     setting: str
@@ -40,7 +40,7 @@ class Change:
 
     @classmethod
     def from_dict(cls, values: object) -> Change:
-        """Rebuild a change from what ``to_dict`` returned; keys that are not known are passed over."""
+        """Restore a change from what ``to_dict`` returned; unknown keys are ignored."""
         found = _table(values, "a change")
         return cls(_text(found, "setting"), found.get("value"), _text(found, "why"))
 
@@ -53,7 +53,7 @@ class Finding:
         rule: Name of the rule that found it.
         title: What it is, in a few words.
         severity: ``problem``, ``warning`` or ``hint``.
-        evidence: How that is known, with the numbers, in words.
+        evidence: The evidence, with numbers, in words.
         numbers: The numbers by name.
         changes: What to change, the most promising first.
     """
@@ -83,7 +83,7 @@ class Finding:
 
     @classmethod
     def from_dict(cls, values: object) -> Finding:
-        """Rebuild a finding from what ``to_dict`` returned; keys that are not known are passed over.
+        """Restore a finding from what ``to_dict`` returned; unknown keys are ignored.
 
         Raises:
             UntrustedFileError: If something is missing or of another kind.
@@ -109,12 +109,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the rules say about a run or a trained forecaster.
+    """Results of all rules for a run or a trained forecaster.
 
     Attributes:
-        findings: What was found, the worst first.
-        checked: Names of the rules that could judge.
-        not_checked: For each rule that could not, why.
+        findings: Findings, the most severe first.
+        checked: Names of the rules that were applied.
+        not_checked: For each rule that could not be applied, why.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -123,14 +123,14 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is neither a problem nor a warning among what could be checked."""
+        """Whether rules were applied and found neither a problem nor a warning."""
         return bool(self.checked) and not self.of("problem", "warning")
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """One change per setting, that of the worst finding that asks for it; they can all be made at once.
+        """One change per setting, that of the most severe finding; they can all be made at once.
 
-        Where one asks for another model, settings of the present one have no meaning any more, and the reverse.
+        A change of the model excludes changes of the settings of the present model, and the reverse.
         """
         chosen: list[Change] = []
         for finding in self.findings:
@@ -145,7 +145,7 @@ class Diagnosis:
 
     @property
     def summary(self) -> str:
-        """The outcome in one sentence."""
+        """The result in one sentence."""
         checks = f"{format_count(len(self.checked), 'check')}"
         if not self.checked:
             return "Nothing could be checked."
@@ -173,7 +173,7 @@ class Diagnosis:
 
     @classmethod
     def from_dict(cls, values: object) -> Diagnosis:
-        """Rebuild a diagnosis from what ``to_dict`` returned; keys that are not known are passed over.
+        """Restore a diagnosis from what ``to_dict`` returned; unknown keys are ignored.
 
         Raises:
             UntrustedFileError: If something is missing or of another kind.

@@ -1,4 +1,4 @@
-"""Whether every layer of a network learns: gradients, and what a step changes, layer by layer."""
+"""Gradients and updates of each layer of a network, with a verdict."""
 
 from __future__ import annotations
 
@@ -16,38 +16,37 @@ if TYPE_CHECKING:
 FINE, VANISHING, EXPLODING, FROZEN = "fine", "vanishing", "exploding", "frozen"
 LARGE_UPDATES, SMALL_UPDATES = "large updates", "small updates"
 
-# Where numbers of healthy networks are given, they are of all architectures but the language models: small ones,
-# trained for 120 steps with recommended settings (docs/diagnostics.md).
+# Numbers for healthy networks come from all architectures but the language models: small ones, trained for 120 steps
+# with recommended settings (docs/diagnostics.md).
 
 VANISHING_SHARE = 1e-3
-"""A gradient this small against the median of the layers, by itself and beside its weights, vanishes. The smallest of a
-layer of a healthy network was 0.005 times the median, and 0.04 but for one architecture."""
+"""A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
+smallest in a healthy network was 0.005 times the median, and 0.04 with one exception."""
 
 SWALLOWED = 1e-8
-"""A gradient with a norm below this vanishes whatever the others are: Adam adds as much to what it divides by."""
+"""A gradient with a norm below this vanishes whatever the others are: it is the epsilon of Adam."""
 
 EXPLODING_SHARE = 1e3
-"""A gradient this large against the median of the layers, by itself and beside its weights, explodes. The largest of a
-healthy network was 54 times the median."""
+"""A gradient this large relative to the median of the layers, absolutely and divided by its weights, explodes. The
+largest in a healthy network was 54 times the median."""
 
 GROWTH = 1e3
-"""So does one that is this much larger in the last quarter of what was measured than in the first ..."""
+"""So does one whose median in the last quarter of the recorded steps is this many times that in the first ..."""
 
 GROWN = 10.0
-"""... and so many times as large as its weights: where training began at a flat place, gradients have to grow."""
+"""... and this many times as large as its weights: gradients that were tiny at the start have to grow."""
 
 FROZEN_SHARE = 0.95
-"""Share of steps without a gradient from which on a layer is frozen; one that thaws late in training is not."""
+"""Fraction of steps without a gradient at which a layer is frozen; one that is unfrozen late in training is not."""
 
 LARGEST_RATIO = 0.1
-"""A step that changes a layer by a tenth, in half of all steps, does not refine it: it replaces it. Healthy networks
-changed theirs by 0.00008 to 0.02."""
+"""Relative update, at the median step, above which updates are too large; in healthy networks 0.00008 to 0.02."""
 
 SMALLEST_RATIO = 1e-6
-"""At this rate a thousand steps change a layer by a thousandth at most: it stays what it was."""
+"""Relative update below which a thousand steps change a layer by at most a thousandth."""
 
 LENIENCE = 10.0
-"""How much larger updates of biases and of the scales of norms may be: they begin at zero, or are few numbers."""
+"""How much larger the updates of biases and normalisation parameters may be: they start at zero, or are few."""
 
 _SMALL_NAMES = ("bias", "gain", "shift", "gamma", "beta", "scale")
 _COLUMNS = ("layer", "gradient", "weight")
@@ -55,15 +54,15 @@ _COLUMNS = ("layer", "gradient", "weight")
 
 @dataclass(frozen=True, eq=False)
 class GradientReport:
-    """What the norms of a network's layers tell.
+    """Verdicts on the layers of a network.
 
     Attributes:
         layers: One row per layer, in the order of the network: ``layer``; ``gradient``, ``weight`` and ``ratio``, the
-            medians over the measured steps of the norms of its gradient and weights and of what a step changes divided
-            by the weights (null where nothing was measured); ``silent_share``, the share of steps without a gradient;
+            medians over the measured steps of the norms of its gradient and weights and of the update of a step divided
+            by the weights (null if none was recorded); ``silent_share``, the fraction of steps without a gradient;
             ``verdict``: ``"fine"``, ``"vanishing"``, ``"exploding"``, ``"frozen"``, ``"large updates"`` or ``"small
             updates"``; and ``reason``, in words, empty where it is fine.
-        steps: Steps that were measured.
+        steps: Number of recorded steps.
     """
 
     layers: pl.DataFrame
@@ -71,7 +70,7 @@ class GradientReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing is wrong with any layer."""
+        """Whether every layer is fine."""
         return bool((self.layers["verdict"] == FINE).all())
 
     def with_verdict(self, verdict: str) -> list[str]:
@@ -84,14 +83,14 @@ class GradientReport:
 
 
 def analyse_gradients(layers: pl.DataFrame) -> GradientReport:
-    """Judge each layer by norms that were measured in training or by ``gradient_snapshot``.
+    """Return a verdict on each layer from norms recorded in training or by ``gradient_snapshot``.
 
-    Biases and the scales and shifts of norms are judged more leniently: they may have nothing to do, as a bias before a
-    norm, so that they never vanish; and as they begin at zero, their updates may be larger.
+    The thresholds for biases and normalisation parameters are more lenient: a gradient of theirs never counts as
+    vanishing, as a bias before a normalisation has none; and as they start at zero, their updates may be larger.
 
     Args:
         layers: A row per step and layer: ``step``, ``layer``, ``gradient`` and ``weight``, and ``update``, the norm of
-            what the step changed, where it is known; ``forecasting.run_events.layers_of`` gives them.
+            the update of the step, where it is known; ``runs.events.layers_of`` returns them.
 
     Raises:
         InputError: If a column is missing.
@@ -118,17 +117,17 @@ def analyse_gradients(layers: pl.DataFrame) -> GradientReport:
 
 
 def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFrame:
-    """Measure the gradients of a trained forecaster anew, on windows it was trained on.
+    """Compute the gradients of a trained forecaster on windows it was trained on.
 
-    The network is in evaluation mode, without dropout, and stays as it is. The loss is the one of training.
+    The network is in evaluation mode, without dropout, and does not change. The loss is that of training.
 
     Args:
         forecaster: A forecaster that was trained in this process.
-        batches: Batches to measure, evenly spread over the training part.
+        batches: Number of batches, evenly spread over the training part.
 
     Returns:
         ``step`` (the number of the batch, from 1), ``layer``, ``gradient`` (null for a frozen layer) and ``weight``:
-        what ``analyse_gradients`` takes.
+        the input of ``analyse_gradients``.
 
     Raises:
         InputError: If the forecaster does not hold the data of training.
@@ -153,7 +152,7 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
     rows: list[tuple[int, str, float | None, float]] = []
     with undisturbed(network), torch.enable_grad():
         for place in range(min(batches, len(numbers))):
-            # Every batch has windows from the whole of the training part.
+            # Every batch has windows from all of the training part.
             example = Example.of(gather.windows(*split.train.locate(numbers[place::batches])))
             loss = objective.mean(network(example.inputs), example)
             made = torch.autograd.grad(loss, trained, allow_unused=True) if trained else ()
@@ -167,13 +166,13 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
 
 
 def is_small(layer: str) -> bool:
-    """Whether a layer, by its name, is a bias or belongs to a norm."""
+    """Whether a parameter, by its name, is a bias or belongs to a normalisation."""
     *parents, name = layer.lower().split(".")
     return name.startswith(_SMALL_NAMES) or any("norm" in parent for parent in parents)
 
 
 def _summary(layers: pl.DataFrame) -> pl.DataFrame:
-    """Return medians and shares of each layer."""
+    """Return medians and fractions of each layer."""
     steps = layers["step"].unique().sort()
     quarter = len(steps) // 4
     # Fewer than four steps have no quarters.
@@ -195,7 +194,7 @@ def _judge(row: Mapping[str, Any], usual: float | None, usual_relative: float | 
     """Return verdict and reason for a layer.
 
     Args:
-        row: What was measured.
+        row: Statistics of the layer.
         usual: Median gradient of the layers.
         usual_relative: Median of their gradients divided by their weights.
     """

@@ -1,4 +1,4 @@
-"""A look inside a trained network: what it is made of, its weights, and what its units do."""
+"""Description of a trained network: structure, weights and activations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FEWEST = 16
 def analyse_network(forecaster: Forecaster, *, rows: int = 256) -> dict[str, Any]:
     """Describe the network of a trained forecaster in plain values, finite or ``None``.
 
-    The network stays as it is: weights, mode, hooks and random state.
+    The network does not change: weights, mode, hooks and random state are restored.
 
     Args:
-        forecaster: A trained forecaster. One that was loaded holds no more than the end of each series, so that there
-            are as many windows as series to see activations with.
-        rows: Windows of the training part to send through it. One that spans many series counts as many.
+        forecaster: A trained forecaster. A loaded one holds only the end of each series, so that activations are
+            computed on one window per series.
+        rows: Windows of the training part for the forward pass. A window of several series counts once for each.
 
     Returns:
         ``parameters`` (their number), ``blocks`` (as ``structure.describe_network`` gives them), ``weights``
@@ -32,7 +32,7 @@ def analyse_network(forecaster: Forecaster, *, rows: int = 256) -> dict[str, Any
     from neuro_divergent.diagnostics.weights import describe_weights
 
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"rows: {rows!r} must be a whole number of at least 1.")
+        raise InputError(f"rows: {rows!r} must be an integer of at least 1.")
     network = forecaster.fitted.predictor.network
     batch = sample_windows(forecaster, max(rows // forecaster.fitted.spec.channels, min(rows, _FEWEST)))
     return {

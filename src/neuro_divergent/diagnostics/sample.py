@@ -1,4 +1,4 @@
-"""Windows to look at a trained network with."""
+"""Sample windows for diagnostics of a trained network."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
     """Return up to ``rows`` windows of the training part, evenly spread.
 
-    A loaded forecaster does not hold that part: then they are the ends of its series, without targets. Covariates that
-    would have to be known ahead are taken to stay as they last were.
+    A loaded forecaster does not hold that part: then they are the ends of its series, without targets. Future
+    covariates repeat their last value.
     """
     fitted, split = forecaster.fitted, forecaster.split
     if split is not None:

@@ -1,4 +1,4 @@
-"""What a network is made of: its blocks, what goes in and out of them, and their parameters."""
+"""Structure of a network: its blocks, their input and output shapes, and their parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuro_divergent.diagnostics.sample import take
 from neuro_divergent.diagnostics.undisturbed import undisturbed
 
 ROOT = "(network)"
-"""The name of the network itself, whose own is empty."""
+"""Name of the network itself, whose module name is empty."""
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 _Shape = tuple[int, ...]
@@ -32,22 +32,22 @@ class _Block:
 def describe_network(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
     """Return the blocks of a network in the order in which it holds them, each before its parts.
 
-    Containers are left out and what they hold takes their place; a block that is used several times is listed once. A
-    window or two go through the network, which stays as it is.
+    Containers are replaced by their contents; a block that is used several times is listed once. One or two windows are
+    passed through the network, which does not change.
 
     Args:
         module: The network.
-        batch: Windows to send through it.
+        batch: Windows for the forward pass.
 
     Returns:
         For each block ``name``, ``kind`` (its class), ``depth`` (0 is the network itself), ``inputs`` and ``outputs``
         (shape of the first tensor that goes in and out, with ``None`` for what depends on the number of windows; they
-        are ``None`` where the block is not called as a whole), ``own`` (parameters of the block itself) and
+        are ``None`` if the block itself is not called), ``own`` (parameters of the block itself) and
         ``parameters`` (with those of its parts).
     """
     blocks = _blocks(module, set(), "", 0)
     one = _shapes(module, blocks, take(batch, slice(0, 1)))
-    # A second window tells which sizes depend on their number.
+    # A pass with two windows shows which sizes depend on the number of windows.
     two = _shapes(module, blocks, take(batch, slice(0, 2))) if len(batch.past_y) > 1 else one
     return [
         {
@@ -64,7 +64,7 @@ def describe_network(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
 
 
 def _blocks(module: nn.Module, seen: set[int], name: str, depth: int) -> list[_Block]:
-    """Return a block and those in it; ``seen`` holds what has been listed."""
+    """Return a block and the blocks in it; ``seen`` holds the ids of listed modules."""
     if id(module) in seen:
         return []
     seen.add(id(module))
@@ -76,13 +76,13 @@ def _blocks(module: nn.Module, seen: set[int], name: str, depth: int) -> list[_B
 
 
 def _own(module: nn.Module) -> int:
-    """Count the parameters that a block holds itself, or in containers, as a list of parameters is one."""
+    """Count the parameters that a block holds directly or in containers, such as a parameter list."""
     held = sum(parameter.numel() for parameter in module.parameters(recurse=False))
     return held + sum(_own(part) for part in module.children() if isinstance(part, _CONTAINERS))
 
 
 def _shapes(module: nn.Module, blocks: list[_Block], batch: Batch) -> dict[int, tuple[_Shape | None, _Shape | None]]:
-    """Return the shapes of what goes in and out of each block the first time it is called, by its place."""
+    """Return the input and output shape of each block at its first call, by its index."""
     found: dict[int, tuple[_Shape | None, _Shape | None]] = {}
 
     def watch(place: int) -> Any:
@@ -97,7 +97,7 @@ def _shapes(module: nn.Module, blocks: list[_Block], batch: Batch) -> dict[int, 
             handle = block.module.register_forward_hook(watch(place), with_kwargs=True)
             stack.callback(handle.remove)
         stack.enter_context(undisturbed(module))
-        # With gradients, blocks go the long way instead of using what they worked out for forecasts.
+        # With gradients, blocks do not use their fused weights for inference.
         stack.enter_context(torch.enable_grad())
         module(batch._replace(future_y=None))
     return found

@@ -1,4 +1,4 @@
-"""Looking at a network without leaving a trace."""
+"""Evaluation mode for diagnostics that restores the state of the network."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from torch import nn
 
 @contextmanager
 def undisturbed(network: nn.Module) -> Iterator[None]:
-    """Put a network into evaluation mode inside the block; modes and random state are as before afterwards."""
+    """Put a network into evaluation mode inside the block; modes and random state are restored afterwards."""
     modes = [(part, part.training) for part in network.modules()]
-    # Modes are set back one by one: ``train()`` would make blocks forget what they worked out for forecasts.
+    # Modes are restored one by one: ``train()`` would clear the fused weights of blocks.
     with torch.random.fork_rng(), torch.backends.cudnn.flags(enabled=False):  # cuDNN refuses gradients here
         try:
             network.eval()

@@ -1,4 +1,4 @@
-"""How the weights of a network are distributed, and how much of each matrix is used."""
+"""Distribution and effective rank of the weights of a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuro_divergent.core.storage.strict_json import finite_or_none
 _BINS = 40
 _LARGEST_SIDE = 2048
 _MOST_WORK = 2e10
-"""Multiplications that ranks of one network may take, a few seconds; matrices after that have none."""
+"""Multiplications for the ranks of one network, a few seconds; later matrices have no rank."""
 
 
 def describe_weights(module: nn.Module) -> list[dict[str, Any]]:
@@ -22,9 +22,9 @@ def describe_weights(module: nn.Module) -> list[dict[str, Any]]:
     Returns:
         For each, ``layer`` (its name), ``shape``, ``mean``, ``std``, ``norm``, ``low``, ``high``, ``zero_share``,
         ``effective_rank``, ``rank_share`` (of the rank the matrix could have), ``edges`` and ``counts`` of a histogram,
-        and ``trained``, whether training changes it. Numbers that are not finite are left out. Ranks are ``None`` for
-        vectors, for matrices with more than 2,048 rows and columns, and from where on the matrices of a network of many
-        millions of parameters would take seconds to decompose.
+        and ``trained``, whether it requires gradients. Numbers that are not finite are left out. Ranks are ``None`` for
+        vectors, for matrices with more than 2,048 rows and columns, and beyond a limit of computation in networks of
+        many millions of parameters.
     """
     work, found = 0.0, []
     for name, parameter in module.named_parameters():
@@ -35,10 +35,10 @@ def describe_weights(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def effective_rank(matrix: Tensor) -> float | None:
-    """Return the exponential of the entropy of the singular values, each as a share of their sum.
+    """Return the exponential of the entropy of the singular values, normalised to sum to 1.
 
     Roy & Vetterli, "The effective rank: a measure of effective dimensionality", EUSIPCO 2007. It is 1 where all rows
-    are multiples of one, and the number of rows or columns, whichever is less, where all directions count the same.
+    are multiples of one, and the number of rows or columns, whichever is less, where all singular values are equal.
     ``None`` for a matrix of zeros or of numbers that are not finite.
     """
     try:
@@ -52,7 +52,7 @@ def effective_rank(matrix: Tensor) -> float | None:
 
 
 def _describe(weight: Tensor, work: float) -> tuple[dict[str, Any], float]:
-    """Return the numbers of a parameter, and the work that its rank took; no more than there is left."""
+    """Return the statistics of a parameter and the multiplications that its rank took, at most ``work``."""
     values = weight if weight.dtype == torch.float64 else weight.float()
     row: dict[str, Any] = {"shape": list(weight.shape), **_distribution(values.flatten())}
     row |= {"effective_rank": None, "rank_share": None}
@@ -84,7 +84,7 @@ def _distribution(values: Tensor) -> dict[str, Any]:
         "high": high,
         "zero_share": 1 - int(values.count_nonzero()) / values.numel(),
     }
-    # A histogram of equal numbers has some width, too.
+    # The histogram of equal values needs a positive width.
     begin, end = (low, high) if high > low else (low - 0.5, high + 0.5)
     places = ((values - begin) * (_BINS / (end - begin))).long().clamp_(0, _BINS - 1)
     return {

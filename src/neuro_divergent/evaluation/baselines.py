@@ -1,7 +1,7 @@
-"""Forecasts that need no training, to hold a trained one against.
+"""Naive forecasts to compare a trained forecaster with.
 
-All of them see every observed value of a series before the first row of the target and nothing after it. They are
-computed for many windows at once. A window whose history holds no observed value gets NaN.
+All of them use every observed value of a series before the first target row and nothing after it. They are computed for
+many windows at once. The forecast is NaN if the history holds no observed value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Baselines:
 
     Attributes:
         panel: The series.
-        series: Place of each window's series in the panel, ``(windows,)``.
+        series: Index of each window's series in the panel, ``(windows,)``.
         rows: First target row of each window in the panel, ``(windows,)``.
         horizon: Rows to forecast.
         season_length: Rows in a season.
@@ -44,9 +44,9 @@ class Baselines:
         return np.repeat(self._values(self._last)[:, None], self.horizon, axis=1)
 
     def seasonal_naive(self) -> AnyFloats:
-        """Repeat the last observed value of the same place in the season.
+        """Repeat the last observed value of the same phase of the season.
 
-        Where a series has no such value yet, the last observed value of any place stands in for it.
+        Where a series has no such value yet, it is the last observed value.
         """
         season = self.season_length
         steps = np.arange(self.horizon)
@@ -85,7 +85,7 @@ class Baselines:
         return np.where(self._last >= 0, earliest[self._begins], -1)
 
     def _latest(self, season: int) -> Ints:
-        """For each row of the panel, the last observed row up to it a whole number of seasons away; -1 for none."""
+        """For each row of the panel, the last observed row at or before it in the same phase; -1 for none."""
         rows = np.arange(len(self.panel))
         if self.panel.mask is None:
             return rows

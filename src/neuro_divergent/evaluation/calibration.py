@@ -1,4 +1,8 @@
-"""Whether a forecaster is as certain as it should be: coverage of its intervals, and where values fell in them."""
+"""Calibration of a trained forecaster: coverage of its intervals and PIT histogram.
+
+``probabilistic`` has the metrics of single quantiles; the rule ``calibration`` of the doctor tests the coverage in a
+backtest.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.evaluation import metrics
-from neuro_divergent.evaluation.levels import answerable_levels
+from neuro_divergent.evaluation.levels import supported_levels
 from neuro_divergent.evaluation.window_sample import sample_of
 
 if TYPE_CHECKING:
@@ -21,37 +25,36 @@ if TYPE_CHECKING:
 LEVELS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0)
 _BINS = 20
 _MOST_WINDOWS = 2000
-_MOST_DRAWN = 200  # where quantiles are those of a thousand paths of each window
+_MOST_SAMPLED = 200  # where quantiles are those of a thousand sample paths of each window
 
 
 def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | None = None) -> dict[str, Any]:
-    """Hold the intervals and quantiles of a trained forecaster against what happened.
+    """Compare the intervals and quantiles of a trained forecaster with the observed values.
 
     Args:
         forecaster: A trained forecaster.
-        windows: Windows that it did not learn from. At most 2,000 of them are forecast, evenly spread; 200 where
-            quantiles are those of paths, which take long to draw.
-        part: What they are; unset, it is known where they are a part of the data of training, and ``new data``
-            otherwise.
+        windows: Windows that it was not trained on. At most 2,000 of them are forecast, evenly spread; 200 where
+            quantiles come from sample paths, which take longer.
+        part: Name of the part of the data; unset, ``test``, ``validation`` or ``train`` if they are that part of the
+            data of training, else ``new data``.
 
     Returns:
-        Plain values: ``part``; ``windows``, how many were forecast; ``levels``, for each interval that can be given, of
-        10 to 90, 95 and 99 percent, its ``level``, its ``coverage`` in percent and its mean ``width``; and ``pit``, the
-        ``shares`` of values that fell between quantiles of their forecast and the ``edges``, the shares of those
-        quantiles: 20 bins where any quantile can be given, and else those between the quantiles that can. They are as
-        wide as the shares should be large. It is ``None`` where no quantile can be given.
+        Plain values: ``part``; ``windows``, how many were forecast; ``levels``, for each interval of 10 to 90, 95 and
+        99 percent that the forecaster supports, its ``level``, its ``coverage`` in percent and its mean ``width``; and
+        ``pit``, what ``pit_histogram`` returns: 20 bins if the forecaster supports any quantile, else those between its
+        own quantiles. It is ``None`` if the forecaster has no quantiles.
 
     Raises:
-        InputError: If there is no window, or nothing in them was observed.
+        InputError: If there is no window, or no value in them was observed.
     """
     if not len(windows):
-        raise InputError("windows: there is none to check intervals on.")
-    levels, _ = answerable_levels(forecaster, windows, LEVELS)
-    shares = _answerable_shares(forecaster, windows)
-    most = _MOST_DRAWN if forecaster.fitted.predictor.draws_paths else _MOST_WINDOWS
-    result = forecaster.forecast_windows(sample_of(windows, most), levels, shares)
+        raise InputError("windows: there is no window to check intervals on.")
+    levels, _ = supported_levels(forecaster, windows, LEVELS)
+    quantiles = _supported_quantiles(forecaster, windows)
+    most = _MOST_SAMPLED if forecaster.fitted.predictor.draws_paths else _MOST_WINDOWS
+    result = forecaster.forecast_windows(sample_of(windows, most), levels, quantiles)
     if not result.observed.any():
-        raise InputError("windows: nothing in them was observed.")
+        raise InputError("windows: no value in them was observed.")
     found = [
         {
             "level": level,
@@ -71,19 +74,19 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
 def pit_histogram(
     actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None
 ) -> dict[str, Any]:
-    """Return which share of values fell between which quantiles of their forecasts.
+    """Return the histogram of the probability integral transform (PIT).
 
-    The probability integral transform of right forecasts is uniform: each bin holds as much as it is wide. Forecasts
-    that are too narrow give a U, too wide ones a hump, too low ones a slope. A value that equals several quantiles, as
-    counts do, is spread over the bins between them (Czado et al., 2009).
+    The PIT of calibrated forecasts is uniform: the fraction of values in each bin equals its width. Forecasts that are
+    too narrow give a U, too wide ones a hump, too low ones a slope. A value that equals several quantiles, as counts
+    often do, is spread over the bins between them (Czado et al., 2009).
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        quantiles: Quantiles by their share, each ``(windows, horizon)``.
+        actual: Observed values, ``(windows, horizon)``.
+        quantiles: Quantile forecasts by their level, each ``(windows, horizon)``.
         observed: Which actual values were observed.
 
     Returns:
-        ``edges``, from 0 over the shares to 1, and ``shares`` of the values between them, which sum to 1.
+        ``edges``, from 0 over the levels to 1, and ``shares``, the fractions of values between them, which sum to 1.
     """
     known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
     levels = sorted(quantiles)
@@ -91,25 +94,25 @@ def pit_histogram(
     stacked = np.stack([np.asarray(quantiles[level], np.float64)[known] for level in levels])
     edges = np.array([0.0, *levels, 1.0])
     first, last = (stacked < values).sum(0), (stacked <= values).sum(0)
-    # Each value has the weight 1 on the stretch from the lower edge of its first bin to the upper edge of its last.
+    # Each value has the weight 1 on the range from the lower edge of its first bin to the upper edge of its last.
     weight = 1 / (edges[last + 1] - edges[first])
     change = np.bincount(first, weight, len(edges)) - np.bincount(last + 1, weight, len(edges))
-    shares = np.cumsum(change)[:-1] * np.diff(edges) / max(len(values), 1)
-    return {"edges": edges.tolist(), "shares": np.maximum(shares, 0.0).tolist()}
+    fractions = np.cumsum(change)[:-1] * np.diff(edges) / max(len(values), 1)
+    return {"edges": edges.tolist(), "shares": np.maximum(fractions, 0.0).tolist()}
 
 
-def _answerable_shares(forecaster: Forecaster, windows: Windows) -> tuple[float, ...]:
-    """Return quantiles that can be given: 19 evenly spread ones, or else those that were trained."""
+def _supported_quantiles(forecaster: Forecaster, windows: Windows) -> tuple[float, ...]:
+    """Return quantiles that the forecaster supports: 19 evenly spread ones, or else those it was trained for."""
     from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 
     loss = forecaster.fitted.task.loss
     own: Sequence[float] = loss.quantile_levels
     if own and not loss.any_level:
-        return tuple(share for share in own if 0 < share < 1)
+        return tuple(quantile for quantile in own if 0 < quantile < 1)
     wanted = [100 - 100 * 2 * place / _BINS for place in range(1, _BINS // 2)]
-    possible, _ = answerable_levels(forecaster, windows, wanted)
-    ends = {round(share, 9) for level in possible for share in interval_quantiles(level)}
-    return tuple(sorted({*ends, 0.5} if ends else ends))
+    possible, _ = supported_levels(forecaster, windows, wanted)
+    found = {round(quantile, 9) for level in possible for quantile in interval_quantiles(level)}
+    return tuple(sorted({*found, 0.5} if found else found))
 
 
 def _name_of(forecaster: Forecaster, windows: Windows) -> str:

@@ -1,4 +1,4 @@
-"""A trained forecaster beside the baselines, on windows that it did not learn from."""
+"""Evaluation of a trained forecaster and of the baselines, on held-out windows or new data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.arguments import rows_at_end
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, id_column, name_rows, values_of
-from neuro_divergent.evaluation.levels import answerable_levels
+from neuro_divergent.evaluation.levels import supported_levels
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
@@ -37,12 +37,12 @@ class Evaluation:
 
     Attributes:
         model: Name of the architecture, as in the first row of ``table``.
-        part: What was forecast: ``test``, ``validation`` or ``new data``.
-        note: How far these scores can be trusted, in words.
+        part: Part that was forecast: ``test``, ``validation`` or ``new data``.
+        note: What the scored values were used for in training, in words.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
-        windows: Number of forecasts, each of a whole horizon.
+        windows: Number of forecasts, each of a complete horizon.
         table: One row for the model and one per baseline: ``name``, ``mae``, ``mse``, ``rmse``, ``mape``, ``smape``,
-            ``wape``, ``mase``, ``bias`` and ``skill``, the share of the seasonal naive MAE that is saved.
+            ``wape``, ``mase``, ``bias`` and ``skill``, ``1 - MAE / seasonal naive MAE``.
         per_series: Scores of the model for each series, and its skill there.
         coverage: For each level, the percentage of values inside the interval and its mean width.
         forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
@@ -60,7 +60,7 @@ class Evaluation:
     forecasts: pl.DataFrame
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as plain values; what is not defined is ``None``."""
+        """Return the scores as plain values; undefined ones are ``None``."""
         return {
             "model": self.model,
             "part": self.part,
@@ -81,18 +81,18 @@ def evaluate(
     levels: Sequence[float] | None = None,
     season_length: int | None = None,
 ) -> Evaluation:
-    """Score a trained forecaster beside the baselines.
+    """Score a trained forecaster and the baselines.
 
     Args:
         forecaster: A trained forecaster.
         data: New data to forecast the end of, as for ``fit``; unset, the data of training.
         part: Part of the data of training to score; unset, the test part if there is one, else validation.
-        last: With ``data``: share of each series (below 1) or number of rows at its end to forecast.
-        levels: Intervals to check, in percent; unset, 80 and 95 where the forecaster can give them.
+        last: With ``data``: fraction of each series (below 1) or number of rows at its end to forecast.
+        levels: Levels of the intervals to check, in percent; unset, 80 and 95 where the forecaster supports them.
         season_length: Rows in a season; unset, it follows from the frequency.
 
     Raises:
-        InputError: If there is nothing to score, or a level cannot be given.
+        InputError: If there is no window to score, or a level is not supported.
     """
     task = forecaster.fitted.task
     if data is None:
@@ -115,7 +115,7 @@ def evaluate(
     if season < 1:
         raise InputError(f"season_length: {season!r} must be at least 1.")
     if levels is None:
-        levels, _ = answerable_levels(forecaster, windows, _USUAL_LEVELS)
+        levels, _ = supported_levels(forecaster, windows, _USUAL_LEVELS)
     result = forecaster.forecast_windows(windows, levels)
     return score_windows(
         result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season
@@ -128,7 +128,7 @@ def score_windows(
     """Compare forecasts of windows of a panel with the observed values and with the baselines."""
     horizon = result.point.shape[1]
     baselines = Baselines(panel, result.series, result.rows, horizon, season_length).all()
-    # Every forecast is judged on the same values: those that were observed and that a baseline could forecast.
+    # Every forecast is scored on the same values: those that were observed and that a baseline could forecast.
     observed = result.observed & np.isfinite(baselines["last value"])
     scale = _scale(panel, result.series, result.rows, season_length)
     reference = metrics.mae(result.actual, baselines[REFERENCE], observed)
@@ -172,18 +172,18 @@ def _end_of(panel: Panel, last: int | float, task: Task) -> Windows:
 def _note(forecaster: Forecaster, part: str) -> str:
     """Say what the held-out part was used for."""
     if part == "test":
-        return "Test part: nothing in training saw these values."
+        return "Test part: none of these values were used in training."
     uses = []
     if forecaster.training.early_stopping is not None:
-        uses.append("chose when to stop")
+        uses.append("was used for early stopping")
     loss = forecaster.fitted.task.loss
     if not loss.quantile_levels and not loss.any_level:
         uses.append("set the width of the intervals, whose coverage is therefore right by construction")
     if not uses:
-        return "Validation part: training did not learn from these values."
+        return "Validation part: these values were not trained on."
     return (
-        f"Validation part: it {' and '.join(uses)}. These scores flatter the model; "
-        "hold out a test part (test=0.1, on the command line --test 0.1) for an honest one."
+        f"Validation part: it {' and '.join(uses)}. These scores are optimistic; "
+        "hold out a test part (test=0.1, on the command line --test 0.1) for an unbiased one."
     )
 
 
@@ -200,7 +200,7 @@ def _note_on_new_data(context: Panel, windows: Windows) -> str:
     if inside:
         return (
             f"New data, but {inside} of {panel.num_series} series are scored on times that lie within the data of "
-            "training: the model may have learnt from them, and then these scores flatter it."
+            "training: if the model was trained on them, these scores are optimistic."
         )
     return "New data: these values come after the data of training, or belong to series that were not in it."
 

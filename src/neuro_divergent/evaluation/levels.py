@@ -1,4 +1,4 @@
-"""Which intervals a forecaster can give."""
+"""Levels of intervals that a forecaster supports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
 
 
-def answerable_levels(
+def supported_levels(
     forecaster: Forecaster, windows: Windows, levels: Sequence[float]
 ) -> tuple[tuple[float, ...], dict[float, str]]:
     """Try each level on one window.
 
     Returns:
-        The levels that can be given, and for each of the others the reason why not.
+        The levels that are supported, and for each of the others the reason why not.
     """
     from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 

@@ -1,8 +1,8 @@
-"""How far forecasts are from what happened.
+"""Metrics of point forecasts and intervals.
 
 Every function takes arrays of the same shape, usually ``(windows, horizon)``, in the units of the data, and a mask of
-what was observed (``None`` when all of it was). Values outside the mask are never looked at. The result is a number, or
-NaN where it is not defined, for instance because nothing was observed.
+the observed values (``None`` if all were observed). Values outside the mask are ignored. The result is a number, or NaN
+where it is not defined, for instance because nothing was observed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bias(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) 
 
 
 def mape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean absolute error in percent of the actual value; actual values of zero are left out, having no percent."""
+    """Mean absolute error in percent of the actual value; actual values of zero are left out."""
     size = np.abs(np.asarray(actual, np.float64))
     usable = size > 0 if observed is None else (size > 0) & observed
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,7 +44,7 @@ def mape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) 
 def smape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
     """Symmetric percentage error as in the M4 competition: ``200 |e| / (|actual| + |forecast|)``, from 0 to 200.
 
-    Where both are zero the forecast is right and the error is 0.
+    It is 0 where both are zero.
     """
     return mean_of(symmetric_percentage(actual, forecast), observed)
 
@@ -55,13 +55,13 @@ def wape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) 
 
 
 def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean absolute scaled error (Hyndman & Koehler, 2006): errors in units of the naive error before the forecast.
+    """Mean absolute scaled error (Hyndman & Koehler, 2006): errors divided by the naive error of the history.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        forecast: What was forecast.
+        actual: Observed values, ``(windows, horizon)``.
+        forecast: Forecasts.
         scale: ``seasonal_error`` of the series of each window, ``(windows,)``. Windows whose scale is zero or NaN (a
-            constant or too short a history) are left out, because any error would be infinitely large.
+            constant or too short a history) are left out.
         observed: Which actual values were observed.
     """
     scaled, usable = _scaled(error(actual, forecast), scale, observed)
@@ -69,11 +69,11 @@ def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Boo
 
 
 def rmsse(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
-    """Root mean squared scaled error (M5 competition, 2020): as ``mase`` does, with squares.
+    """Root mean squared scaled error (M5 competition, 2020): ``mase`` with squared errors.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        forecast: What was forecast.
+        actual: Observed values, ``(windows, horizon)``.
+        forecast: Forecasts.
         scale: ``seasonal_error(..., squared=True)`` of the series of each window, ``(windows,)``; windows whose scale
             is zero or NaN are left out.
         observed: Which actual values were observed.
@@ -85,11 +85,11 @@ def rmsse(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bo
 def owa(
     actual: AnyFloats, forecast: AnyFloats, reference: AnyFloats, scale: AnyFloats, observed: Bools | None = None
 ) -> float:
-    """Overall weighted average (M4 competition, 2018): half of MASE and half of sMAPE, each as a share of a reference.
+    """Overall weighted average (M4 competition, 2018): half of MASE and half of sMAPE, each relative to a reference.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        forecast: What was forecast.
+        actual: Observed values, ``(windows, horizon)``.
+        forecast: Forecasts.
         reference: The forecast to compare with; in the competition the seasonally adjusted naive one ("Naive 2").
         scale: ``seasonal_error`` of the series of each window, as for ``mase``.
         observed: Which actual values were observed.
@@ -103,14 +103,14 @@ def owa(
 
 
 def r2(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
-    """Coefficient of determination: the share of the variance of the actual values that the forecast explains.
+    """Coefficient of determination: the fraction of the variance of the actual values that the forecast explains.
 
     1 is perfect, 0 is as good as the mean of the actual values, below 0 is worse; NaN where those are all the same.
     """
     chosen = (
         np.asarray(actual, np.float64).reshape(-1) if observed is None else np.asarray(actual, np.float64)[observed]
     )
-    # Seen from any one of them, equal values are exactly 0, which their mean need not be.
+    # Relative to one of them, equal values are exactly 0; relative to their rounded mean they need not be.
     shifted = chosen - chosen[:1]
     variance = float(np.square(shifted - shifted.mean()).mean()) if chosen.size else 0.0
     return 1 - _ratio(mse(actual, forecast, observed), variance)
@@ -119,16 +119,16 @@ def r2(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) ->
 def directional_accuracy(
     actual: AnyFloats, forecast: AnyFloats, last: AnyFloats | None = None, observed: Bools | None = None
 ) -> float:
-    """Percentage of steps whose forecast moves the same way as the actual value does: up, down or not at all.
+    """Percentage of steps at which forecast and actual value change in the same direction: up, down or not at all.
 
-    A move leads from the step before, of the forecast and of the actual values each. Steps count where the actual
-    values at both ends were observed.
+    A change is relative to the step before, of the forecast and of the actual values each. A step counts where both
+    actual values were observed.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        forecast: What was forecast.
-        last: Last value before each window, ``(windows,)``, from which the first step moves; NaN where it is not known.
-            Without it the first steps do not count.
+        actual: Observed values, ``(windows, horizon)``.
+        forecast: Forecasts.
+        last: Last value before each window, ``(windows,)``, which the first step is compared with; NaN where it is not
+            known. Without it the first steps do not count.
         observed: Which actual values were observed.
     """
     known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
@@ -141,7 +141,7 @@ def directional_accuracy(
 
 
 def coverage(actual: AnyFloats, lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> float:
-    """Percentage of actual values inside the interval, its ends included."""
+    """Percentage of actual values inside the interval, bounds included."""
     return 100 * mean_of(is_covered(actual, lower, upper), observed)
 
 
@@ -151,7 +151,7 @@ def width(lower: AnyFloats, upper: AnyFloats, observed: Bools | None = None) -> 
 
 
 def skill(error: float, reference: float) -> float:
-    """Share of a reference error that a forecast saves: 0 is as good, 1 is perfect, below 0 is worse."""
+    """``1 - error / reference``: 1 is perfect, 0 is as good as the reference, below 0 is worse."""
     return 1 - _ratio(error, reference)
 
 
@@ -169,8 +169,8 @@ def seasonal_error(
     Args:
         values: All series end to end.
         offsets: Where each series begins, and the end, ``(num_series + 1,)``.
-        ends: Row after the last one to look at, for each series.
-        season_length: Rows in a season; 1 compares neighbours.
+        ends: Row after the last one to use, for each series.
+        season_length: Rows in a season; 1 uses neighbouring rows.
         observed: Which values were observed; a pair counts when both were.
         squared: Whether to return the root of the mean squared difference instead.
 
@@ -185,7 +185,7 @@ def seasonal_error(
     if observed is not None:
         usable &= observed[:-season_length] & observed[season_length:]
     difference = error(values[:-season_length], values[season_length:])[usable]
-    # Each series is summed by itself: differences of running totals would drown small series in large ones.
+    # Each series is summed separately: differences of cumulative sums would lose small series next to large ones.
     total = np.bincount(series[usable], difference**2 if squared else np.abs(difference), minlength=count)
     with np.errstate(invalid="ignore"):
         mean: Floats = total / np.bincount(series[usable], minlength=count)
@@ -193,7 +193,7 @@ def seasonal_error(
 
 
 def _scaled(errors: Floats, scale: AnyFloats, observed: Bools | None) -> tuple[Floats, Bools]:
-    """Return the errors of windows in units of their scale, and which of them have one."""
+    """Return the errors of windows divided by their scale, and which windows have one."""
     usable = np.broadcast_to((np.isfinite(scale) & (scale > 0))[:, None], errors.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         return errors / np.asarray(scale, np.float64)[:, None], usable if observed is None else usable & observed

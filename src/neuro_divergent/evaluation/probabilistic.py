@@ -1,9 +1,8 @@
-"""How good forecasts of quantiles, intervals, densities and draws are.
+"""Scores of forecasts of quantiles, intervals, densities and samples.
 
-As in ``metrics``, arrays are usually ``(windows, horizon)`` in the units of the data, with a mask of what was observed
-outside of which nothing is looked at, and the result is a number, or NaN where it is not defined. Quantiles come by
-their share, as window forecasts hold them; draws add a last axis, ``(windows, horizon, draws)``. All scores are better
-when they are lower.
+As in ``metrics``, arrays are usually ``(windows, horizon)`` in the units of the data, with a mask of the observed
+values, and the result is a number, or NaN where it is not defined. Quantile forecasts are given by their level between
+0 and 1, as in window forecasts; samples add a last axis, ``(windows, horizon, samples)``. Lower scores are better.
 """
 
 from __future__ import annotations
@@ -18,26 +17,27 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.evaluation import pointwise
 from neuro_divergent.evaluation.pointwise import mean_of
 
-_TOGETHER = 1 << 22  # Distances between draws that are held at once: 32 MB.
+_TOGETHER = 1 << 22  # distances between samples that are held at once: 32 MB
 
 
-def pinball(actual: AnyFloats, quantile: AnyFloats, share: float, observed: Bools | None = None) -> float:
-    """Pinball loss of one quantile: lowest, on average, where ``share`` of the actual values lie below it.
+def pinball(actual: AnyFloats, forecast: AnyFloats, quantile: float, observed: Bools | None = None) -> float:
+    """Pinball loss of the forecast of one quantile, which is lowest, on average, for the true quantile.
 
-    With a share of 0.5 it is half of the mean absolute error.
+    With the quantile 0.5 it is half of the mean absolute error.
     """
-    return mean_of(pointwise.pinball(actual, quantile, _share(share)), observed)
+    return mean_of(pointwise.pinball(actual, forecast, _checked(quantile)), observed)
 
 
 def crps_quantiles(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
     """Continuous ranked probability score from quantiles: twice their mean pinball loss.
 
-    The score is twice the pinball loss averaged over all shares from 0 to 1; this is its average over those at hand. It
-    comes close where they are many and evenly spread. For values from a standard Normal, whose own score is 0.564, the
-    99 shares 0.01 to 0.99 give 0.570, the ten shares 0.05, 0.15, ..., 0.95 give 0.568, the nine shares 0.1 to 0.9 give
-    0.617, and the two shares 0.1 and 0.9 give 0.351. So compare only scores that come from the same shares.
+    The score is twice the pinball loss averaged over all quantiles from 0 to 1; this is the average over the given
+    ones, which is close if they are many and evenly spread. For values from a standard Normal, whose score is 0.564,
+    the 99 quantiles 0.01 to 0.99 give 0.570, the ten quantiles 0.05, 0.15, ..., 0.95 give 0.568, the nine quantiles 0.1
+    to 0.9 give 0.617, and the two quantiles 0.1 and 0.9 give 0.351. So compare only scores of the same quantiles.
     """
-    return 2 * float(np.mean([pinball(actual, quantiles[share], share, observed) for share in _shares(quantiles)]))
+    losses = [pinball(actual, quantiles[quantile], quantile, observed) for quantile in _levels(quantiles)]
+    return 2 * float(np.mean(losses))
 
 
 def scaled_crps(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
@@ -47,15 +47,15 @@ def scaled_crps(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observe
 
 
 def crps_samples(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
-    """Continuous ranked probability score from draws (Gneiting & Raftery, 2007): ``E|X - y| - E|X - X'| / 2``.
+    """Continuous ranked probability score from samples (Gneiting & Raftery, 2007): ``E|X - y| - E|X - X'| / 2``.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        samples: Draws from each forecast, ``(windows, horizon, draws)``.
+        actual: Observed values, ``(windows, horizon)``.
+        samples: Samples from each forecast, ``(windows, horizon, samples)``.
         observed: Which actual values were observed.
-        fair: Whether to judge the distribution that was drawn from, which needs two draws at least and is without bias
-            for any number of them, instead of the draws as they are (Ferro, 2014). The plain score of ``n`` draws is
-            higher by ``E|X - X'| / 2n``.
+        fair: Whether to estimate the score of the distribution without bias, which needs at least two samples, instead
+            of the score of the empirical distribution of the samples (Ferro, 2014), which is higher by
+            ``E|X - X'| / 2n`` for ``n`` samples.
     """
     drawn = np.asarray(samples, np.float64) - np.asarray(actual, np.float64)[..., None]
     drawn = drawn.reshape(-1, drawn.shape[-1]) if observed is None else drawn[observed]
@@ -67,16 +67,16 @@ def crps_samples(actual: AnyFloats, samples: AnyFloats, observed: Bools | None =
 
 
 def energy_score(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
-    """Energy score (Gneiting & Raftery, 2007) of whole trajectories: ``crps_samples`` with distances between vectors.
+    """Energy score (Gneiting & Raftery, 2007) of trajectories: ``crps_samples`` with distances between vectors.
 
-    It judges how the steps of a horizon go together, not only each by itself. With one step it is the score of
-    ``crps_samples``. The work grows with the square of the number of draws.
+    It takes the dependence between the steps of a horizon into account. With one step it equals ``crps_samples``. The
+    time grows with the square of the number of samples.
 
     Args:
-        actual: What happened, ``(windows, horizon)``.
-        samples: Trajectories drawn from each forecast, ``(windows, horizon, draws)``.
-        observed: Which actual values were observed; a window is judged by those steps, and left out if there is none.
-        fair: Whether to judge the distribution that was drawn from instead of the draws as they are.
+        actual: Observed values, ``(windows, horizon)``.
+        samples: Trajectories sampled from each forecast, ``(windows, horizon, samples)``.
+        observed: Which actual values were observed; only those steps of a window count.
+        fair: Whether to estimate the score of the distribution without bias, as in ``crps_samples``.
     """
     drawn = np.asarray(samples, np.float64) - np.asarray(actual, np.float64)[..., None]
     if observed is not None:
@@ -96,11 +96,11 @@ def winkler(
     """Winkler or interval score: the width, plus a penalty for values outside that grows with their distance.
 
     Args:
-        actual: What happened.
-        lower: Lower end of the interval.
-        upper: Upper end of the interval.
-        level: Percentage of values that the interval claims to hold. The penalty is ``2 / (1 - level / 100)`` times the
-            distance, so that an honest interval of this level scores best.
+        actual: Observed values.
+        lower: Lower bound of the interval.
+        upper: Upper bound of the interval.
+        level: Nominal coverage in percent. The penalty is ``2 / (1 - level / 100)`` times the distance, so that the
+            true central interval of this level has the best expected score.
         observed: Which actual values were observed.
     """
     if not 0 < level < 100:
@@ -109,23 +109,25 @@ def winkler(
 
 
 def calibration(actual: AnyFloats, quantile: AnyFloats, observed: Bools | None = None) -> float:
-    """Percentage of actual values that are not above the quantile; it should be the share of the quantile."""
+    """Percentage of actual values that are not above a quantile forecast; ideally 100 times its level.
+
+    This is a metric of one quantile. ``evaluation.calibration`` checks all intervals of a forecaster.
+    """
     return 100 * mean_of((np.asarray(actual) <= quantile).astype(np.float64), observed)
 
 
 def calibration_error(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observed: Bools | None = None) -> float:
-    """Mean distance between ``calibration`` and the share of each quantile, in percentage points from 0 to 100."""
-    shares = _shares(quantiles)
-    return float(
-        np.mean([abs(calibration(actual, quantiles[share], observed) - 100 * _share(share)) for share in shares])
-    )
+    """Mean distance between ``calibration`` and the level of each quantile, in percentage points from 0 to 100."""
+    levels = [_checked(level) for level in _levels(quantiles)]
+    return float(np.mean([abs(calibration(actual, quantiles[level], observed) - 100 * level) for level in levels]))
 
 
 def log_score(log_density: AnyFloats, observed: Bools | None = None) -> float:
-    """Mean negative logarithm of the density that was forecast at what happened.
+    """Mean negative log likelihood of the observed values.
 
     Args:
-        log_density: Its natural logarithm, in the units of the data; of the probability for counts.
+        log_density: Natural logarithm of the forecast density at each observed value, in the units of the data; of the
+            probability for counts.
         observed: Which actual values were observed.
     """
     return -mean_of(np.asarray(log_density, np.float64), observed)
@@ -140,8 +142,8 @@ def normal_log_score(actual: AnyFloats, mean: AnyFloats, deviation: AnyFloats, o
 
 
 def _mean_distance(drawn: Floats) -> Floats:
-    """Return the mean distance between two draws of each window, ``(windows, steps, draws)``, equal ones included."""
-    # Around their mean, the squares that cancel in a distance are no larger than the distances themselves.
+    """Return the mean distance of two samples of each window, ``(windows, steps, samples)``, equal ones included."""
+    # Centred first, because the squares that cancel in a distance are then no larger than the distances.
     points = np.moveaxis(drawn - drawn.mean(axis=-1, keepdims=True), 1, -1)
     sizes, count = np.square(points).sum(axis=-1), points.shape[1]
     total, together = np.zeros(len(points)), max(1, _TOGETHER // count)
@@ -154,18 +156,18 @@ def _mean_distance(drawn: Floats) -> Floats:
 
 
 def _pairs(count: int, fair: bool) -> float:
-    """Return by how many pairs of draws to divide; NaN where there is none."""
+    """Return the number of pairs of samples to divide by; NaN if there is none."""
     pairs = count * (count - 1) if fair else count**2
     return pairs or math.nan
 
 
-def _share(share: float) -> float:
-    if not 0 < share < 1:
-        raise InputError(f"share: {share!r} must lie between 0 and 1, such as 0.9 for the ninetieth percentile.")
-    return share
+def _checked(quantile: float) -> float:
+    if not 0 < quantile < 1:
+        raise InputError(f"quantile: {quantile!r} must lie between 0 and 1, such as 0.9 for the ninetieth percentile.")
+    return quantile
 
 
-def _shares(quantiles: Mapping[float, AnyFloats]) -> list[float]:
+def _levels(quantiles: Mapping[float, AnyFloats]) -> list[float]:
     if not quantiles:
-        raise InputError("quantiles: there are none; pass at least one array by its share, such as {0.9: upper}.")
+        raise InputError("quantiles: pass at least one array by its level, such as {0.9: upper}.")
     return list(quantiles)

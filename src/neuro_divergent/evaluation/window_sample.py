@@ -1,4 +1,4 @@
-"""Some of many windows."""
+"""A sample of many windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 
 
 def sample_of(windows: Windows, most: int) -> Windows:
-    """Return at most so many windows, evenly spread over all of them."""
+    """Return at most ``most`` windows, evenly spread over all of them."""
     if len(windows) <= most:
         return windows
     series, rows = windows.locate(np.linspace(0, len(windows) - 1, most).round().astype(np.int64))

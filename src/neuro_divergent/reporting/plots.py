@@ -385,10 +385,10 @@ def _predict(forecaster: Forecaster, levels: Sequence[float] | None) -> Any:
     """Ask for forecasts, with the usual intervals where they can be given and none were named."""
     if levels is not None:
         return forecaster.predict(levels=levels)
-    from neuro_divergent.evaluation.levels import answerable_levels
+    from neuro_divergent.evaluation.levels import supported_levels
 
     if forecaster.split is not None:
-        return forecaster.predict(levels=answerable_levels(forecaster, forecaster.split.train, _USUAL_LEVELS)[0])
+        return forecaster.predict(levels=supported_levels(forecaster, forecaster.split.train, _USUAL_LEVELS)[0])
     try:
         return forecaster.predict(levels=_USUAL_LEVELS)
     except InputError:  # a loaded one has no window to try on

@@ -11,7 +11,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import read_table
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
-from neuro_divergent.evaluation.levels import answerable_levels
+from neuro_divergent.evaluation.levels import supported_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.run_config import RunConfig
@@ -56,7 +56,7 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
     config = config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None
     assert forecaster.split is not None
-    given, reasons = answerable_levels(forecaster, forecaster.split.train, levels)
+    given, reasons = supported_levels(forecaster, forecaster.split.train, levels)
     notes = []
     for reason in dict.fromkeys(reasons.values()):
         refused = " or ".join(f"{level:g} %" for level, why in reasons.items() if why == reason)

@@ -72,7 +72,7 @@ def test_a_run_is_diagnosed_without_torch(run: Path) -> None:
 def test_what_is_no_run_is_refused_with_a_hint(run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not found; give a run directory"):
         diagnose(tmp_path / "nothing")
-    with pytest.raises(InputError, match="is no run; 'nd runs' lists"):
+    with pytest.raises(InputError, match="is not a run directory; 'nd runs' lists"):
         diagnose(tmp_path)
     with pytest.raises(InputError, match="is not a directory"):
         diagnose(run / "config.toml")

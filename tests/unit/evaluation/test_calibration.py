@@ -159,5 +159,5 @@ def test_no_more_windows_are_forecast_than_needed(monkeypatch: pytest.MonkeyPatc
 def test_nothing_to_check_is_an_error() -> None:
     forecaster = trained(test=0)
     assert forecaster.split is not None
-    with pytest.raises(InputError, match="there is none"):
+    with pytest.raises(InputError, match="there is no window"):
         check_calibration(forecaster, forecaster.split.test)

@@ -92,7 +92,7 @@ def forecaster(table: pl.DataFrame) -> nd.Forecaster:
 def test_the_test_part_comes_first(forecaster: nd.Forecaster, table: pl.DataFrame) -> None:
     evaluation = evaluate(forecaster)
     assert evaluation.part == "test"
-    assert "nothing in training saw" in evaluation.note
+    assert "none of these values were used in training" in evaluation.note
     assert evaluation.windows == 3 * 2
     assert evaluation.season_length == 7
     # The seasonal naive forecast, from the table itself.
@@ -112,7 +112,7 @@ def test_scores_match_the_forecasts(forecaster: nd.Forecaster) -> None:
 
 def test_validation_says_what_it_was_used_for(forecaster: nd.Forecaster) -> None:
     evaluation = evaluate(forecaster, part="validation")
-    assert "chose when to stop" in evaluation.note
+    assert "used for early stopping" in evaluation.note
     assert "by construction" in evaluation.note
 
 

@@ -255,7 +255,7 @@ def test_scores_of_quantiles_ignore_the_level_of_the_data(actual: Floats, sample
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 90.0, math.nan])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(InputError, match=r"share: .* must lie between 0 and 1"):
+    with pytest.raises(InputError, match=r"quantile: .* must lie between 0 and 1"):
         probabilistic.pinball(ACTUAL, ACTUAL, share)
 
 
@@ -265,5 +265,5 @@ def test_a_level_that_is_none_is_refused() -> None:
 
 
 def test_no_quantiles_are_refused() -> None:
-    with pytest.raises(InputError, match="quantiles: there are none"):
+    with pytest.raises(InputError, match="quantiles: pass at least one"):
         probabilistic.crps_quantiles(ACTUAL, {})

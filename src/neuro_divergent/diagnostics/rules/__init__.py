@@ -1,1 +1,4 @@
-"""What the doctor looks for: one rule per file, found by its name."""
+"""Rules of the doctor: evidence comes in, a finding or nothing goes out.
+
+``base.Rule`` is the base class; each rule has its own file and is found by its registered name.
+"""

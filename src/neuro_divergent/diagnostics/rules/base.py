@@ -1,4 +1,4 @@
-"""What every rule is: a look at the evidence, and a finding if something is wrong."""
+"""Base class of rules: evidence in, a finding if something is wrong."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _CLASSES = ("cross_entropy", "binary_cross_entropy")
 
 
 class NotEnoughError(Exception):
-    """The evidence does not allow a judgement; the message says what is missing."""
+    """The evidence is not sufficient for a rule; the message says what is missing."""
 
 
 class Rule(ABC):
-    """Judges one thing.
+    """Checks for one problem.
 
-    A rule is silent where it is not sure: it asks for a minimum of rows, compares with sampling error, and raises
-    ``NotEnoughError`` with the reason where the evidence is too thin.
+    A rule avoids false alarms: it needs a minimum number of rows, compares with sampling error, and raises
+    ``NotEnoughError`` with the reason where the evidence is not sufficient.
 
     Attributes:
         title: What is wrong if it finds something, in a few words.
@@ -51,11 +51,11 @@ class Rule(ABC):
         """Return what is wrong, or ``None``.
 
         Raises:
-            NotEnoughError: If that cannot be told.
+            NotEnoughError: If the evidence is not sufficient.
         """
 
     def missing(self, evidence: Evidence) -> str | None:
-        """Return in words which part of the evidence it needs and has not, or ``None``."""
+        """Return which part of the evidence is missing, as text, or ``None``."""
         for part in self.needs:
             if not evidence.has(part):
                 unread = evidence.unread.get(_FILES.get(part, ""))
@@ -78,7 +78,7 @@ class Rule(ABC):
 
 
 def change_rate(evidence: Evidence, factor: float, why: str) -> list[Change]:
-    """Return the change of the learning rate by a factor, to one that may work; none where the rate is not known."""
+    """Return the change of the learning rate by a factor; none if the rate is not known."""
     rate = evidence.number("training.optimizer.lr")
     if not rate:
         return []
@@ -87,7 +87,7 @@ def change_rate(evidence: Evidence, factor: float, why: str) -> list[Change]:
 
 
 def change_length(evidence: Evidence, factor: float, why: str) -> list[Change]:
-    """Return the change of the length of training by a factor, by the setting that limits it."""
+    """Return the change of the length of training by a factor, through the setting that limits it."""
     for setting in ("training.max_steps", "training.max_epochs"):
         length = evidence.number(setting)
         if length:
@@ -96,20 +96,20 @@ def change_length(evidence: Evidence, factor: float, why: str) -> list[Change]:
 
 
 def change_model(evidence: Evidence, name: str, value: Any, why: str) -> list[Change]:
-    """Return the change of a setting of the model; none where the model does not have it."""
+    """Return the change of a setting of the model; none if the model does not have it."""
     found = evidence.setting(f"model.{name}")
     return [] if found is None or found == value else [Change(f"model.{name}", value, why)]
 
 
 def steady_schedule(evidence: Evidence) -> list[Change]:
-    """Return the change from a learning rate that stays as it is to one that begins and ends low."""
+    """Return the change from a constant learning rate to warm-up and cosine decay."""
     if evidence.component("training.schedule") != "constant":
         return []
-    return [Change("training.schedule", "warmup_cosine", "A rate that begins and ends low lets the weights settle.")]
+    return [Change("training.schedule", "warmup_cosine", "Warm-up and decay let the weights converge.")]
 
 
 def scale_windows(evidence: Evidence, why: str) -> list[Change]:
-    """Return the change to a scaler where there is none; classes are not to be scaled."""
+    """Return the change to a scaler if there is none; class labels are not scaled."""
     is_raw = evidence.component("task.scaler") == "identity" and evidence.component("task.loss") not in _CLASSES
     return [Change("task.scaler", "standard", why)] if is_raw else []
 

@@ -1,4 +1,4 @@
-"""Forecasts that are too high, or too low, on the whole."""
+"""Rule: forecasts are too high, or too low, on average."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from neuro_divergent.diagnostics.rules.base import Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 
 SHARE = 0.5
-"""Mean error as a share of the mean absolute error. At 1 all errors are on the same side."""
+"""Mean error relative to the mean absolute error. At 1 all errors have the same sign."""
 
 DISTANCE = 4.0
-"""How many standard errors it must be away from zero, counting forecasts made at the same time as one."""
+"""Least distance from zero in standard errors, clustered by cutoff."""
 
 _MEDIANS = ("mae", "quantile", "mase", "smape", "mape", "laplace")
 
 
 @register("bias")
 class Bias(Rule):
-    """Finds a mean error that is large beside the errors themselves."""
+    """Finds a mean error that is large relative to the mean absolute error."""
 
     title = "Forecasts are biased"
     needs = ("backtest",)
@@ -48,7 +48,7 @@ def _changes(evidence: Evidence) -> list[Change]:
     if evidence.component("task.scaler") in ("identity", "mean_abs"):
         changes.append(Change("task.scaler", "standard", "Lets forecasts follow the level of each window."))
     if evidence.component("task.loss") in _MEDIANS:
-        why = "This loss makes forecasts of the median, which lies beside the mean where values are skewed."
+        why = "This loss makes forecasts of the median, which differs from the mean where values are skewed."
         changes.append(Change("task.loss", "mse", why))
     history = evidence.number("task.input_size")
     if history is not None and history > 2:

@@ -1,4 +1,7 @@
-"""Intervals that hold too much or too little."""
+"""Rule: the coverage of intervals differs from their level.
+
+The check uses the backtest of a run; ``evaluation.calibration`` computes coverage and PIT histogram of a forecaster.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,18 @@ from neuro_divergent.diagnostics.rules.errors import Errors
 from neuro_divergent.evaluation.pointwise import is_covered
 
 CLEAR, SLIGHT = 0.1, 0.05
-"""Distance of the coverage from the level, as a share of all values, for a warning and for a hint."""
+"""Difference between coverage and level, as fractions, for a warning and for a hint."""
 
 DISTANCE = 4.0
-"""How many standard errors it must be away. Widths are measured on a part as small as the one they are checked on, so
-that the standard error is that of a difference."""
+"""Least difference in standard errors. Widths are estimated on a part as small as the one they are checked on, so that
+the standard error is that of a difference."""
 
 _OWN_INTERVALS = ("quantile", "implicit_quantile", "expectile", "cross_entropy")
 
 
 @register("calibration")
 class Calibration(Rule):
-    """Finds intervals whose coverage is not what their level says, on values that did not set their width."""
+    """Finds intervals whose coverage differs from their level, on values that did not determine their width."""
 
     title = "Intervals are miscalibrated"
     needs = ("backtest", "scores")
@@ -37,14 +40,14 @@ class Calibration(Rule):
         assert evidence.scores is not None
         note = evidence.scores.get("note")
         if "right by construction" in (note if isinstance(note, str) else ""):
-            raise NotEnoughError("the widths were measured on the same values; hold out a test part (--test 0.1)")
+            raise NotEnoughError("the widths were estimated on the same values; hold out a test part (--test 0.1)")
         errors = Errors.of(evidence)
         errors.require_groups()
         worst: tuple[float, float, float] | None = None
         for level in sorted(_levels(errors)):
             inside, wanted = _inside(errors, level), level / 100
             estimate = errors.mean(inside - wanted)
-            # Of few values all may be inside, which has no spread: the error is at least that of as many tosses.
+            # Of few values all may be inside, with no variance: the error is at least the binomial one.
             spread = max(estimate.error, math.sqrt(wanted * (1 - wanted) / len(inside)))
             if abs(estimate.mean) < max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
                 continue
@@ -65,7 +68,7 @@ class Calibration(Rule):
 
 
 def _levels(errors: Errors) -> list[float]:
-    """Return the levels that have both ends."""
+    """Return the levels that have both bounds."""
     found = []
     for name in errors.frame.columns:
         text = name.removeprefix("lo-")
@@ -86,12 +89,12 @@ def _inside(errors: Errors, level: float) -> Floats:
 
 def _changes(evidence: Evidence) -> list[Change]:
     if evidence.component("task.loss") in _OWN_INTERVALS:
-        why = "Widths are then measured on the validation part instead of learnt."
+        why = "Widths are then estimated on the validation part instead of learned."
         return [Change("task.loss", "mae", why)]
     held_out = evidence.number("task.validation")
     changes = []
     if held_out is not None and 0 < held_out < 0.3:
-        changes.append(Change("task.validation", 0.3, "More values to measure the widths of intervals on."))
+        changes.append(Change("task.validation", 0.3, "More values to estimate the widths of intervals on."))
     levels = [0.025, 0.1, 0.5, 0.9, 0.975]
-    changes.append(Change("task.loss", {"name": "quantile", "quantiles": levels}, "Learns how wide intervals must be."))
+    changes.append(Change("task.loss", {"name": "quantile", "quantiles": levels}, "Learns the width of intervals."))
     return changes

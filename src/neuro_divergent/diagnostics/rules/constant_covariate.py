@@ -1,4 +1,4 @@
-"""Covariates that never change."""
+"""Rule: covariates are constant."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class ConstantCovariate(Rule):
         changes: list[Change] = []
         for role in dict.fromkeys(row["role"] for row in found):
             named = [row["name"] for row in found if row["role"] == role]
-            changes += without(evidence, role, named, "There is nothing to learn from it.")
+            changes += without(evidence, role, named, "A constant covariate carries no information.")
         return self.finding("hint", text, {"count": len(found), "of": len(rows)}, changes)

@@ -1,4 +1,4 @@
-"""Series that never change."""
+"""Rule: series are constant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
 MANY = 0.5
-"""Share of series from which training is mostly about nothing."""
+"""Fraction of constant series for a warning."""
 
 
 @register("constant_series")
@@ -35,5 +35,5 @@ class ConstantSeries(Rule):
             "nothing "
             "and make scores look better than they are: leave them out of the table."
         )
-        change = Change("data.strict", True, "Refuses such series, with their names, so that none slips in again.")
+        change = Change("data.strict", True, "Refuses such series, with their names.")
         return self.finding("warning" if share >= MANY else "hint", text, {"count": count, "share": share}, [change])

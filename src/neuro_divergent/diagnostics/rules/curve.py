@@ -1,4 +1,4 @@
-"""A curve of training: a column of the history, with what it says apart from its noise."""
+"""A column of the training history, with its smooth part and its noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 5_000  # values; noise and course of a curve can be told from fewer
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Values of a column at the steps where it has one; all finite.
+    """Finite values of a column and their steps.
 
     Attributes:
         steps: The steps.
@@ -33,7 +33,7 @@ class Curve:
 
     @classmethod
     def of(cls, evidence: Evidence, column: str, *, least: int = 1) -> Curve:
-        """Take a column of the history; of a very long one, values that are evenly spread.
+        """Read a column of the history; a very long one is thinned evenly.
 
         Raises:
             NotEnoughError: If it has fewer than ``least`` finite values.
@@ -57,7 +57,7 @@ class Curve:
 
     @cached_property
     def smooth(self) -> Floats:
-        """Medians of a tenth of the curve around each value, three at least."""
+        """Running median over a tenth of the curve, at least three values."""
         half = max(1, len(self.values) // 20)
         if len(self.values) < 2 * half + 1:
             return self.values
@@ -68,7 +68,7 @@ class Curve:
 
     @cached_property
     def noise(self) -> float:
-        """Standard deviation of what changes from one value to the next at random, robust against single spikes."""
+        """Standard deviation of the noise between successive values, robust against single spikes."""
         if len(self.values) < 2:
             return 0.0
         return float(_NORMAL_FROM_MEDIAN * np.median(np.abs(np.diff(self.values))) / math.sqrt(2))
@@ -80,7 +80,7 @@ class Curve:
 
     @property
     def end(self) -> float:
-        """The median of the last tenth, three values at least."""
+        """Median of the last tenth, at least three values."""
         return float(np.median(self.values[-max(3, len(self.values) // 10) :]))
 
     @property
@@ -90,21 +90,21 @@ class Curve:
 
     @property
     def fall(self) -> float:
-        """How far it came down from the first value."""
+        """Difference between the first value and the lowest."""
         return max(self.first - self.lowest, 0.0)
 
     def between(self, begin: float, end: float) -> Curve:
-        """Return the part between two shares of the steps."""
-        low, high = (self.steps[-1] * share for share in (begin, end))
+        """Return the part between two fractions of the steps."""
+        low, high = (self.steps[-1] * fraction for fraction in (begin, end))
         chosen = (self.steps > low) & (self.steps <= high) if begin else self.steps <= high
         return Curve(self.steps[chosen], self.values[chosen])
 
 
 def require_same_targets(evidence: Evidence) -> None:
-    """Refuse to judge the training loss where what it measures becomes harder in training by design.
+    """Refuse the training loss if a setting makes its targets harder during training.
 
     Raises:
-        NotEnoughError: If it does.
+        NotEnoughError: If there is such a setting.
     """
     for name in _SHIFTING:
         if evidence.setting(name) is not None:

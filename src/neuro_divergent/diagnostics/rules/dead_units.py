@@ -1,4 +1,4 @@
-"""Units that never answer."""
+"""Rule: units are dead."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate
 
 UNITS = 16
-"""Units a layer must have for a share of them to mean something."""
+"""Least number of units of a layer."""
 
 ALL, MANY = 0.95, 0.8
-"""Share of dead units in a layer for a problem and for a warning. Wide layers of rectifiers have some in good health:
-the deepest layer of a small network may begin with two thirds of its units beyond the reach of the data."""
+"""Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
+the deepest layer of a small one two thirds of the units may be inactive at the start."""
 
 
 @register("dead_units")
 class DeadUnits(Rule):
-    """Finds layers whose units give zero whatever comes in."""
+    """Finds layers whose units output zero for every input."""
 
     title = "Units are dead"
     needs = ("network",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for the layer with the largest share of units that answer to no window."""
+        """Look for the layer with the largest fraction of dead units."""
         assert evidence.network is not None
         layers = [row for row in _rows(evidence.network) if row["units"] >= UNITS]
         if not layers:
@@ -45,18 +45,18 @@ class DeadUnits(Rule):
         changes: list[Change] = []
         if evidence.setting("model.activation") == "ReLU":
             changes += change_model(
-                evidence, "activation", "GELU", "Has a gradient below zero too, so units come back."
+                evidence, "activation", "GELU", "Has a gradient below zero too, so that units recover."
             )
-        changes += change_rate(evidence, 0.3, "A single large step can push a unit out of reach for good.")
+        changes += change_rate(evidence, 0.3, "A single large step can make a unit inactive for good.")
         size = evidence.number("model.hidden_size")
         if size is not None and share < ALL and size >= 16:
-            changes += change_model(evidence, "hidden_size", int(size // 2), "Fewer units would do the same work.")
+            changes += change_model(evidence, "hidden_size", int(size // 2), "Fewer units are sufficient.")
         numbers = {"layers": len(many), "of": len(layers), "dead_share": share}
         return self.finding("problem" if share >= ALL else "warning", text, numbers, changes)
 
 
 def _rows(network: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the activations that have a share of dead units."""
+    """Return the activations with a known fraction of dead units."""
     found = network.get("activations")
     return [
         {"layer": str(row.get("layer", "")), "units": row["units"], "dead_share": row["dead_share"]}

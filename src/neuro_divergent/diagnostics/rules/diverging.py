@@ -1,4 +1,4 @@
-"""A loss that rises."""
+"""Rule: the training loss rises."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
 ROWS = 12
-"""Rows of the history below which a rise is not told from an accident."""
+"""Least number of rows of the history."""
 
 NOISES = 6.0
-"""How far the rise above the lowest point must stand out of the noise of the curve, which few rows tell roughly ..."""
+"""Least rise above the lowest point, in standard deviations of the noise ..."""
 
 FAR = 1.0
-"""... or how far the end must lie above the beginning, as a share of that, where the loss swings too much."""
+"""... or least relative rise of the end above the beginning, where the loss oscillates."""
 
 LEVEL = 0.05
-"""What the rise must be of the loss in any case."""
+"""Least relative rise in any case."""
 
 
 @register("diverging")
 class Diverging(Rule):
-    """Finds training that ends where it began, or higher."""
+    """Finds training whose loss ends at its initial value, or higher."""
 
     title = "The training loss rises"
     needs = ("history",)

@@ -1,7 +1,7 @@
-"""Errors of forecasts of held-out values, and which of them were known when others were made.
+"""Errors of forecasts of held-out values, and which errors were known when a forecast was made.
 
-A forecast uses all there was to know if its error has nothing to do with errors that were known when it was made.
-Errors within one forecast may well resemble each other: what surprises at the first step often lasts for the next.
+The errors of an efficient forecast are uncorrelated with errors that were known when it was made. Errors within one
+forecast are usually correlated: a deviation at the first step often persists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
 
 ENOUGH_GROUPS = 10
-"""Groups of values that are independent of each other from which a standard error is worth something."""
+"""Least number of independent groups of values for a standard error."""
 
 BASELINES = ("last value", "seasonal naive", "drift")
 
@@ -37,16 +37,16 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Forecasts and what happened, in the order of series and time; only values that were observed.
+    """Forecasts and observed values, sorted by series and time.
 
     Attributes:
         frame: ``actual``, ``forecast``, baselines and intervals of each.
-        error: Forecast minus what happened.
+        error: Forecast minus observed value.
         step: Step of the horizon, from 1.
-        series: Number of the series.
-        window: Number of the forecast: the same series and cutoff.
-        cutoff: Number of the time at which it was made, over all series.
-        place: Number of the row in an unbroken sequence of times; one starts a hundred thousand rows after another.
+        series: Index of the series.
+        window: Index of the forecast: the same series and cutoff.
+        cutoff: Index of the cutoff, over all series.
+        place: Position of the row in a contiguous sequence of times; sequences are 100,000 apart.
     """
 
     frame: pl.DataFrame
@@ -113,9 +113,9 @@ class Errors:
 
     @property
     def groups(self) -> Ints:
-        """Groups of values to be counted as one observation each: by cutoff, else by series, else by forecast.
+        """Groups of values that count as one observation each: by cutoff, else by series, else by forecast.
 
-        Series that are forecast at the same time may share their luck, and so do the steps of one forecast.
+        Errors of series at the same time are correlated, and so are the steps of one forecast.
         """
         for found in (self.cutoff, self.series):
             if len(np.unique(found)) >= ENOUGH_GROUPS:
@@ -123,7 +123,7 @@ class Errors:
         return self.window
 
     def require_groups(self) -> None:
-        """Refuse to judge by too few forecasts.
+        """Refuse too few forecasts.
 
         Raises:
             NotEnoughError: If there are too few.
@@ -146,7 +146,7 @@ class Errors:
 
 
 def grouped_mean(values: Floats, groups: Ints) -> Estimate:
-    """Return a mean with its standard error, where values of one group are not independent of each other."""
+    """Return a mean with its standard error clustered by groups."""
     _, places = np.unique(groups, return_inverse=True)
     mean = float(values.mean())
     count = int(places.max()) + 1
@@ -157,7 +157,7 @@ def grouped_mean(values: Floats, groups: Ints) -> Estimate:
 
 
 def _places(time: str) -> pl.Expr:
-    """Number rows so that two of them are one apart exactly if one follows the other in time."""
+    """Number rows so that two of them differ by one exactly if they are consecutive in time."""
     same_series = pl.col("_series") == pl.col("_series").shift(1)
     same_window = (pl.col("_cutoff") == pl.col("_cutoff").shift(1)) & (pl.col("step") == pl.col("step").shift(1) + 1)
     next_window = (pl.col("step") == 1) & (pl.col("cutoff") == pl.col(time).shift(1))

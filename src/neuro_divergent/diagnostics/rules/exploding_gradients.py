@@ -1,4 +1,4 @@
-"""Gradients that are too large."""
+"""Rule: gradients are too large."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 ROWS = 10
-"""Rows of the history below which norms have no usual size."""
+"""Least number of rows of the history."""
 
 SPIKE = 100.0
-"""Norm of a gradient beside the median that counts as a spike."""
+"""Ratio of a norm to the median that counts as a spike."""
 
 SPIKES = 3
-"""Spikes from which they are no accident of a strange batch."""
+"""Least number of spikes; fewer may come from single batches."""
 
 GROWTH = 100.0
-"""Median norm in the last quarter of training beside that in the first."""
+"""Ratio of the median norm in the last quarter of training to that in the first."""
 
 CLIPPED_SHARE, CLIPPED_TIMES = 0.95, 50.0
-"""Share of rows in which the gradient is clipped, and how much larger than the limit it is at the median, from which
-clipping decides about nearly every step."""
+"""Fraction of rows in which the gradient is clipped, and ratio of the median norm to the limit, for a hint."""
 
 
 @register("exploding_gradients")
 class ExplodingGradients(Rule):
-    """Finds gradients that grow, jump, or are always cut back by far."""
+    """Finds gradients that grow, have spikes, or are nearly always clipped."""
 
     title = "Gradients explode"
     needs = ("history",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look at the norms before clipping."""
+        """Check the norms before clipping."""
         curve = Curve.of(evidence, "gradient_norm", least=ROWS)
         usual = float(np.median(curve.values))
         if usual <= 0:
@@ -64,7 +63,7 @@ class ExplodingGradients(Rule):
             share = float((curve.values > limit).mean())
             if share >= CLIPPED_SHARE and usual > CLIPPED_TIMES * limit:
                 text = f"{said}; {format_number(100 * share)} % of the steps are cut back to {format_number(limit)}."
-                why = "Cuts back what is out of the ordinary, not every step."
+                why = "Clips unusual steps only."
                 change = Change("training.clip", {"name": "norm", "limit": float(f"{2 * usual:.1g}")}, why)
                 return self.finding("hint", text, {**numbers, "clipped_share": share}, [change])
         return None

@@ -1,4 +1,4 @@
-"""Covariates that tell what they cannot know."""
+"""Rule: covariates leak the target."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
 SAME = 0.9
-"""Share of rows in which a covariate is the target itself from which it is no coincidence."""
+"""Fraction of rows in which a covariate equals the target, for a finding."""
 
 ALIKE = 0.999
-"""Correlation, of values and of their changes, from which a covariate is the target in other units. The strongest
-honest driver of a series leaves more than a thousandth of the changes to chance."""
+"""Correlation, of values and of their differences, from which a covariate is the target in other units. Even a strong
+legitimate covariate leaves more than a thousandth of the differences unexplained."""
 
 TOO_GOOD = 0.05
-"""MASE that no forecast of a series with noise reaches, where there are covariates that could tell it."""
+"""MASE that no forecast of a noisy series reaches; checked only if there are covariates."""
 
 
 @register("leakage")
@@ -66,12 +66,12 @@ class Leakage(Rule):
             return None
         known = "before it is known" if role == "future" else "though it is said to be known only in the past"
         numbers = {"equal_share": same, "correlation": alike, "lead": float(lead)}
-        why = "What is not known when a forecast is made must not be learnt from."
+        why = "Training must not use what is unknown when a forecast is made."
         return self.finding("problem", f"{text}, {known}.", numbers, without(evidence, role, [name], why))
 
 
 def covariates(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return what is known of each covariate; rows that are not understood are left out."""
+    """Return the description of each covariate; malformed rows are left out."""
     assert evidence.data is not None
     rows = evidence.data.get("covariates")
     return [
@@ -82,7 +82,7 @@ def covariates(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[Change]:
-    """Return the change that leaves covariates of a role out; none for calendar features and what is not listed."""
+    """Return the change that removes covariates of a role; none for calendar features and unlisted ones."""
     if role not in ("past", "future", "static"):
         return []
     listed = evidence.setting(f"data.{role}")

@@ -1,4 +1,4 @@
-"""A season that the model has not learnt."""
+"""Rule: errors have a seasonal correlation."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_
 from neuro_divergent.diagnostics.rules.errors import ENOUGH_GROUPS, Errors, grouped_mean
 
 PAIRS = 50
-"""Pairs of errors a season apart below which a correlation is not worth telling."""
+"""Least number of pairs of errors one season apart."""
 
 CORRELATION = 0.3
 """Correlation of errors a season apart."""
 
 DISTANCE = 4.0
-"""How many standard errors it must be away from zero, counting forecasts made at the same time as one."""
+"""Least distance from zero in standard errors, clustered by cutoff."""
 
 
 @register("missed_season")
 class MissedSeason(Rule):
-    """Finds errors that come back after a season, although they were known when the forecast was made."""
+    """Finds errors that are correlated with those one season before, which were known at the cutoff."""
 
     title = "A season is left in the errors"
     needs = ("backtest",)
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Correlate errors with those of a season before, within series and apart from their mean."""
+        """Correlate errors with those one season before, centred within series."""
         season = evidence.season_length
         if season < 2:
             raise NotEnoughError("the frequency of the data has no usual season")

@@ -1,4 +1,4 @@
-"""Numbers that are not finite."""
+"""Rule: the loss, the gradients or the weights became NaN or infinite."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, scale_windows
 
 SKIPPED_SHARE = 0.01
-"""Share of steps left out from which the rest is worth a warning; a single strange batch in a long run is not."""
+"""Fraction of skipped steps for a warning; a single skipped batch in a long run is none."""
 
 _COLUMNS = ("train_loss", "validation_loss", "gradient_norm")
 
 
 @register("not_finite")
 class NotFinite(Rule):
-    """Finds training that met a loss, gradient or weight that is not finite."""
+    """Finds training in which a loss, gradient or weight was not finite."""
 
     title = "Numbers stopped being finite"
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look at the state of the run, the history and the steps that were left out."""
+        """Check the state of the run, the history and the skipped steps."""
         history = evidence.history if evidence.has("history") else None
         if history is None and evidence.state is None:
             raise NotEnoughError("there is neither a history nor a state of training")
@@ -48,7 +48,7 @@ class NotFinite(Rule):
         return self._recovered(evidence, numbers)
 
     def _recovered(self, evidence: Evidence, numbers: dict[str, float]) -> Finding | None:
-        """Judge a training that went on after numbers were not finite."""
+        """Check a training that continued after the loss or the gradients became NaN or infinite."""
         history = evidence.history
         skipped = 0.0
         is_usual = evidence.setting("training.precision") == "fp16"  # its factor on the loss overflows now and then
@@ -67,12 +67,10 @@ class NotFinite(Rule):
     def _changes(self, evidence: Evidence) -> list[Change]:
         changes = change_rate(evidence, 0.1, "Smaller steps do not overshoot.")
         if evidence.setting("training.clip") is None:
-            changes.append(
-                Change("training.clip", "norm", "Bounds the gradient of a batch that is out of the ordinary.")
-            )
-        changes += scale_windows(evidence, "Values of usual size keep gradients of usual size.")
+            changes.append(Change("training.clip", "norm", "Bounds the gradients of unusual batches."))
+        changes += scale_windows(evidence, "Scaled values keep gradients in range.")
         if evidence.setting("training.divergence.policy") == "stop":
             changes.append(
-                Change("training.divergence.policy", "rollback", "Goes back and on with a lower rate by itself.")
+                Change("training.divergence.policy", "rollback", "Rolls back and continues with a lower rate.")
             )
         return changes

@@ -1,4 +1,4 @@
-"""A loss that swings."""
+"""Rule: the validation loss oscillates."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_rate, steady_sch
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 8
-"""Validations in the last two thirds of training below which swings are not told from a trend."""
+"""Least number of validations in the last two thirds of training."""
 
 SWING = 0.15
-"""Mean change between two validations, as a share of the loss. Validation has always the same windows, so this is not
-sampling noise: the weights move that much."""
+"""Mean change between two validations, relative to the loss. All validations use the same windows, so this is not
+sampling noise but movement of the weights."""
 
 OF_FALL = 0.15
-"""The same as a share of all the loss fell from its first training value, for losses that pass zero."""
+"""The same relative to the total decrease from the first training loss, for losses that cross zero."""
 
 TURNS = 0.4
-"""Share of validations at which the loss turns round; a curve on its way down has hardly any."""
+"""Fraction of validations at which the change reverses its sign; a falling curve has few."""
 
 
 @register("oscillation")
 class Oscillation(Rule):
-    """Finds a validation loss that goes up and down without settling."""
+    """Finds a validation loss that rises and falls without converging."""
 
     title = "The validation loss oscillates"
     needs = ("history",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look at the changes from one validation to the next, once the first third is over."""
+        """Check the changes between validations after the first third of training."""
         whole = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
         later = whole.between(1 / 3, 1)
         if len(later) < VALIDATIONS:
@@ -52,8 +52,8 @@ class Oscillation(Rule):
             f"{format_number(100 * swing / level)} % of {format_number(level)}, and turns round "
             f"{format_number(100 * turns)} % of the time."
         )
-        advice = change_rate(evidence, 0.3, "Smaller steps settle.")
+        advice = change_rate(evidence, 0.3, "Smaller steps converge.")
         advice += steady_schedule(evidence)
         if evidence.setting("training.average") is None:
-            advice.append(Change("training.average", "ema", "An average of the weights does not swing."))
+            advice.append(Change("training.average", "ema", "An average of the weights oscillates less."))
         return self.finding("warning", text, {"swing": swing, "level": level, "turns": turns}, advice)

@@ -1,4 +1,4 @@
-"""Values far away from all others."""
+"""Rule: the data have outliers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import Rule
 
 SHARE = 1e-3
-"""Share of values that are outliers from which they are worth a word."""
+"""Fraction of outliers for a finding."""
 
 EXTREME = 100.0
-"""Robust z-score of a value that outweighs all others in a squared loss, and in the spread of a window."""
+"""Robust z-score of a value that dominates a squared loss, and the spread of a window."""
 
 _SQUARED = ("mse", "rmse", "normal")
 _SPREAD = ("standard", "minmax", "mean_abs", "revin")
@@ -21,13 +21,13 @@ _SPREAD = ("standard", "minmax", "mean_abs", "revin")
 
 @register("outliers")
 class Outliers(Rule):
-    """Finds values so far away that they decide about the scale of a window or about the loss."""
+    """Finds values so extreme that they dominate the scale of a window or the loss."""
 
     title = "There are outliers in the data"
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look at the robust z-scores."""
+        """Check the robust z-scores."""
         assert evidence.data is not None
         share, largest = evidence.data.get("outlier_share"), evidence.data.get("largest_outlier", 0.0)
         if not isinstance(share, (int, float)) or not isinstance(largest, (int, float)):
@@ -42,9 +42,9 @@ class Outliers(Rule):
         loss, scaler = evidence.component("task.loss"), evidence.component("task.scaler")
         changes = []
         if scaler in _SPREAD:
-            why = "Measures level and spread by median and quartiles, which outliers do not move."
+            why = "Estimates level and spread by median and quartiles, which are robust to outliers."
             changes.append(Change("task.scaler", "robust", why))
         if loss in _SQUARED:
-            changes.append(Change("task.loss", "huber", "Counts large errors by their size, not by their square."))
+            changes.append(Change("task.loss", "huber", "Grows linearly, not quadratically, for large errors."))
         severity: Severity = "warning" if largest >= EXTREME and (loss in _SQUARED or scaler in _SPREAD) else "hint"
         return self.finding(severity, text, {"share": share, "largest": largest}, changes)

@@ -1,4 +1,4 @@
-"""A model that learns its training windows by heart."""
+"""Rule: the model overfits."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_length, change_m
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
 VALIDATIONS = 6
-"""Validations below which a rise is not told from an accident."""
+"""Least number of validations."""
 
 RISE = 0.1
-"""Rise of the validation loss above its best, as a share of the larger of the best and of all it fell."""
+"""Rise of the validation loss above its best, relative to the larger of the best and its total decrease."""
 
 LEARNT = 0.1
-"""Fall of the training loss after that best, likewise: without it, the rise has another reason."""
+"""Decrease of the training loss after that best, likewise; without it the rise has another reason."""
 
 EARLY = 0.7
-"""Share of training by which the best must be reached, so that there is a rise to speak of after it."""
+"""Fraction of training by which the best must be reached."""
 
 
 BY_HEART = 0.5
-"""Fall of the training loss that validation did not follow, as a share of the whole ..."""
+"""Decrease of the training loss that validation did not follow, relative to its total decrease ..."""
 
 GAP = 0.5
-"""... and training loss beside the best validation loss, from which windows were learnt by heart without any rise."""
+"""... and ratio of the training loss to the best validation loss, for overfitting without a rise."""
 
 
 @register("overfitting")
 class Overfitting(Rule):
-    """Finds a validation loss that rises, or stays behind, while the training loss falls."""
+    """Finds a validation loss that rises, or stops falling, while the training loss falls."""
 
     title = "The model overfits"
     needs = ("history",)
@@ -79,13 +79,17 @@ def _changes(evidence: Evidence, share: float) -> list[Change]:
     decay = evidence.number("training.optimizer.weight_decay")
     if dropout is not None and dropout < 0.5:
         value = rounded(min(dropout + 0.2, 0.5))
-        changes += change_model(evidence, "dropout", value, "Units that are left out at random learn less by heart.")
+        changes += change_model(evidence, "dropout", value, "Dropout reduces overfitting.")
     if size is not None and size >= 16:
-        changes += change_model(evidence, "hidden_size", int(size // 2), "A smaller network has less room for that.")
+        changes += change_model(evidence, "hidden_size", int(size // 2), "A smaller network overfits less.")
     if decay is not None:
         why = "Pulls weights towards zero."
         changes.append(Change("training.optimizer.weight_decay", rounded(max(10 * decay, 0.01)), why))
-    changes += change_length(evidence, min(1.25 * share, 1.0), "Nothing was gained later.") if share < 0.8 else []
+    changes += (
+        change_length(evidence, min(1.25 * share, 1.0), "Later steps did not improve validation.")
+        if share < 0.8
+        else []
+    )
     if evidence.setting("training.early_stopping", {}) is None:
         why = "Stops when validation no longer improves and returns to the best weights."
         changes.append(Change("training.early_stopping", {"patience": 10}, why))

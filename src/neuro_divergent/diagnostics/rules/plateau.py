@@ -1,4 +1,4 @@
-"""Training that no longer improves anything."""
+"""Rule: the validation loss is on a plateau."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 20
-"""Validations below which there is no plateau to speak of."""
+"""Least number of validations."""
 
 SHARE = 0.5
-"""Share of training without an improvement from which the rest was for nothing."""
+"""Fraction of training without an improvement, for a finding."""
 
 IMPROVEMENT = 0.01
-"""What counts as an improvement, as a share of all the validation loss fell."""
+"""Least improvement, relative to the total decrease of the validation loss."""
 
 
 @register("plateau")
 class Plateau(Rule):
-    """Finds training that went on for long without a better validation loss."""
+    """Finds long training without a better validation loss."""
 
     title = "The loss is on a plateau"
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for the last validation that was better than all before by more than a little."""
+        """Look for the last validation that improved by at least the margin."""
         curve = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
         start = max(Curve.of(evidence, "train_loss").first, curve.first)
         margin = IMPROVEMENT * max(start - float(curve.values.min()), 0.0)
@@ -47,6 +47,6 @@ class Plateau(Rule):
         changes = []
         if evidence.component("training.schedule") == "constant":
             changes.append(Change("training.schedule", "plateau", "Lowers the rate whenever there is no improvement."))
-        changes += change_length(evidence, 1.25 * (1 - without), "The rest of the time brings nothing.")
+        changes += change_length(evidence, 1.25 * (1 - without), "The remaining steps bring no improvement.")
         numbers = {"step": float(curve.steps[place]), "steps": float(curve.steps[-1]), "share": without}
         return self.finding("hint", text, numbers, changes)

@@ -1,4 +1,4 @@
-"""A learning rate that is too high."""
+"""Rule: the learning rate is too high."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, update_ratio
 
 ROWS = 10
-"""Rows of the history below which spikes are not counted."""
+"""Least number of rows of the history to count spikes."""
 
 PEAK = 0.5
-"""How far the loss may rise above its first value, as a share of that value: a good start only goes down."""
+"""Relative rise of the loss above its first value, for a finding."""
 
 SPIKES = 3
-"""Spikes from which they are no accident of a strange batch."""
+"""Least number of spikes; fewer may come from single batches."""
 
 SPIKE_HEIGHT = 0.5
-"""Height of a spike above the smooth curve, as a share of the loss and of all it fell ..."""
+"""Height of a spike above the smooth curve, relative to the loss and to its total decrease ..."""
 
 SPIKE_NOISES = 10.0
 """... and in standard deviations of the noise."""
@@ -31,14 +31,14 @@ SPIKE_NOISES = 10.0
 
 @register("rate_too_high")
 class RateTooHigh(Rule):
-    """Finds a loss that jumps up, or steps that replace layers instead of refining them."""
+    """Finds a loss with upward spikes, or very large relative updates."""
 
     title = "The learning rate is too high"
     needs = ("history",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for a peak after the start, for spikes, and for updates as large as the weights."""
+        """Check for a peak after the start, for spikes, and for very large updates."""
         ratio = update_ratio(evidence)
         require_same_targets(evidence)
         curve = Curve.of(evidence, "train_loss", least=ROWS)
@@ -64,7 +64,7 @@ class RateTooHigh(Rule):
 
 
 def _spikes(curve: Curve) -> int:
-    """Count values far above the curve around them, once the first tenth of training is over."""
+    """Count values far above the smooth curve after the first tenth of training."""
     later = curve.steps > 0.1 * curve.steps[-1]
     level = abs(float(np.median(curve.values)))
     height = max(SPIKE_HEIGHT * level, SPIKE_HEIGHT * curve.fall, SPIKE_NOISES * curve.noise)

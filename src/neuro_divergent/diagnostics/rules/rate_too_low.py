@@ -1,4 +1,4 @@
-"""A learning rate that is too low."""
+"""Rule: the learning rate is too low."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
 
 ROWS = 10
-"""Rows of the history below which a slow fall is not told from noise."""
+"""Least number of rows of the history."""
 
 TINY_RATIO = 2e-5
-"""Change of a layer by a step, at the median, that is fifty times smaller than usual."""
+"""Median relative update for a finding, fifty times smaller than usual."""
 
 STRAIGHT = 0.7
-"""Fall in the second half of training, per unit of learning rate, as a share of that in the first half. A loss on its
-way to a plateau falls ever more slowly; one that falls in a straight line has hardly set out."""
+"""Decrease per unit of learning rate in the second half of training, relative to the first half. A loss near a plateau
+falls ever more slowly; one that falls linearly is far from it."""
 
 SMALL_FALL = 0.1
-"""Fall of the loss, as a share of its first value, up to which training counts as hardly begun."""
+"""Relative decrease of the loss up to which training counts as hardly begun."""
 
 SURE = 4.0
-"""Standard errors of the slope by which the loss must fall, in both halves, to be called falling."""
+"""Least slope in both halves, in standard errors, of a falling loss."""
 
 
 @register("rate_too_low")
 class RateTooLow(Rule):
-    """Finds training that has hardly moved, or moves in a straight line far from any plateau."""
+    """Finds training whose loss hardly changed, or falls linearly far from a plateau."""
 
     title = "The learning rate is too low"
     needs = ("history",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Hold the fall of the loss against what the steps changed."""
+        """Compare the decrease of the loss with the relative updates."""
         if evidence.is_running:
             raise NotEnoughError("training still goes on")
         require_same_targets(evidence)
@@ -74,12 +74,12 @@ _WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks 
 
 
 def _factor(ratio: float) -> float:
-    """Return by how much to raise the rate for updates of usual size, within reason."""
+    """Return the factor for the rate that gives updates of usual size, within limits."""
     return rounded(min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0))
 
 
 def _straightness(evidence: Evidence, curve: Curve) -> float | None:
-    """Return how much of the fall per unit of learning rate in the first half there is in the second half.
+    """Return the decrease per unit of learning rate in the second half, relative to the first half.
 
     The loss is taken over the sum of the rates so far, not over steps, so that a schedule which lowers the rate does
     not look like a plateau. ``None`` where the fall does not stand out of the noise.

@@ -1,4 +1,4 @@
-"""Errors that follow from errors already known."""
+"""Rule: errors are correlated with errors of the previous forecast."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, scale_w
 from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
 
 PAIRS = 30
-"""Pairs of forecasts, one right after the other, below which a correlation is not worth telling."""
+"""Least number of pairs of consecutive forecasts."""
 
 CLEAR, SLIGHT = 0.5, 0.3
-"""Correlation of the first errors of a forecast with the last of the one before, for a warning and for a hint."""
+"""Correlation of the first errors of a forecast with the last of the previous one, for a warning and for a hint."""
 
 DISTANCE = 4.0
-"""How many standard errors it must be away from zero."""
+"""Least distance from zero in standard errors."""
 
 _AVERAGED = 3
 
 
 @register("residual_autocorrelation")
 class ResidualAutocorrelation(Rule):
-    """Finds forecasts that begin with the error that the one before ended with, though it was known by then."""
+    """Finds forecasts whose first errors repeat the last errors of the previous forecast, which were known."""
 
     title = "Errors repeat what was already known"
     needs = ("backtest",)
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Correlate the first errors of each forecast with the last ones of the forecast before."""
+        """Correlate the first errors of each forecast with the last ones of the previous forecast."""
         errors = Errors.of(evidence)
         first, last, groups = _neighbours(errors)
         if len(first) < PAIRS:
@@ -58,7 +58,7 @@ class ResidualAutocorrelation(Rule):
 
 
 def _neighbours(errors: Errors) -> tuple[Floats, Floats, Ints]:
-    """Return mean first errors, mean last errors of the forecast before, and the group of each pair."""
+    """Return mean first errors, mean last errors of the previous forecast, and the group of each pair."""
     order = np.argsort(errors.place, kind="stable")
     windows = errors.window[order]
     begins = np.flatnonzero(np.diff(windows, prepend=-1))

@@ -1,4 +1,4 @@
-"""Training that waits for its data."""
+"""Rule: training waits for batches."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 WAITING = 0.4
-"""Share of the time spent waiting for batches from which a second thread that makes them would be felt. The
-smallest models are so quick that a quarter of their time goes into batches in good health."""
+"""Fraction of the time spent waiting for batches from which prefetching helps. The smallest models spend a quarter of
+their time on batches without any problem."""
 
 SECONDS = 10.0
-"""Time of training below which nothing would be gained."""
+"""Least time of training, in seconds."""
 
 PREFETCH = 4
-"""Batches to keep ready."""
+"""Batches to prefetch."""
 
 
 @register("slow_input")
 class SlowInput(Rule):
-    """Finds training that spends much of its time on making batches."""
+    """Finds training that spends much of its time waiting for batches."""
 
     title = "Training waits for data"
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the time of waiting with the whole."""
+        """Compare the waiting time with the total."""
         seconds = float(Curve.of(evidence, "seconds").values[-1])
         waiting = _waiting(evidence)
         if waiting is None:
@@ -51,7 +51,7 @@ class SlowInput(Rule):
 
 
 def _waiting(evidence: Evidence) -> float | None:
-    """Return the seconds of waiting: as measured, or from the column ``waiting_share`` of the history."""
+    """Return the waiting time in seconds: as measured, or from the column ``waiting_share`` of the history."""
     if evidence.waiting_seconds is not None:
         return evidence.waiting_seconds
     assert evidence.history is not None

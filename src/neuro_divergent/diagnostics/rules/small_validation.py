@@ -1,4 +1,4 @@
-"""Too little held out to judge by."""
+"""Rule: the validation part is small."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 
 FEW, FEWER = 20, 5
-"""Forecasts of a whole horizon in the validation part, for a hint and for a warning. Early stopping and the widths of
-intervals rest on them: of five errors, the largest is as good as anybody's guess."""
+"""Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths
+of intervals depend on them."""
 
 
 @register("small_validation")
@@ -25,7 +25,7 @@ class SmallValidation(Rule):
         share = evidence.number("task.validation")
         windows = _windows(evidence, 0.2 if share is None else share)
         if share == 0:
-            text = "0 rows are held out for validation: nothing tells when to stop, and intervals have no width."
+            text = "0 rows are held out for validation: there is no early stopping, and intervals have no width."
             change = Change("task.validation", 0.2, "Keeps the last fifth of each series for validation.")
             return self.finding("hint", text, {"windows": 0}, [change])
         if windows >= FEW:
@@ -43,7 +43,7 @@ class SmallValidation(Rule):
 
 
 def _windows(evidence: Evidence, share: float) -> int:
-    """Return how many windows fit, taking all series to be as long as the median."""
+    """Return the number of windows, assuming that all series have the median length."""
     assert evidence.data is not None
     if evidence.scores is not None and evidence.scores.get("part") == "validation":
         found = evidence.scores.get("windows")

@@ -1,4 +1,4 @@
-"""Training that ended while it was still getting better."""
+"""Rule: training ended while validation still improved."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 VALIDATIONS = 6
-"""Validations below which the end of a curve has no slope."""
+"""Least number of validations."""
 
 LAST = 0.2
-"""The part of training that is looked at: its last fifth."""
+"""Start of the part of training that is checked: its last fifth."""
 
 CLEAR, SLIGHT = 0.2, 0.1
-"""Share of the whole fall that came in it, for a warning and for a hint. A straight line has a fifth there; a curve
-that settles has next to nothing, also with a schedule that ends low."""
+"""Fraction of the total decrease in that part, for a warning and for a hint. A linear decrease has a fifth there; a
+converged curve nearly nothing, also with a decaying schedule."""
 
 LEVEL = 0.05
-"""What that improvement must be of the loss itself."""
+"""Least improvement relative to the loss."""
 
 
 @register("stopped_early")
@@ -32,7 +32,7 @@ class StoppedEarly(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare what the last fifth of training brought with the whole."""
+        """Compare the decrease in the last fifth of training with the total."""
         if evidence.state not in (None, "finished"):
             raise NotEnoughError("training has not come to its end")
         curve = Curve.of(evidence, "validation_loss", least=VALIDATIONS)

@@ -1,4 +1,4 @@
-"""A model that has not even learnt what a naive forecast knows."""
+"""Rule: the model underfits."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.worse_than_naive import best_baseline, model_error
 
 WORSE = 1.15
-"""Error of the model beside that of the best baseline. Where there is nothing to learn, as in a random walk, a model is
-about as good as the best baseline; one that is clearly worse has left something unlearnt."""
+"""Ratio of the error of the model to that of the best baseline. On a random walk, which cannot be forecast better, a
+trained model is about as good as the best baseline; a clearly worse one underfits."""
 
 GAP = 0.25
-"""How much of the validation loss may be missing in the training loss; a larger gap is overfitting."""
+"""Largest relative gap between validation and training loss; a larger one is overfitting."""
 
 ROWS = 10
-"""Rows of the history below which the end of training has no level."""
+"""Least number of rows of the history."""
 
 
 @register("underfitting")
 class Underfitting(Rule):
-    """Finds a model that is worse than a baseline although it knows its training windows no better."""
+    """Finds a model that is worse than a baseline without a gap between training and validation loss."""
 
     title = "The model underfits"
     needs = ("history", "scores")
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Hold the scores against the baselines, and the training loss against the validation loss."""
+        """Compare the scores with the baselines, and the training loss with the validation loss."""
         require_same_targets(evidence)
         own, (name, naive) = model_error(evidence), best_baseline(evidence)
         training = Curve.of(evidence, "train_loss", least=ROWS)
@@ -57,7 +57,7 @@ def _changes(evidence: Evidence) -> list[Change]:
     changes = change_length(evidence, 3, "More steps, to get further than this.")
     history, season = evidence.number("task.input_size"), evidence.season_length
     if history is not None and season > 1 and history < 2 * season:
-        why = f"A history of two seasons ({season} rows each) shows what comes back."
+        why = f"A history of two seasons ({season} rows each) shows the season."
         changes.append(Change("task.input_size", 2 * season, why))
     size, dropout = evidence.number("model.hidden_size"), evidence.number("model.dropout")
     if size is not None:

@@ -1,4 +1,4 @@
-"""Data on scales that a network does not like."""
+"""Rule: series are not scaled."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import Rule, scale_windows
 
 RATIO = 100.0
-"""Size of the largest series beside the smallest from which training is about the large ones alone."""
+"""Ratio of the scales of the largest and the smallest series from which the largest dominate training."""
 
 LARGE, SMALL = 1e3, 1e-3
-"""Size of values that reach the network as they are. Weights begin at sizes that suit values around 1."""
+"""Size of unscaled inputs for a finding. Initial weights suit values around 1."""
 
 
 @register("unscaled_data")
 class UnscaledData(Rule):
-    """Finds series of very different or extreme size that are not scaled."""
+    """Finds series of very different or extreme scale without a scaler."""
 
     title = "The data are badly scaled"
     needs = ("data", "config")
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look at the sizes of the series where no scaler takes them out."""
+        """Check the scales of the series if there is no scaler."""
         assert evidence.data is not None
         changes = scale_windows(evidence, "Takes level and spread out of each window and puts them back.")
         if not changes or evidence.setting("task.series_scaler") is not None:

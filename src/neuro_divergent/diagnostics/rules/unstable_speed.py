@@ -1,4 +1,4 @@
-"""Training that becomes slow, now and then or for good."""
+"""Rule: training slows down."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
 ROWS = 20
-"""Rows of the history, without those of validations, below which speed has no usual value."""
+"""Least number of rows of the history without a validation."""
 
 SECONDS = 30.0
-"""Time of training below which nothing would be gained."""
+"""Least time of training, in seconds."""
 
 SLOW = 0.35
-"""Speed in the slowest tenth of the rows, or in the last quarter of training, beside the median of the rest."""
+"""Speed of the slowest tenth of the rows, or of the last quarter of training, relative to the median."""
 
 
 @register("unstable_speed")
 class UnstableSpeed(Rule):
-    """Finds training whose speed drops, as where threads take each other's cores."""
+    """Finds training whose speed drops, for instance because threads compete for cores."""
 
     title = "The speed of training is unstable"
     needs = ("history",)
@@ -47,13 +47,13 @@ class UnstableSpeed(Rule):
         )
         changes = []
         if evidence.setting("training.threads") != 1:
-            changes.append(Change("training.threads", 1, "Threads that wait for busy cores are slower than one alone."))
+            changes.append(Change("training.threads", 1, "One thread is faster than several that wait for busy cores."))
         numbers = {"median": usual, "slowest": slowest, "early": early, "late": late}
         return self.finding("hint", text, numbers, changes)
 
 
 def _speed_without_validation(evidence: Evidence) -> Curve:
-    """Return the speed in rows that do not hold the time of a validation, without the first, which warms up."""
+    """Return the speed of rows without a validation, except for the first, which includes warm-up."""
     assert evidence.history is not None
     history = evidence.history[1:]
     if "validation_loss" in history.columns:

@@ -1,4 +1,4 @@
-"""What steps change of the layers of a network."""
+"""Relative updates of the layers of a network."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.gradients import FROZEN, VANISHING, analyse_gradients, is_small
 
 USUAL_RATIO = 1e-3
-"""Share of a layer that a step usually changes."""
+"""Relative update of a layer that is usual for one step."""
 
 
 def update_ratio(evidence: Evidence) -> float | None:
-    """Return the median over layers of what a step changes of them."""
+    """Return the median relative update over the layers."""
     if evidence.layers is None or not len(evidence.layers):
         return None
     layers = analyse_gradients(evidence.layers).layers
@@ -23,7 +23,7 @@ def update_ratio(evidence: Evidence) -> float | None:
 
 
 def has_gradients(evidence: Evidence) -> bool:
-    """Whether most layers get a gradient, as far as that is known."""
+    """Whether most layers get a gradient; true if that is not known."""
     if evidence.layers is None or not len(evidence.layers):
         return True
     verdicts = analyse_gradients(evidence.layers).layers["verdict"]

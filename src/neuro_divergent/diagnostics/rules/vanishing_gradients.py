@@ -1,4 +1,4 @@
-"""Layers that no gradient reaches."""
+"""Rule: gradients vanish."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from neuro_divergent.diagnostics.gradients import FROZEN, VANISHING, analyse_gra
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model
 
 STEPS = 3
-"""Steps that must have been measured."""
+"""Least number of recorded steps."""
 
 SHARE = 0.1
-"""Share of the layers with weights for a warning; a single one may have nothing to do."""
+"""Fraction of the layers with weights for a warning; a single one may be unused."""
 
 
 @register("vanishing_gradients")
 class VanishingGradients(Rule):
-    """Finds layers whose gradient is zero, or nothing beside that of the others."""
+    """Finds layers whose gradient is zero, or tiny compared with that of the others."""
 
     title = "Gradients vanish"
     needs = ("layers",)
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count layers without a gradient to speak of; those that are frozen on purpose do not count."""
+        """Count layers with vanishing gradients, except for frozen ones."""
         assert evidence.layers is not None
         report = analyse_gradients(evidence.layers)
         if report.steps < STEPS:
@@ -39,7 +39,7 @@ class VanishingGradients(Rule):
         smallest = float(report.layers.filter(report.layers["layer"] == found[0])["gradient"].fill_null(0.0)[0])
         usual = float(gradients.median() or 0.0)  # type: ignore[arg-type]
         text = (
-            f"{len(found)} of {weights} layers get no gradient to speak of, such as {found[0]}: {smallest:.1e}, where "
+            f"{len(found)} of {weights} layers have vanishing gradients, such as {found[0]}: {smallest:.1e}, where "
             f"the median of the layers is {usual:.1e}."
         )
         numbers = {"layers": len(found), "of": weights, "smallest": smallest, "median": usual}

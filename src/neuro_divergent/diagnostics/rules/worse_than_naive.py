@@ -1,4 +1,4 @@
-"""A model that is worse than a forecast without training."""
+"""Rule: the model is worse than a naive baseline."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_
 from neuro_divergent.diagnostics.rules.errors import Errors, Estimate
 
 DISTANCE = 2.5
-"""Standard errors between the two errors, counting forecasts made at the same time as one, from which it is no luck."""
+"""Difference of the errors, in standard errors clustered by cutoff, that counts as significant."""
 
 CLEAR, FAR = 1.1, 1.2
-"""How many times the error of the baseline it must be for a problem, where that is no luck and where it may be. On a
-random walk, which nothing forecasts better than its last value, good models lose by a few percent."""
+"""Ratio to the error of the baseline for a problem, if significant and otherwise. On a random walk, for which the last
+value is the best forecast, good models are worse by a few percent."""
 
 
 @register("worse_than_naive")
 class WorseThanNaive(Rule):
-    """Finds a model that a baseline beats on the same values."""
+    """Finds a model that is worse than a baseline on the same values."""
 
     title = "The model is worse than a naive forecast"
     needs = ("scores",)
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the mean absolute errors, and ask how likely the difference is luck."""
+        """Compare the mean absolute errors and test the difference."""
         own, (name, naive) = model_error(evidence), best_baseline(evidence)
         if own <= naive:
             return None
@@ -85,7 +85,7 @@ def _rows(evidence: Evidence) -> list[tuple[str, float]]:
 
 
 def _difference(evidence: Evidence, baseline: str) -> Estimate | None:
-    """Return by how much the error is larger than that of a baseline on the same values, with its standard error."""
+    """Return the difference to the error of a baseline on the same values, with its standard error."""
     if evidence.backtest is None or baseline not in evidence.backtest.columns:
         return None
     try:
@@ -105,5 +105,5 @@ def _changes(evidence: Evidence) -> list[Change]:
         changes.append(Change("task.input_size", 2 * season, f"A history of two seasons of {season} rows."))
     changes += change_length(evidence, 2, "More steps.")
     if evidence.component("model") not in (None, "nlinear"):
-        changes.append(Change("model", "nlinear", "A small model that is hard to beat where there are few data."))
+        changes.append(Change("model", "nlinear", "A small model that is hard to beat on few data."))
     return changes

@@ -1,4 +1,4 @@
-"""Which of several forecasts is better, and whether that is more than luck."""
+"""Comparison of models, with significance tests."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _BACK = "cut-offs back"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Models beside each other; tables are of the kind that came in.
+    """Scores of several models and tests of their differences; tables are of the same kind as the input.
 
     Attributes:
-        metric: What was measured.
-        reference: The model that the others are held against.
+        metric: The metric.
+        reference: The model that the others are compared with.
         test: Where ``p_value`` in ``table`` comes from: ``diebold_mariano``, ``nemenyi`` or ``none``.
-        alpha: Chance of calling two models different that are not.
+        alpha: Significance level.
         table: A row per model, the best first: ``model``, ``score`` (over all values), ``std`` (of the scores of the
-            folds, or of the cut-offs where there are no folds), ``skill`` (share of the reference's score that is
-            saved), ``rank`` (mean over the series), ``p_value`` (that it is as good as the reference, allowing for the
-            number of models) and ``significant``.
+            folds, or of the cut-offs where there are no folds), ``skill`` (one minus its ratio to the score of
+            the reference), ``rank`` (mean over the series), ``p_value`` (of being as good as the reference, adjusted
+            for the number of models) and ``significant``.
         pairs: A row per pair: ``model``, ``other``, ``difference`` of the scores at a cut-off (below 0 where ``model``
-            is better), ``statistic`` and ``p_value`` of Diebold and Mariano, ``p_holm`` (allowing for the number of
+            is better), ``statistic`` and ``p_value`` of Diebold and Mariano, ``p_holm`` (adjusted for the number of
             pairs), ``rank_difference`` and ``p_nemenyi``.
         friedman: The test that all models rank alike over the series.
-        critical_difference: How far mean ranks must be apart by Nemenyi's test; NaN where it cannot be told.
-        series: Number of series that every model has a score on.
-        cutoffs: Number of cut-offs that they have scores at.
-        overlap: Cut-offs whose horizons reach into each other.
+        critical_difference: Difference of mean ranks that is significant by Nemenyi's test; NaN if it is undefined.
+        series: Number of series on which every model has a score.
+        cutoffs: Number of cut-offs with scores.
+        overlap: Number of successive cut-offs whose horizons overlap.
     """
 
     metric: str
@@ -72,7 +72,7 @@ class Comparison:
     overlap: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values; what is not defined is ``None``."""
+        """Return everything as plain values; undefined ones are ``None``."""
         ranking = {name: value for name, value in dataclasses.asdict(self.friedman).items() if name != "ranks"}
         document: dict[str, Any] = finite_or_none(
             {
@@ -106,24 +106,24 @@ def compare(
 ) -> Comparison:
     """Compare models, and the naive baselines, on the same values.
 
-    Diebold and Mariano's test looks at the difference of two models at each cut-off, averaged over the series; where
-    horizons overlap, it allows for the correlation that this brings. Cut-offs are counted from the last one of each
-    series. Nemenyi's looks at the ranks of the models on each series, and takes the series to be independent: with many
-    series that move together it sees more than there is.
+    Diebold and Mariano's test uses the difference of two models at each cut-off, averaged over the series; where
+    horizons overlap, it takes the resulting correlation into account. Cut-offs are counted from the last one of each
+    series. Nemenyi's test uses the ranks of the models on each series and assumes independent series: for many
+    correlated series its p values are too small.
 
     Args:
         forecasts: What ``cross_validate`` or ``backtest`` returned, or a table of forecasts with the columns id, time,
             ``cutoff``, ``step``, ``actual`` and one per model.
-        metric: What to compare by; lower must be better.
-        reference: The model to hold the others against; unset, the seasonal naive forecast, or the best model where
+        metric: An error metric; lower must be better.
+        reference: The model to compare the others with; unset, the seasonal naive forecast, or the best model where
             there is none.
         test: Where the p values of the table come from; ``"auto"`` is Nemenyi for at least 3 models and 10 series, else
             Diebold and Mariano.
-        alpha: Chance of calling two models different that are not.
-        models: Which models to compare; unset, all there are.
-        train: With a table: past of the series, for MASE and RMSSE.
+        alpha: Significance level.
+        models: Which models to compare; unset, all.
+        train: With a table: history of the series, for MASE and RMSSE.
         season_length: With a table: rows in a season of ``train``.
-        id: With a table: column that names the series; unset, ``unique_id`` if it exists.
+        id: With a table: column of ids; unset, ``unique_id`` if it exists.
         time: With a table: column of times.
 
     Raises:
@@ -207,8 +207,8 @@ class _Table:
         needed = [name for name in ("cutoff", "step", "actual", time) if name not in table.frame.columns]
         if needed:
             raise InputError(
-                f"forecasts: there is no column {needed[0]!r}; pass what cross_validate or backtest gave, or a table "
-                "with id, time, cutoff, step, actual and the forecasts of each model."
+                f"forecasts: there is no column {needed[0]!r}; pass what cross_validate or backtest returned, or a "
+                "table with id, time, cutoff, step, actual and the forecasts of each model."
             )
         named_by = named_by or (DEFAULT_ID if DEFAULT_ID in table.frame.columns else None)
         scoring = {
@@ -226,7 +226,7 @@ class _Table:
         """Return the models that have a score, and their scores over all values."""
         scores = self._scores(()).drop_nulls(self.metric)
         if not scores.height:
-            raise InputError(f"metric: {self.metric!r} is not defined for any model; was nothing observed?")
+            raise InputError(f"metric: {self.metric!r} is undefined for every model; was nothing observed?")
         return scores["model"].to_list(), _floats(scores[self.metric])
 
     def by_series(self) -> Floats:
@@ -244,12 +244,12 @@ class _Table:
         return scores.std(0, ddof=1) if len(scores) > 1 else np.full(scores.shape[1], np.nan)
 
     def overlap(self) -> int:
-        """Return how many cut-offs in a row have horizons that reach into each other."""
+        """Return the number of successive cut-offs whose horizons overlap."""
         names = [] if self.named_by is None else [self.named_by]
         times = self.frame.select(*names, "cutoff").unique().sort(*names, "cutoff")
         following = pl.col("cutoff").shift(-1)
         times = times.with_columns((following.over(names) if names else following).alias(self.time))
-        # The next cut-off is a time within this horizon, or it is not.
+        # Horizons overlap if the next cut-off is a time within this horizon.
         met = self.frame.join(times, on=[*names, "cutoff", self.time], how="inner")["step"]
         horizon = int(self.frame["step"].max())  # type: ignore[arg-type]
         return math.ceil(horizon / int(met.min())) if len(met) else 1  # type: ignore[arg-type]
@@ -307,7 +307,7 @@ def _against(names: list[str], reference: str, test: str, by_cutoff: Floats, ove
 
 
 def _require_error(metric: str) -> None:
-    """Refuse metrics of which less is not better."""
+    """Refuse metrics for which lower is not better."""
     base, _ = split_name(metric)
     if not METRICS[base].is_error:
         raise InputError(f"metric: lower is not better for {metric!r}; compare by an error, such as 'mae'.")

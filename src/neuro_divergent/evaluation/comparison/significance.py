@@ -1,7 +1,7 @@
-"""Whether one forecast is better than another by more than luck.
+"""Significance tests of differences between forecasts.
 
 ``diebold_mariano`` compares two forecasts over many cut-offs, ``friedman`` and ``nemenyi`` compare several over many
-series, and ``holm`` pays for having looked at many pairs.
+series, and ``holm`` adjusts p values for multiple comparisons.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class DieboldMariano:
 
     Attributes:
         mean: Mean of the differences: below 0 where the first forecast is better.
-        statistic: That mean in units of its standard error; NaN where it cannot be told.
-        p_value: Probability of a statistic as far from 0 if both are equally good; NaN likewise.
+        statistic: That mean divided by its standard error; NaN if it is undefined.
+        p_value: Two-sided p value of the hypothesis that both are equally good; NaN likewise.
         cutoffs: Number of differences.
-        lags: Neighbours that a difference is taken to be correlated with, on either side.
+        lags: Number of autocovariances in the variance of the mean.
     """
 
     mean: float
@@ -43,9 +43,9 @@ class Friedman:
         ranks: Mean rank of each forecast; 1 is best.
         series: Number of series.
         chi_square: Friedman's statistic.
-        chi_square_p: Its p value, which is too cautious for few series.
-        f: The statistic of Iman & Davenport (1980), made from it.
-        f_p: Its p value, the better one.
+        chi_square_p: Its p value, which is conservative for few series.
+        f: The statistic of Iman & Davenport (1980), computed from it.
+        f_p: Its p value, the more accurate one.
     """
 
     ranks: Floats
@@ -59,16 +59,16 @@ class Friedman:
 def diebold_mariano(differences: npt.ArrayLike, overlap: int = 1) -> DieboldMariano:
     """Test whether losses differ in the mean, two-sided.
 
-    The variance of the mean has the autocovariances that forecasts of overlapping horizons must have. Where their plain
-    sum is not positive, they are weighted down with their lag (Bartlett), which cannot be negative.
+    The variance of the mean includes the autocovariances up to the overlap of the horizons. If their plain sum is not
+    positive, Bartlett weights are used, with which it cannot be negative.
 
     Args:
         differences: Loss of one forecast minus that of the other at each cut-off, in order of time; NaN is left out.
-        overlap: Cut-offs whose horizons reach into each other: the horizon if there is a cut-off in every row, and 1 if
-            they are a horizon apart.
+        overlap: Number of successive cut-offs whose horizons overlap: the horizon if there is a cut-off in every row,
+            and 1 if they are a horizon apart.
 
     Returns:
-        The test; its statistic is NaN where there are fewer than two cut-offs for each that overlaps.
+        The test; its statistic is NaN with fewer than ``2 * overlap`` cut-offs.
     """
     if overlap < 1:
         raise InputError(f"overlap: {overlap!r} must be at least 1.")
@@ -94,7 +94,7 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
 
     Args:
         scores: ``(series, forecasts)``, lower is better; a series with a NaN is left out.
-        correct_ties: Whether to allow for forecasts that score the same on a series, as SciPy does.
+        correct_ties: Whether to correct for ties, as SciPy does.
 
     Returns:
         The test; its statistics are NaN with fewer than two series or forecasts.
@@ -114,7 +114,7 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
         free = 1 - tied / (series * count * (count**2 - 1))
         chi_square = chi_square / free if free > 0 else 0.0
     left = series * (count - 1) - chi_square
-    # Nothing is left where all series agree on the order, which no chance brings about; rounding may say otherwise.
+    # Zero, up to rounding, if all series rank the forecasts in the same order.
     f = (series - 1) * chi_square / left if left > 1e-9 * series * count else math.inf
     return Friedman(
         ranks=mean,
@@ -127,12 +127,12 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
 
 
 def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> float:
-    """Return how far two mean ranks must be apart for Nemenyi's test to call the forecasts different.
+    """Return the difference of two mean ranks that is significant by Nemenyi's test.
 
     Args:
         forecasts: Number of forecasts that are compared.
         series: Number of series they were ranked on.
-        alpha: Chance of calling any two different that are not.
+        alpha: Significance level.
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha: {alpha!r} must be between 0 and 1.")
@@ -145,7 +145,7 @@ def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> flo
 
 
 def nemenyi(ranks: npt.ArrayLike, series: int) -> Floats:
-    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, allowing for all the pairs there are.
+    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, adjusted for the number of pairs.
 
     Args:
         ranks: Mean rank of each forecast.
@@ -161,7 +161,7 @@ def nemenyi(ranks: npt.ArrayLike, series: int) -> Floats:
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """Return p values that stay honest although many were looked at (Holm, 1979); NaN stays NaN and does not count."""
+    """Adjust p values for multiple comparisons (Holm, 1979); NaN stays NaN and is not counted."""
     values = np.asarray(p_values, np.float64)
     known = np.flatnonzero(np.isfinite(values))
     order = known[np.argsort(values[known], kind="stable")]

@@ -1,4 +1,4 @@
-"""What an interval is built around: the point forecast, or two quantiles of the forecaster's own."""
+"""Uncalibrated bounds of intervals: the point forecast, or two of the forecaster's own quantiles."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 Pair = tuple[float, float]
 POINT: tuple[Pair, ...] = ((0.5, 0.5),)
-_USUAL = (50.0, 80.0, 90.0, 95.0, 99.0)  # levels for which a distribution is asked
+_USUAL = (50.0, 80.0, 90.0, 95.0, 99.0)  # levels that are taken from a distribution
 
 
 class Bounds(NamedTuple):
-    """Lower and upper ends, ``(pairs, windows, horizon)`` each."""
+    """Lower and upper bounds, ``(pairs, windows, horizon)`` each."""
 
     lower: Floats
     upper: Floats
 
 
 def pairs_of(loss: Loss) -> tuple[Pair, ...]:
-    """Return the pairs of quantiles, as far below as above the middle, that a loss forecasts by itself.
+    """Return the pairs of quantiles, symmetric around the median, that a loss forecasts.
 
     Raises:
-        InputError: If it forecasts none.
+        InputError: If there is none.
     """
     if loss.any_level:
         return tuple((round(0.5 - level / 200, 9), round(0.5 + level / 200, 9)) for level in _USUAL)
@@ -38,24 +38,24 @@ def pairs_of(loss: Loss) -> tuple[Pair, ...]:
     if not pairs:
         has = f"has the quantiles {', '.join(f'{level:g}' for level in own)}" if own else "forecasts a point"
         raise InputError(
-            "conformalised quantiles need a lower and an upper quantile as far from the middle: the loss "
+            "conformalised quantiles need a lower and an upper quantile, symmetric around the median: the loss "
             f"{loss.name!r} {has}. Train with QuantileLoss([0.1, 0.5, 0.9]) or a distribution, or use method='split'."
         )
     return pairs
 
 
 def nearest_pair(pairs: Sequence[Pair], level: float) -> int:
-    """Return the place of the pair whose level, in percent, is nearest; any pair can be calibrated to any level."""
+    """Return the index of the pair whose level, in percent, is nearest; any pair can be calibrated to any level."""
     return min(range(len(pairs)), key=lambda place: abs(100 * (pairs[place][1] - pairs[place][0]) - level))
 
 
-def shares_of(pairs: Sequence[Pair]) -> tuple[float, ...]:
-    """Return the quantiles to ask a forecaster for; none where intervals are built around the point."""
-    return () if pairs == POINT else tuple(sorted({share for pair in pairs for share in pair}))
+def quantiles_of(pairs: Sequence[Pair]) -> tuple[float, ...]:
+    """Return the quantiles that the forecaster must predict; none where intervals are built around the point."""
+    return () if pairs == POINT else tuple(sorted({quantile for pair in pairs for quantile in pair}))
 
 
-def ends_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[Pair]) -> Bounds:
-    """Lay the ends of every pair out in one array."""
+def bounds_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[Pair]) -> Bounds:
+    """Return the bounds of every pair."""
     if pairs == POINT:
         both = point.astype(np.float64)[None]
         return Bounds(both, both)

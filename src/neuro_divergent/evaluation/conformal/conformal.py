@@ -1,4 +1,4 @@
-"""Intervals that cover what they claim, around the forecasts of any trained forecaster."""
+"""Conformal prediction: calibrated intervals for the forecasts of any trained forecaster."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from neuro_divergent.evaluation.conformal.bounds import (
     POINT,
     Bounds,
     Pair,
-    ends_from,
+    bounds_from,
     nearest_pair,
     pairs_of,
-    shares_of,
+    quantiles_of,
 )
 from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
 from neuro_divergent.evaluation.conformal.online import scale_of, walk
@@ -44,10 +44,10 @@ from neuro_divergent.training.callbacks.base import Callback
 
 
 class _Made(NamedTuple):
-    """Forecasts with what their intervals are built from."""
+    """Forecasts of windows, with the uncalibrated bounds, spreads and conformity scores of each."""
 
     forecasts: WindowForecasts
-    ends: Bounds
+    bounds: Bounds
     spread: Floats
     scores: Scores
 
@@ -55,17 +55,17 @@ class _Made(NamedTuple):
 class Conformal(ModelWrapper[ForecastModel]):
     """Calibrates the intervals of a trained forecaster on windows that training did not fit.
 
-    What it promises is coverage on average over series and times like those it was calibrated on; ``adaptive`` promises
-    it on average over time for each step, whatever the series does. No method promises it for a single series or day.
+    The guarantee is marginal coverage: on average over series and times like those it was calibrated on; ``adaptive``
+    guarantees it on average over time for each step, for any series. None guarantees it for a single series or day.
 
     Args:
         forecaster: A trained forecaster or ensemble, with any loss.
-        method: ``"split"`` (errors of the point forecast), ``"cqr"`` (moves the forecaster's own quantiles; Romano,
-            Patterson and Candes 2019) or ``"adaptive"`` (goes on learning from each truth; see ``update``).
+        method: ``"split"`` (errors of the point forecast), ``"cqr"`` (adjusts the forecaster's own quantiles; Romano,
+            Patterson and Candes 2019) or ``"adaptive"`` (widths follow the observed values; see ``update``).
         by: ``"step"`` or ``"pooled"`` over the steps of the horizon.
-        per: ``"all"`` series together, or ``"series"`` by series as far as each has errors of its own.
-        scaled: Whether errors are counted in units of the spread of the history they were forecast from.
-        symmetric: Whether both ends move by the same amount; ``False`` suits skewed series.
+        per: ``"all"`` series together, or ``"series"``: separately, as far as each series has enough errors.
+        scaled: Whether errors are divided by the standard deviation of the history they were forecast from.
+        symmetric: Whether both bounds are adjusted by the same amount; ``False`` suits skewed series.
         settings: The other fields of ``ConformalSettings``: ``around``, ``whole``.
     """
 
@@ -85,7 +85,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         self._pairs: tuple[Pair, ...] = pairs_of(forecaster.task.loss) if self.settings.on_quantiles else POINT
         self._calibration: Scores | None = None
         self._arrived: Scores | None = None
-        self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after everything known
+        self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after all scores so far
 
     def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
         """Train the forecaster, and calibrate its intervals on its validation part.
@@ -110,20 +110,20 @@ class Conformal(ModelWrapper[ForecastModel]):
         cutoffs: int | None = None,
         step: int | None = None,
     ) -> Self:
-        """Measure errors on windows that training did not fit; what was measured before is forgotten.
+        """Compute conformity scores on windows that training did not fit; earlier scores are discarded.
 
-        Without data it is the validation part of the training data; the test part is not looked at. If training used
-        that part to choose when to stop, its errors are a little too small.
+        Without data these are windows of the validation part of the training data; the test part is not used. If
+        early stopping used the validation part, its errors are slightly too small.
 
         Args:
-            data: Data that training has not seen, as for ``fit``, to calibrate on the end of.
-            last: With ``data``: share of each series (below 1) or number of rows at its end to calibrate on.
-            cutoffs: How many windows of each series to use, the latest; unset, all.
-            step: Rows between two windows. Use that between the forecasts you will make, if the hour or weekday they
-                are made at matters. Unset, one row, or more where that would be over 5,000 windows.
+            data: Data that training did not use, as for ``fit``; its end is calibrated on.
+            last: With ``data``: fraction of each series (below 1) or number of rows at its end to calibrate on.
+            cutoffs: Number of windows of each series to use, the latest; unset, all.
+            step: Rows between two windows. If the hour or weekday of a forecast matters, use the distance between the
+                forecasts you will make. Unset, one row, or more where that would be over 5,000 windows.
 
         Raises:
-            InputError: If there is nothing to calibrate on.
+            InputError: If there is no window to calibrate on.
         """
         if data is None:
             windows = held_out(self.forecaster, cutoffs=cutoffs, step=step)
@@ -132,16 +132,16 @@ class Conformal(ModelWrapper[ForecastModel]):
         return self.calibrate_windows(windows)
 
     def calibrate_windows(self, windows: Windows) -> Self:
-        """Measure errors on given windows of a panel; what was measured before is forgotten."""
+        """Compute conformity scores on given windows of a panel; earlier scores are discarded."""
         self._calibration, self._arrived = self._make(windows).scores, None
         self._latest.clear()
         return self
 
     def update(self, data: Any, *, step: int = 1) -> Self:
-        """Learn from what has come true since the last time.
+        """Update the intervals with values observed since the last call.
 
-        Every window is learned from whose last target is new; one that reaches beyond the data waits for it. Widths of
-        ``adaptive`` move on; the other methods add the errors to those they have.
+        Every window whose last target is new is used; one that reaches beyond the data is left for a later call.
+        ``adaptive`` updates its widths; the other methods add the errors to those they have.
 
         Args:
             data: The series up to now, as for ``fit``, with the history of those windows.
@@ -155,7 +155,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         return self.update_windows(windows) if len(windows) else self
 
     def update_windows(self, windows: Windows) -> Self:
-        """Learn from given windows of a panel, whose targets have all come true."""
+        """Update the intervals with given windows of a panel, whose targets have been observed."""
         scores = self._make(windows).scores
         self._known()
         self._arrived = scores if self._arrived is None else self._arrived.join(scores)
@@ -175,15 +175,15 @@ class Conformal(ModelWrapper[ForecastModel]):
         Args:
             data: Series to forecast, as for ``Forecaster.predict``.
             future: Table of the covariates known ahead, for the horizon of every series.
-            levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares: the ends of the central intervals; 0.5 is the point.
+            levels: Levels of the central intervals, in percent.
+            quantiles: Quantiles between 0 and 1: bounds of central intervals; 0.5 is the point forecast.
 
         Returns:
-            The table of ``Forecaster.predict``. An interval contains all narrower ones that were asked for.
+            The table of ``Forecaster.predict``. An interval contains all requested narrower ones.
         """
-        asked = RequestedLevels(levels, quantiles)
-        shares = shares_of(self._pairs)
-        table = read_table(self.forecaster.predict(data, future=future, quantiles=shares))
+        requested = RequestedLevels(levels, quantiles)
+        own = quantiles_of(self._pairs)
+        table = read_table(self.forecaster.predict(data, future=future, quantiles=own))
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
         panel = context
         if data is not None:
@@ -193,50 +193,52 @@ class Conformal(ModelWrapper[ForecastModel]):
             return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)
 
         point = laid_out("forecast")
-        ends = ends_from(point, {share: laid_out(f"q-{share:g}") for share in shares}, self._pairs)
+        base = bounds_from(point, {quantile: laid_out(f"q-{quantile:g}") for quantile in own}, self._pairs)
         spread = self._spread(panel, panel.offsets[1:], task.history)
-        bounds = self._bounds(asked, ends, spread, self._widths_now(asked.all, names(panel.ids.to_list())))
+        bounds = self._bounds(requested, base, spread, self._widths_now(requested.all, names(panel.ids.to_list())))
         columns: dict[str, Any] = {
-            name: frame[name] for name in frame.columns if name not in {f"q-{share:g}" for share in shares}
+            name: frame[name] for name in frame.columns if name not in {f"q-{quantile:g}" for quantile in own}
         }
         dtype = frame["forecast"].to_numpy().dtype
-        for level in asked.levels:
+        for level in requested.levels:
             for end, values in zip(("lo", "hi"), bounds[level], strict=True):
                 columns[f"{end}-{level:g}"] = _series(values, dtype)
-        for share in asked.quantiles:
-            columns[f"q-{share:g}"] = _series(asked.quantile(share, point, bounds), dtype)
+        for quantile in requested.quantiles:
+            columns[f"q-{quantile:g}"] = _series(requested.quantile(quantile, point, bounds), dtype)
         return to_native(columns, table.backend)
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
     ) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened, with calibrated intervals.
+        """Forecast many windows of a panel, with the observed values and calibrated intervals.
 
-        With ``adaptive`` the windows are gone through in the order of time, and the widths of each have learned from
-        all truths that were known at its cut-off and from none after it. Nothing of that is kept: see
-        ``update_windows``.
+        With ``adaptive`` the windows are processed in the order of time, and the widths of each depend on all values
+        observed up to its cut-off and on none after it. The state is not changed: see ``update_windows``.
 
         Args:
             windows: Windows of a panel.
-            levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares.
+            levels: Levels of the central intervals, in percent.
+            quantiles: Quantiles, between 0 and 1.
 
         Raises:
-            InputError: With ``adaptive``, if a window begins before something that was already learned from.
+            InputError: With ``adaptive``, if a window begins before a value that the intervals were calibrated on.
         """
-        asked = RequestedLevels(levels, quantiles)
+        requested = RequestedLevels(levels, quantiles)
         made = self._make(windows)
-        if self.settings.method == "adaptive" and asked.all:
-            chosen = self._widths_on_the_way(asked.all, made.scores)
+        if self.settings.method == "adaptive" and requested.all:
+            chosen = self._widths_at_cutoffs(requested.all, made.scores)
         else:
-            chosen = self._widths_now(asked.all, made.scores.ids)
+            chosen = self._widths_now(requested.all, made.scores.ids)
         point = made.forecasts.point
-        bounds = self._bounds(asked, made.ends, made.spread, chosen)
+        bounds = self._bounds(requested, made.bounds, made.spread, chosen)
         return dataclasses.replace(
             made.forecasts,
-            lower={level: bounds[level][0].astype(point.dtype) for level in asked.levels},
-            upper={level: bounds[level][1].astype(point.dtype) for level in asked.levels},
-            quantiles={share: asked.quantile(share, point, bounds).astype(point.dtype) for share in asked.quantiles},
+            lower={level: bounds[level][0].astype(point.dtype) for level in requested.levels},
+            upper={level: bounds[level][1].astype(point.dtype) for level in requested.levels},
+            quantiles={
+                quantile: requested.quantile(quantile, point, bounds).astype(point.dtype)
+                for quantile in requested.quantiles
+            },
         )
 
     def save(self, path: str | Path, *, context: bool = True) -> None:
@@ -324,7 +326,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings and the calibration errors as plain values, for ``from_dict``."""
+        """Return the settings and the conformity scores as plain values, for ``from_dict``."""
         return {
             "settings": self.settings.to_dict(),
             "calibration": None if self._calibration is None else self._calibration.to_dict(),
@@ -333,13 +335,13 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     @classmethod
     def from_dict(cls, forecaster: ForecastModel, values: Mapping[str, Any]) -> Self:
-        """Rebuild what ``to_dict`` gave, on the same forecaster or one that was loaded.
+        """Restore what ``to_dict`` returned, for the same forecaster or a loaded copy of it.
 
         Raises:
             InputError: If the values are damaged or belong to another forecaster.
         """
         if not isinstance(values, Mapping) or "settings" not in values:
-            raise InputError("this is no calibration: pass what to_dict gave.")
+            raise InputError("this is not a calibration: pass what to_dict returned.")
         settings = ConformalSettings.from_dict(values["settings"])
         result = cls(forecaster, **_fields(settings))
         parts = [values.get(name) for name in ("calibration", "arrived")]
@@ -347,54 +349,54 @@ class Conformal(ModelWrapper[ForecastModel]):
         horizon = forecaster.task.horizon
         for part in (result._calibration, result._arrived):
             if part is not None and (part.pairs != result._pairs or part.times.shape[1] != horizon):
-                raise InputError("these scores were measured with another horizon or loss: calibrate again.")
+                raise InputError("these scores belong to another horizon or loss: calibrate again.")
         return result
 
     def _known(self) -> Scores:
-        """Everything that was measured."""
+        """All conformity scores so far."""
         if self._calibration is None:
-            raise NotFittedError("these intervals have not been calibrated: call calibrate() first.")
+            raise NotFittedError("these intervals are not calibrated: call calibrate() first.")
         return self._calibration if self._arrived is None else self._calibration.join(self._arrived)
 
     def _make(self, windows: Windows) -> _Made:
-        """Forecast windows and measure how far the truth lay outside."""
+        """Forecast windows and compute their conformity scores."""
         if not len(windows):
             raise InputError("there are no windows to forecast.")
         panel = windows.panel
-        made = self.forecaster.forecast_windows(windows, quantiles=shares_of(self._pairs))
-        ends = ends_from(made.point, made.quantiles, self._pairs)
+        made = self.forecaster.forecast_windows(windows, quantiles=quantiles_of(self._pairs))
+        base = bounds_from(made.point, made.quantiles, self._pairs)
         spread = self._spread(panel, made.rows, windows.input_size)
         actual = np.where(made.observed, made.actual.astype(np.float64), np.nan)
         ids = names(panel.ids.to_list())[made.series]
-        scores = Scores.of(self._pairs, ids, target_times(panel, made), ends, actual, spread)
-        return _Made(made, ends, spread, scores)
+        scores = Scores.of(self._pairs, ids, target_times(panel, made), base, actual, spread)
+        return _Made(made, base, spread, scores)
 
     def _spread(self, panel: Panel, rows: Ints, input_size: int) -> Floats:
         return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
 
     def _start(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, list[Any]]:
-        """Return split-conformal widths ``(groups + 1, levels, ends, horizon)`` and the series of the groups."""
+        """Return split-conformal widths ``(groups + 1, levels, sides, horizon)`` and the series of the groups."""
         known, groups = [], None
         if self.settings.per == "series":
             known = list(dict.fromkeys(scores.ids.tolist()))
             groups = _places(scores.ids, known)
         result = []
         for level in levels:
-            share = self._share(level)
+            quantile = self._quantile(level)
             result.append(
                 np.stack(
-                    [widths(side, share, by=self.settings.by, groups=groups) for side in self._sides(scores, level)],
+                    [widths(side, quantile, by=self.settings.by, groups=groups) for side in self._sides(scores, level)],
                     axis=1,
                 )
             )
         return np.stack(result, axis=1), known
 
-    def _share(self, level: float) -> float:
-        """Return what the width of one end must cover for a level in percent."""
+    def _quantile(self, level: float) -> float:
+        """Return the quantile of the scores that is the width of one bound, for a level in percent."""
         return level / 100 if self.settings.symmetric else 0.5 + level / 200
 
     def _widths_now(self, levels: Sequence[float], ids: Objects) -> Floats:
-        """Return the widths for forecasts made after everything known, ``(windows, levels, ends, horizon)``."""
+        """Return the widths for forecasts made after all scores so far, ``(windows, levels, sides, horizon)``."""
         known = self._known()
         if not levels:
             return np.empty((len(ids), 0, 1, known.times.shape[1]))
@@ -405,22 +407,23 @@ class Conformal(ModelWrapper[ForecastModel]):
         last, series = self._latest[key]
         return last[_places(ids, series)]
 
-    def _widths_on_the_way(self, levels: Sequence[float], scores: Scores) -> Floats:
-        """Return the widths of windows when each was forecast, in the order of time."""
+    def _widths_at_cutoffs(self, levels: Sequence[float], scores: Scores) -> Floats:
+        """Return the widths that each window had at its cut-off."""
         known = self._known()
         latest = known.last_times()
         for name, time in zip(scores.ids.tolist(), scores.times[:, 0].tolist(), strict=True):
             if time <= latest.get(name, time - 1):
                 raise InputError(
                     f"series {name!r}: a window begins before the end of what the intervals were calibrated on or "
-                    "updated with, so they know what it should forecast. Forecast later windows, or use method='split'."
+                    "updated with, so its values are already known. Forecast later windows, or use method='split'."
                 )
         return self._walk(known.join(scores), levels)[0][len(known) :]
 
     def _walk(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, Floats, list[Any]]:
-        """Follow scores from the calibration on; return widths on the way, at the end, and the series of the groups.
+        """Update widths with scores in the order of time, from the calibration on.
 
-        The last group is that of series without scores of their own.
+        Returns the widths of each window, the final widths, and the series of the groups; the last group is that of
+        series without scores.
         """
         assert self._calibration is not None
         start, known = self._start(self._calibration, levels)
@@ -437,7 +440,7 @@ class Conformal(ModelWrapper[ForecastModel]):
             start=start,
             middle=middle,
             scale=scale,
-            misses=1 - np.array([[self._share(level)] for level in levels]),
+            misses=1 - np.array([[self._quantile(level)] for level in levels]),
             by=self.settings.by,
         )
         return result.widths, result.last, series
@@ -446,22 +449,22 @@ class Conformal(ModelWrapper[ForecastModel]):
         return scores.for_level(level, symmetric=self.settings.symmetric)
 
     def _bounds(
-        self, asked: RequestedLevels, ends: Bounds, spread: Floats, chosen: Floats
+        self, requested: RequestedLevels, base: Bounds, spread: Floats, chosen: Floats
     ) -> dict[float, tuple[Floats, Floats]]:
-        """Return both ends of the interval of every level."""
+        """Return both bounds of the interval of every level."""
         result: dict[float, tuple[Floats, Floats]] = {}
         inner: tuple[Floats, Floats] | None = None
-        for place, level in enumerate(asked.all):
+        for place, level in enumerate(requested.all):
             pair = nearest_pair(self._pairs, level)
-            lower = ends.lower[pair] - spread[:, None] * chosen[:, place, 0]
-            upper = ends.upper[pair] + spread[:, None] * chosen[:, place, -1]
-            # Quantiles that are too far apart move inwards, sometimes past each other.
+            lower = base.lower[pair] - spread[:, None] * chosen[:, place, 0]
+            upper = base.upper[pair] + spread[:, None] * chosen[:, place, -1]
+            # Quantiles that are too far apart are moved inwards and may cross.
             middle = (lower + upper) / 2
             lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
             if inner is not None:
                 lower, upper = np.minimum(lower, inner[0]), np.maximum(upper, inner[1])
             inner = lower, upper
-            result[level] = _to_whole(lower, upper) if self.settings.whole else inner
+            result[level] = _to_integers(lower, upper) if self.settings.whole else inner
         return result
 
 
@@ -469,8 +472,8 @@ def _fields(settings: ConformalSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in ConformalSettings.model_fields}
 
 
-def _to_whole(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Return the outermost whole numbers of an interval; where it holds none, the one nearest to its middle."""
+def _to_integers(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return the outermost integers of an interval; if it holds none, the one nearest to its middle."""
     inside = np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
     middle = np.round((lower + upper) / 2)
     empty = inside[0] > inside[1]
@@ -478,7 +481,7 @@ def _to_whole(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
 
 def _places(ids: Objects, known: Sequence[Any]) -> Ints:
-    """Return the place of each series among the known ones; -1 for others."""
+    """Return the index of each series among the known ones; -1 for others."""
     places = {name: place for place, name in enumerate(known)}
     return np.array([places.get(name, -1) for name in ids.tolist()], dtype=np.int64)
 

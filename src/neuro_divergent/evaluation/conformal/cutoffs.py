@@ -1,4 +1,4 @@
-"""Which windows intervals are calibrated on."""
+"""Windows that intervals are calibrated on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 
-_WINDOWS = 5000  # as many at most, unless a step is given
+_WINDOWS = 5000  # maximum, unless a step is given
 
 
 def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
@@ -30,7 +30,7 @@ def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None
         raise InputError("a loaded forecaster does not hold the data of training: pass data to calibrate on.")
     if not len(forecaster.split.validation):
         raise InputError(
-            "nothing was held out for validation, so there are no errors to measure: train with validation=0.2, or "
+            "there is no validation part to calibrate on: train with validation=0.2, or "
             "pass data that training has not seen."
         )
     return _apart(forecaster.split.validation, cutoffs, step)
@@ -46,7 +46,7 @@ def end_of(
 
 
 def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int], step: int) -> Windows:
-    """Return windows whose last target came after what was known of their series."""
+    """Return windows whose last target is later than the latest known time of their series."""
     panel = panel_of(forecaster, data)
     times = panel.times().to_physical().to_numpy()
     seen = np.array([known.get(name, np.iinfo(np.int64).min) for name in panel.ids.to_list()])
@@ -56,7 +56,7 @@ def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int],
 
 
 def panel_of(forecaster: ForecastModel, data: Any) -> Panel:
-    """Read new data as the forecaster reads it."""
+    """Return new data as a panel with the schema and encodings of training."""
     task, context = forecaster.task, forecaster.fitted.context
     panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
     if task.joint:
@@ -65,7 +65,7 @@ def panel_of(forecaster: ForecastModel, data: Any) -> Panel:
 
 
 def target_times(panel: Panel, made: WindowForecasts) -> Ints:
-    """Return the time of every target as a whole number, ``(windows, horizon)``."""
+    """Return the time of every target as an integer, ``(windows, horizon)``."""
     count, horizon = made.point.shape
     series = np.repeat(made.series, horizon)
     steps = (made.rows - panel.offsets[made.series])[:, None] + np.arange(horizon)
@@ -79,7 +79,7 @@ def _windows(forecaster: ForecastModel, panel: Panel, begins: Ints, step: int) -
 
 
 def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:
-    """Return the latest windows, as many and as far apart as asked for."""
+    """Return the latest ``cutoffs`` windows of each series, ``step`` rows apart."""
     require_counts(cutoffs=cutoffs, step=step)
     dense = dataclasses.replace(windows, step=step or 1)
     if cutoffs is not None:
@@ -90,6 +90,6 @@ def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:
     if not len(dense):
         raise InputError(
             f"there is no window to calibrate on: one needs {dense.input_size} rows of history and {dense.horizon} of "
-            "what came after. Give more data."
+            "targets. Pass more data."
         )
     return dense

@@ -1,7 +1,7 @@
-"""Walking through windows in the order of time, learning each truth when it is known and not before.
+"""Online conformal prediction: windows in the order of time, each value used from when it is observed.
 
-The truth of step ``h`` of a window is known ``h`` rows after its cut-off. A window's widths are what the trackers say
-after every truth before its first target, and nothing later.
+The value of step ``h`` of a window is observed ``h`` rows after its cut-off. The widths of a window depend on every
+value observed before its first target, and on nothing later.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from neuro_divergent.evaluation.conformal.trackers import WIDE, Trackers
 
 
 class Walk(NamedTuple):
-    """Widths on the way and at its end.
+    """Widths over time.
 
     Attributes:
-        widths: Of each window when it was forecast, ``(windows, levels, ends, horizon)``.
-        last: After all truths, ``(groups, levels, ends, horizon)``.
+        widths: Widths of each window at its cut-off, ``(windows, levels, sides, horizon)``.
+        last: Widths after all values, ``(groups, levels, sides, horizon)``.
     """
 
     widths: Floats
@@ -37,21 +37,21 @@ def walk(
     misses: Floats,
     by: Literal["step", "pooled"],
 ) -> Walk:
-    """Let trackers follow scores.
+    """Update trackers with scores in the order of time.
 
     Args:
-        scores: ``(windows, levels, ends, horizon)``; NaN where nothing was observed.
-        times: When each was known, ``(windows, horizon)``; the first is that of the first target.
-        groups: Which group of trackers a window belongs to.
-        start: Widths to begin with, ``(groups, levels, ends, horizon)``.
-        middle: Median of the scores to begin with, ``(levels, ends, horizon)``.
-        scale: How widely they spread around it.
-        misses: Share that may be missed at each level and end, ``(levels, 1)``.
-        by: Whether each step has a tracker of its own.
+        scores: ``(windows, levels, sides, horizon)``; NaN where the value was not observed.
+        times: When each was observed, ``(windows, horizon)``; the first is that of the first target.
+        groups: Group of trackers that a window belongs to.
+        start: Initial widths, ``(groups, levels, sides, horizon)``.
+        middle: Median of the calibration scores, ``(levels, sides, horizon)``.
+        scale: Spread of the calibration scores around it.
+        misses: Miscoverage allowed at each level and side, ``(levels, 1)``.
+        by: Whether each step has its own tracker.
     """
     horizon = scores.shape[-1]
     steps = horizon if by == "step" else 1
-    begin = np.moveaxis(start[..., :steps], -1, 1)  # groups, steps, levels, ends
+    begin = np.moveaxis(start[..., :steps], -1, 1)  # groups, steps, levels, sides
     flat = (-1, *begin.shape[2:])
     around = [np.broadcast_to(np.moveaxis(item[..., :steps], -1, 0), begin.shape) for item in (middle, scale)]
     trackers = Trackers(begin.reshape(flat), around[0].reshape(flat), around[1].reshape(flat), misses)
@@ -62,7 +62,7 @@ def walk(
     order = np.argsort(known, kind="stable")
     window, step, known = window[order], step[order], known[order]
     tracker = groups[window] * steps + (step if by == "step" else 0)
-    truth = scores[window, :, :, step]
+    observed = scores[window, :, :, step]
 
     moments = np.unique(times[:, 0])
     until = np.searchsorted(known, moments, side="left")
@@ -71,22 +71,22 @@ def walk(
     widths = np.empty_like(scores)
     done = 0
     for place, end in enumerate(until.tolist()):
-        _learn(trackers, tracker[done:end], known[done:end], truth[done:end])
+        _learn(trackers, tracker[done:end], known[done:end], observed[done:end])
         done = end
-        asked = by_moment[bounds[place] : bounds[place + 1]]
-        widths[asked] = _spread_out(trackers, len(start), horizon)[groups[asked]]
-    _learn(trackers, tracker[done:], known[done:], truth[done:])
+        now = by_moment[bounds[place] : bounds[place + 1]]
+        widths[now] = _spread_out(trackers, len(start), horizon)[groups[now]]
+    _learn(trackers, tracker[done:], known[done:], observed[done:])
     return Walk(widths, _spread_out(trackers, len(start), horizon))
 
 
 def scale_of(scores: Floats, *, by: Literal["step", "pooled"]) -> tuple[Floats, Floats]:
-    """Return the median of scores and how widely they spread around it, both ``(levels, ends, horizon)``.
+    """Return the median of scores and their spread around it, both ``(levels, sides, horizon)``.
 
     Where the steps are pooled, the last axis has one entry.
 
     Args:
-        scores: ``(levels, ends, windows, horizon)``; NaN where nothing was observed.
-        by: Whether each step has a scale of its own; one whose scores are all alike, or missing, has that of all.
+        scores: ``(levels, sides, windows, horizon)``; NaN where the value was not observed.
+        by: Whether each step has its own scale; one whose scores are all equal, or missing, has that of all steps.
     """
     flat = scores.reshape(*scores.shape[:2], -1, 1)
     shared, around = _middle(flat)
@@ -102,8 +102,8 @@ def _middle(scores: Floats) -> tuple[Floats, Floats]:
     return middle, WIDE * np.nanmean(np.abs(scores - middle[:, :, None]), axis=2)
 
 
-def _learn(trackers: Trackers, tracker: Ints, known: Ints, truth: Floats) -> None:
-    """Learn truths in the order of time; those of different trackers do not wait for each other."""
+def _learn(trackers: Trackers, tracker: Ints, known: Ints, observed: Floats) -> None:
+    """Update trackers with observed values in the order of time, several trackers at once."""
     if not len(tracker):
         return
     order = np.lexsort((known, tracker))
@@ -113,11 +113,11 @@ def _learn(trackers: Trackers, tracker: Ints, known: Ints, truth: Floats) -> Non
     turn[order] = number - np.maximum.accumulate(np.where(changed, number, 0))
     for current in range(int(turn.max()) + 1):
         now = turn == current
-        trackers.learn(tracker[now], truth[now])
+        trackers.learn(tracker[now], observed[now])
 
 
 def _spread_out(trackers: Trackers, groups: int, horizon: int) -> Floats:
-    """Return the widths of now as ``(groups, levels, ends, horizon)``."""
+    """Return the current widths as ``(groups, levels, sides, horizon)``."""
     widths = trackers.current()
     widths = np.moveaxis(widths.reshape(groups, -1, *widths.shape[1:]), 1, -1)
     return np.broadcast_to(widths, (*widths.shape[:-1], horizon))

@@ -1,8 +1,8 @@
-"""Conformal quantiles of scores: which ones are pooled, and which of them is the width.
+"""Conformal quantiles of scores, pooled over steps and series.
 
-With ``n`` scores that are exchangeable with the next one, the one of rank ``ceil((n + 1) share)`` is not exceeded with
-a probability of at least ``share``. Overlapping windows depend on each other, which leaves that true on average but
-makes the coverage of a single calibration vary as if there were fewer of them.
+With ``n`` scores that are exchangeable with the next one, the one of rank ``ceil((n + 1) q)`` is not exceeded with a
+probability of at least ``q``. Overlapping windows depend on each other: this is still true on average, but the coverage
+of a single calibration varies as if there were fewer windows.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import numpy as np
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import InputError
 
-ENOUGH = 40  # scores per step from which on steps are not pooled, and that the pool counts as beside those of a series
+ENOUGH = 40  # scores per step from which steps are not pooled, and weight of the pool added to the scores of a series
 
 
-def widths(scores: Floats, share: float, *, by: Literal["step", "pooled"], groups: Ints | None = None) -> Floats:
-    """Return the width that covers a share, at each step.
+def widths(scores: Floats, quantile: float, *, by: Literal["step", "pooled"], groups: Ints | None = None) -> Floats:
+    """Return the conformal quantile of the scores at each step.
 
-    A group has its own scores, each counting 1, and those of all groups, which together count as ``ENOUGH`` more (or as
-    many as the share needs). So a group with few scores has nearly the width of the pool, and one with many its own:
+    For a group, its own scores have the weight 1 each, and those of all groups together the weight ``ENOUGH`` (or as
+    much as the quantile needs). So a group with few scores has nearly the width of the pool, and one with many its own:
     the weighted conformal quantile of Barber et al. (2023).
 
     Args:
-        scores: ``(windows, horizon)``, NaN where nothing was observed.
-        share: Share to cover, between 0 and 1.
-        by: Whether each step has a width of its own.
-        groups: Number of the group of each window, from 0; unset, there are none.
+        scores: ``(windows, horizon)``, NaN where the value was not observed.
+        quantile: Between 0 and 1.
+        by: Whether each step has its own width.
+        groups: Index of the group of each window, from 0; unset, there are none.
 
     Returns:
         ``(groups + 1, horizon)``; the last row is that of the pool.
 
     Raises:
-        InputError: If there are too few scores to claim that share.
+        InputError: If there are too few scores for that quantile.
     """
-    needed = math.ceil(share / (1 - share) - 1e-9)  # fewer scores have no such quantile
+    needed = math.ceil(quantile / (1 - quantile) - 1e-9)  # fewer scores have no such quantile
     horizon = scores.shape[1]
     count = 0 if groups is None else int(groups.max(initial=-1)) + 1
     result = np.empty((count + 1, horizon))
@@ -48,15 +48,15 @@ def widths(scores: Floats, share: float, *, by: Literal["step", "pooled"], group
         pool = values[seen]
         if len(pool) < needed:
             raise InputError(
-                f"a share of {share:g} needs at least {needed} errors to calibrate on, there are {len(pool)}. Ask for "
-                "a lower level, calibrate on more data (last=, step=1), or pool the steps (by='pooled')."
+                f"the quantile {quantile:g} needs at least {needed} errors to calibrate on, there are {len(pool)}. "
+                "Request a lower level, calibrate on more data (last=, step=1), or pool the steps (by='pooled')."
             )
         order = np.argsort(pool, kind="stable")
-        rank = min(math.ceil((len(pool) + 1) * share - 1e-9), len(pool))
+        rank = min(math.ceil((len(pool) + 1) * quantile - 1e-9), len(pool))
         result[-1, steps] = pool[order[rank - 1]]
         if groups is not None:
             owners = np.repeat(groups, seen.sum(1))[order]
-            ranks = _ranks_of_groups(owners, count, share, max(ENOUGH, needed))
+            ranks = _ranks_of_groups(owners, count, quantile, max(ENOUGH, needed))
             result[:-1, steps] = pool[order[ranks - 1]][:, None]
     return result
 
@@ -71,28 +71,28 @@ def _neighbours(scores: Floats, needed: int, by: str) -> Iterator[tuple[int, int
         yield begin, begin + together, [step for step, first in enumerate(begins) if first == begin]
 
 
-def _ranks_of_groups(owners: Ints, count: int, share: float, weight: float) -> Ints:
+def _ranks_of_groups(owners: Ints, count: int, quantile: float, weight: float) -> Ints:
     """Return the rank in the pool of each group's weighted quantile.
 
-    With ``c(r)`` scores of its own among the first ``r`` of ``n``, it is the first rank for which
-    ``c(r) + weight * r / n`` reaches ``share * (own + weight + 1)``.
+    With ``c(r)`` scores of the group among the first ``r`` of ``n``, it is the first rank for which
+    ``c(r) + weight * r / n`` reaches ``quantile * (own + weight + 1)``.
 
     Args:
         owners: Group of each score of the pool, in ascending order of the scores.
         count: Number of groups.
-        share: Share to cover.
-        weight: What the pool counts.
+        quantile: Between 0 and 1.
+        weight: Weight of the pool.
     """
     total = len(owners)
     by_group = np.argsort(owners, kind="stable")
     own = np.bincount(owners, minlength=count)
     first = np.cumsum(own) - own
-    target = share * (own + weight + 1) - 1e-9
-    # Reached with j scores of its own: not before the j-th of them, and not before the pool has made up the rest.
+    target = quantile * (own + weight + 1) - 1e-9
+    # Reached with j own scores: not before the j-th of them, and not before the pool contributes the rest.
     mine = np.arange(total) - first[owners[by_group]] + 1
     rest = np.ceil((target[owners[by_group]] - mine) * total / weight)
     reached = np.maximum(by_group + 1, rest)
-    ranks = np.ceil(target * total / weight)  # with none of its own
+    ranks = np.ceil(target * total / weight)  # with no own score
     np.minimum.at(ranks, owners[by_group], reached)
     result: Ints = np.clip(ranks, 1, total).astype(np.int64)
     return result

@@ -1,4 +1,4 @@
-"""Which intervals and quantiles were asked for."""
+"""Requested intervals and quantiles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from neuro_divergent.forecasting.uncertainty.intervals import check_levels, chec
 
 
 class RequestedLevels:
-    """What intervals were asked for.
+    """Levels and quantiles that a caller requested.
 
     Attributes:
-        levels: Central intervals, in percent.
-        quantiles: Quantiles, as shares.
+        levels: Levels of central intervals, in percent.
+        quantiles: Quantiles, between 0 and 1.
         all: Every level that is needed for both, ascending.
     """
 
@@ -21,14 +21,14 @@ class RequestedLevels:
         self.levels, self.quantiles = tuple(levels), tuple(quantiles)
         check_levels(self.levels)
         check_quantiles(self.quantiles)
-        implied = {_level_of(share) for share in self.quantiles}
+        implied = {_level_of(quantile) for quantile in self.quantiles}
         self.all: tuple[float, ...] = tuple(sorted({*self.levels, *implied} - {0.0}))
 
-    def quantile(self, share: float, point: Array, bounds: dict[float, tuple[Floats, Floats]]) -> Array:
-        """Return one quantile."""
-        level = _level_of(share)
-        return point if level == 0 else bounds[level][int(share > 0.5)]
+    def quantile(self, quantile: float, point: Array, bounds: dict[float, tuple[Floats, Floats]]) -> Array:
+        """Return the forecast of one quantile: the point forecast, or a bound of an interval."""
+        level = _level_of(quantile)
+        return point if level == 0 else bounds[level][int(quantile > 0.5)]
 
 
-def _level_of(share: float) -> float:
-    return round(abs(200 * share - 100), 9)
+def _level_of(quantile: float) -> float:
+    return round(abs(200 * quantile - 100), 9)

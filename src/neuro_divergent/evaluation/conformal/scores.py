@@ -1,4 +1,4 @@
-"""How far the truth lay outside of what was forecast, window by window."""
+"""Conformity scores: signed distances of observed values from the uncalibrated bounds."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from neuro_divergent.evaluation.conformal.bounds import Bounds, Pair, nearest_pa
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Signed distances from the ends of forecasts to the truth, in units of the spread of each window.
+    """Signed distances of observed values from the bounds, divided by the spread of each window.
 
     Attributes:
-        pairs: The quantiles that the ends stand for.
+        pairs: Quantiles of the bounds.
         ids: Series of each window, ``(windows,)``.
-        times: When the truth of each step was known, ``(windows, horizon)``: the whole numbers behind the time column.
-        below: How far the truth lay below the lower end (negative: above it), ``(pairs, windows, horizon)``; NaN where
-            it was not observed.
-        above: How far it lay above the upper end.
+        times: Time of each step, ``(windows, horizon)``, as the integers behind the time column.
+        below: Distance of the observed value below the lower bound (negative: above it), ``(pairs, windows, horizon)``;
+            NaN where it was not observed.
+        above: Distance above the upper bound.
     """
 
     pairs: tuple[Pair, ...]
@@ -34,18 +34,18 @@ class Scores:
 
     @classmethod
     def of(
-        cls, pairs: tuple[Pair, ...], ids: Objects, times: Ints, ends: Bounds, actual: Floats, spread: Floats
+        cls, pairs: tuple[Pair, ...], ids: Objects, times: Ints, bounds: Bounds, actual: Floats, spread: Floats
     ) -> Self:
-        """Measure forecasts; ``actual`` is NaN where it was not observed."""
+        """Compute the scores of forecasts; ``actual`` is NaN where it was not observed."""
         unit = spread[:, None]
-        return cls(pairs, ids, times, (ends.lower - actual) / unit, (actual - ends.upper) / unit)
+        return cls(pairs, ids, times, (bounds.lower - actual) / unit, (actual - bounds.upper) / unit)
 
     def __len__(self) -> int:
         """Number of windows."""
         return len(self.ids)
 
     def join(self, later: Scores) -> Scores:
-        """Return these and others together."""
+        """Return these scores followed by others."""
         return Scores(
             self.pairs,
             np.concatenate([self.ids, later.ids]),
@@ -55,13 +55,13 @@ class Scores:
         )
 
     def for_level(self, level: float, *, symmetric: bool) -> Floats:
-        """Return what has to be covered at a level in percent, ``(ends, windows, horizon)``: one end or two."""
+        """Return the scores for a level in percent, ``(sides, windows, horizon)``: one side if symmetric, else two."""
         place = nearest_pair(self.pairs, level)
         below, above = self.below[place], self.above[place]
         return np.maximum(below, above)[None] if symmetric else np.stack([below, above])
 
     def last_times(self) -> dict[Any, int]:
-        """Return the latest time that is known of each series."""
+        """Return the latest time of each series."""
         latest: dict[Any, int] = {}
         for name, time in zip(self.ids.tolist(), self.times[:, -1].tolist(), strict=True):
             latest[name] = max(time, latest.get(name, time))
@@ -74,7 +74,7 @@ class Scores:
         return Scores(self.pairs, nobody, np.zeros_like(self.times), self.below[:, order], self.above[:, order])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; what was not observed is ``None``."""
+        """Return plain values; ``None`` where the value was not observed."""
         return {
             "pairs": [list(pair) for pair in self.pairs],
             "ids": self.ids.tolist(),
@@ -85,7 +85,7 @@ class Scores:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild what ``to_dict`` gave."""
+        """Restore what ``to_dict`` returned."""
         try:
             ids, times = names(values["ids"]), np.array(values["times"], dtype=np.int64)
             below, above = (np.array(values[side], dtype=np.float64) for side in ("below", "above"))
@@ -95,9 +95,11 @@ class Scores:
                 or len(ids) != len(times)
                 or not below.shape == above.shape == (len(pairs), *times.shape)
             ):
-                raise ValueError("the arrays do not belong together")
+                raise ValueError("the shapes of the arrays differ")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"these are no scores of a calibration: {error}. Pass what to_dict gave.") from None
+            raise InputError(
+                f"these are not the scores of a calibration: {error}. Pass what to_dict returned."
+            ) from None
         return cls(pairs, ids, times, below, above)
 
 

@@ -1,4 +1,4 @@
-"""How intervals are calibrated."""
+"""Settings of conformal prediction."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from neuro_divergent.core.config import Config
 
 
 class ConformalSettings(Config):
-    """What is measured, what is pooled, and what happens afterwards.
+    """How conformity scores are computed, pooled and updated.
 
     Attributes:
-        method: ``split`` measures how far the point forecast was off; ``cqr`` measures how far the truth lay outside
-            the forecaster's own quantiles and moves those; ``adaptive`` starts from one of the two and goes on learning
-            from each truth that arrives.
-        by: ``step`` calibrates each step of the horizon by itself, with its neighbours where it has few errors;
-            ``pooled`` all steps alike.
-        per: ``all`` pools the series; ``series`` gives each its own widths, as far as its own errors allow.
-        scaled: Whether errors are counted in units of the spread of the history they were forecast from, so that
-            those of large and small series compare.
-        symmetric: Whether both ends move by the same amount; otherwise each misses half of what the level allows.
+        method: ``split`` uses the errors of the point forecast; ``cqr`` the distances of the observed values from the
+            forecaster's own quantiles, which it adjusts; ``adaptive`` starts from one of the two and updates the widths
+            with each new observed value.
+        by: ``step`` calibrates each step of the horizon separately, with its neighbours where it has few errors;
+            ``pooled`` all steps together.
+        per: ``all`` pools the series; ``series`` gives each its own widths, as far as it has enough errors.
+        scaled: Whether errors are divided by the standard deviation of the history they were forecast from, so that
+            those of large and small series are comparable.
+        symmetric: Whether both bounds are adjusted by the same amount; otherwise each has half of the miscoverage.
         around: With ``adaptive``: whether intervals are built around the ``point`` or around the forecaster's own
             ``quantiles``. The other methods imply it.
-        whole: Whether the series are whole numbers: ends become the outermost whole numbers inside the interval, which
-            covers the same values.
+        whole: Whether the series are integers: bounds become the outermost integers inside the interval, which covers
+            the same values.
     """
 
     method: Literal["split", "cqr", "adaptive"] = "split"

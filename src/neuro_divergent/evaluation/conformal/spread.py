@@ -1,4 +1,4 @@
-"""How much a series moved in the history that a forecast was made from."""
+"""Standard deviation of the history that a forecast was made from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _ROWS = 4096  # histories that are copied at once
 
 
 def spread_before(panel: Panel, rows: Ints, input_size: int) -> Floats:
-    """Return the standard deviation of what was observed in the ``input_size`` rows before each row.
+    """Return the standard deviation of the observed values in the ``input_size`` rows before each row.
 
-    A history that never moves has spread 1, as it has for the scaler of windows.
+    It is 1 for a constant history, as in the scaler of windows.
 
     Args:
         panel: The series.
-        rows: Rows of the whole panel; each has that many rows of its series before it.
+        rows: Rows of the panel; each has that many rows of its series before it.
         input_size: Rows of history.
     """
     result = np.empty(len(rows))

@@ -1,4 +1,4 @@
-"""Models trained on a public data set and ranked on the part of it that is held out."""
+"""Leaderboard: models trained on a public data set and ranked on its test part."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _KEYS = ["unique_id", "ds", "cutoff", "step"]
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """What came out.
+    """Results of a leaderboard.
 
     Attributes:
-        preset: The data set and how it was forecast.
+        preset: The data set and the forecasting task.
         table: A row per model and baseline, the best first: ``model``, ``values``, the metrics (``owa`` where the data
-            set has the forecasts that it is measured against) and the ``seconds`` that training and forecasting took.
-        comparison: The models beside each other, with how sure that order is.
-        forecasts: Every forecast of the held-out part.
+            set has the reference forecasts) and the ``seconds`` of training and forecasting.
+        comparison: Comparison of the models, with significance tests.
+        forecasts: Every forecast of the test part.
     """
 
     preset: Preset
@@ -56,31 +56,30 @@ def run_leaderboard(
     store: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Leaderboard:
-    """Train models on a data set and score them on its held-out part.
+    """Train models on a data set and score them on its test part.
 
-    Nothing in training sees the held-out rows. Each model is trained once; the windows of the held-out part are one
-    horizon apart and forecast in one pass.
+    Training does not use the test rows. Each model is trained once; the windows of the test part are one horizon apart
+    and forecast in one pass.
 
     Args:
         preset: The data set.
         data: Directory with its files.
-        models: Architectures by name, or forecasters of your own by the names they should have, with the horizon of the
-            preset.
-        metrics: What to measure; the first one decides the order.
+        models: Names of architectures, or a dict of forecasters by name, with the horizon of the preset.
+        metrics: Names of metrics; the table is sorted by the first one.
         training: How architectures given by name are trained, as for ``Forecaster``.
         settings: Further fields of ``TrainingConfig`` for those, such as ``max_steps``.
-        jobs: Processes that work side by side.
-        store: Directory in which finished models are kept, so that an interrupted run goes on.
-        progress: Is called as by ``cross_validate``.
+        jobs: Number of worker processes.
+        store: Directory in which results of finished models are stored, from which an interrupted run resumes.
+        progress: Called as by ``cross_validate``.
 
     Raises:
-        InputError: If a file or a model is not there.
+        InputError: If a file is missing or a model is unknown.
     """
     table = preset.load(Path(data))
     forecasters = models if isinstance(models, Mapping) else _forecasters(preset, models, training, settings or {})
-    informed, blind = _by_use_of_covariates(preset, forecasters)
+    with_future, without_future = _by_use_of_covariates(preset, forecasters)
     known: dict[str, Any] = {"future": list(preset.future), "calendar": list(preset.calendar)}
-    groups: tuple[tuple[dict[str, Forecaster], dict[str, Any]], ...] = ((informed, known), (blind, {}))
+    groups: tuple[tuple[dict[str, Forecaster], dict[str, Any]], ...] = ((with_future, known), (without_future, {}))
     found = [
         cross_validate(
             group,
@@ -103,11 +102,11 @@ def run_leaderboard(
 def _by_use_of_covariates(
     preset: Preset, forecasters: Mapping[str, Forecaster]
 ) -> tuple[dict[str, Forecaster], dict[str, Forecaster]]:
-    """Part the forecasters that can use what is known ahead, where there is something, from those that cannot."""
+    """Separate the forecasters that can use the future covariates of the preset from those that cannot."""
     if not preset.future and not preset.calendar:
         return dict(forecasters), {}
-    informed = {name: item for name, item in forecasters.items() if item.architecture.traits.future_x}
-    return informed, {name: item for name, item in forecasters.items() if name not in informed}
+    with_future = {name: item for name, item in forecasters.items() if item.architecture.traits.future_x}
+    return with_future, {name: item for name, item in forecasters.items() if name not in with_future}
 
 
 def _forecasters(

@@ -1,4 +1,4 @@
-"""Public data sets and how models are compared on them: what is forecast, from what, and what is held out."""
+"""Presets of the leaderboard: public data sets with horizon, history and test part."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from neuro_divergent.core.errors import InputError, did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A data set with the way it is forecast.
+    """A data set and its forecasting task.
 
     Attributes:
-        name: What it is called on the command line.
-        title: What it is.
-        files: The Parquet files it is read from.
+        name: Name on the command line.
+        title: Description.
+        files: Parquet files of the data set.
         horizon: Steps to forecast.
         input_size: Steps of history.
         season_length: Rows in a season.
@@ -26,9 +26,9 @@ class Preset:
         validation: Rows before those for early stopping and intervals.
         future: Covariates known ahead.
         calendar: Calendar features.
-        frequency: Step between two rows, where it is not seen from the times.
-        read: Turns the files into one long table.
-        reference: File of forecasts of the test part that OWA is measured against, if there is one.
+        frequency: Step between two rows, where it cannot be inferred from the times.
+        read: Converts the tables of the files into one long table.
+        reference: File of the reference forecasts of the test part for OWA, if there is one.
     """
 
     name: str
@@ -46,21 +46,21 @@ class Preset:
     reference: str | None = None
 
     def load(self, directory: Path) -> pl.DataFrame:
-        """Return the whole data set as one long table, the test part at the end of each series.
+        """Return the data set as one long table, with the test part at the end of each series.
 
         Raises:
-            InputError: If a file is not there.
+            InputError: If a file is missing.
         """
         for file in self.files:
             if not (directory / file).is_file():
                 raise InputError(
-                    f"{directory}: has no {file}, which {self.name} is read from. Give the directory of the data sets "
+                    f"{directory}: has no {file}, which {self.name} needs. Pass the directory of the data sets "
                     "with --data."
                 )
         return self.read([pl.read_parquet(directory / file) for file in self.files])
 
     def naive2(self, directory: Path) -> pl.DataFrame | None:
-        """Return the reference forecasts of the test part: ``unique_id``, ``step``, ``naive2``; ``None`` for none."""
+        """Return the reference forecasts of the test part, ``unique_id``, ``step``, ``naive2``, or ``None``."""
         if self.reference is None or not (directory / self.reference).is_file():
             return None
         table = pl.read_parquet(directory / self.reference)
@@ -68,10 +68,10 @@ class Preset:
 
 
 def preset_named(name: str) -> Preset:
-    """Return a preset.
+    """Return the preset with a name.
 
     Raises:
-        InputError: If there is none of that name.
+        InputError: If there is none.
     """
     if name not in PRESETS:
         raise InputError(f"Unknown benchmark {name!r}.{did_you_mean(name, PRESETS)} Known: {', '.join(PRESETS)}.")
@@ -79,7 +79,7 @@ def preset_named(name: str) -> Preset:
 
 
 def _train_and_test(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Put the test rows, whose times are steps, behind the training rows of their series."""
+    """Append the test rows, whose times are steps, to the training rows of their series."""
     train, test = tables
     ends = train.group_by("unique_id").agg(pl.col("ds").max().alias("end"))
     moved = test.join(ends, on="unique_id", how="inner").with_columns(
@@ -89,13 +89,13 @@ def _train_and_test(tables: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _long(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Turn one column for each channel into one row for each value."""
+    """Unpivot one column for each channel into one row for each value."""
     table = tables[0].rename({"date": "ds"})
     return table.unpivot(index="ds", variable_name="unique_id", value_name="y").sort("unique_id", "ds")
 
 
 def _row_numbers(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Count rows instead of days: markets close on holidays, which are no missing values."""
+    """Use row numbers as times: markets close on holidays, which are not missing values."""
     return tables[0].sort("ds").select("unique_id", pl.int_range(pl.len()).over("unique_id").alias("ds"), "y")
 
 

@@ -1,9 +1,9 @@
-"""Which columns of a table of forecasts belong to which model, and what they mean.
+"""Columns of a table of forecasts.
 
-A forecast frame is long: one row for each value that was forecast, with what happened, and beside it the columns of one
-or more models. A model is a column of numbers, its point forecast, and perhaps others that continue its name:
-``<model>-lo-80`` and ``<model>-hi-80`` are the ends of an interval, ``<model>-q-0.1`` is a quantile. Those without the
-name of a model (``lo-80``) belong to the model ``forecast``.
+The table is long: one row for each forecast value, with the observed value and the columns of one or more models. A
+model has a numeric column, its point forecast, and perhaps others that continue its name: ``<model>-lo-80`` and
+``<model>-hi-80`` are the bounds of an interval, ``<model>-q-0.1`` is a quantile. Those without the name of a model
+(``lo-80``) belong to the model ``forecast``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from neuro_divergent.data.io.table import Table, show_type
 CUTOFF, STEP, FOLD = "cutoff", "step", "fold"
 _ALONE = "forecast"
 _PART = re.compile(r"(?:(?P<model>.+)-)?(?P<kind>lo|hi|q)-(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)")
-_DIGITS = 10  # Shares that differ by less are the same: 0.1 and (100 - 80) / 200.
+_DIGITS = 10  # quantiles that differ by less are the same: 0.1 and (100 - 80) / 200
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class ModelColumns:
 
     Attributes:
         point: Its point forecast, if it has one.
-        lower: Lower ends of intervals, by their level in percent.
-        upper: Upper ends of intervals.
-        marked: Quantiles that have columns of their own, by their share.
+        lower: Lower bounds of intervals, by their level in percent.
+        upper: Upper bounds of intervals.
+        marked: Columns of quantiles, by their level between 0 and 1.
     """
 
     point: str | None = None
@@ -42,12 +42,12 @@ class ModelColumns:
 
     @property
     def levels(self) -> list[float]:
-        """Levels of the intervals that have both ends, ascending."""
+        """Levels of the intervals that have both bounds, ascending."""
         return sorted(self.lower.keys() & self.upper.keys())
 
     @property
     def quantiles(self) -> dict[float, str]:
-        """All quantiles by their share, ascending; the ends of intervals are quantiles too."""
+        """All quantiles by their level, ascending; the bounds of intervals are quantiles too."""
         found = {round((100 - level) / 200, _DIGITS): name for level, name in self.lower.items()}
         found |= {round((100 + level) / 200, _DIGITS): name for level, name in self.upper.items()}
         return dict(sorted((found | self.marked).items()))
@@ -58,10 +58,10 @@ def find_models(table: Table, *, without: Iterable[str]) -> dict[str, ModelColum
 
     Args:
         table: The table of forecasts.
-        without: Columns of numbers that are no forecasts.
+        without: Numeric columns that are not forecasts.
 
     Raises:
-        DataError: If a level is not between 0 and 100 or a share not between 0 and 1.
+        DataError: If a level is not between 0 and 100 or a quantile not between 0 and 1.
     """
     left_out = {*without, CUTOFF, STEP, FOLD}
     models: dict[str, ModelColumns] = {}
@@ -84,13 +84,13 @@ def find_models(table: Table, *, without: Iterable[str]) -> dict[str, ModelColum
 def choose_models(
     table: Table, known: dict[str, ModelColumns], names: Sequence[str] | str | None
 ) -> dict[str, ModelColumns]:
-    """Return the models with some names, all of them without names.
+    """Return the models with the given names, or all of them.
 
     Raises:
         DataError: If there is no such model, or none at all.
     """
     if not known:
-        raise table.error("no column of forecasts; a model is a column of numbers, such as 'forecast'")
+        raise table.error("no column of forecasts; a model is a numeric column, such as 'forecast'")
     wanted = list(known) if names is None else [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in known:
@@ -99,7 +99,7 @@ def choose_models(
 
 
 def numbers(table: Table, column: str) -> Floats:
-    """Return a column as numbers, NaN where it has none.
+    """Return a column as floats, NaN where it is null.
 
     Raises:
         DataError: If there is no such column or it holds something else.

@@ -1,4 +1,4 @@
-"""Every metric that a table of forecasts can be scored with, in one list.
+"""All metrics of tables of forecasts.
 
 Each is a formula over means of groups of values, so that one pass scores every series, step or cut-off.
 """
@@ -19,16 +19,16 @@ from neuro_divergent.evaluation.scoring.groups import grouped_mean, ratio
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """What one model forecast and what happened, value by value, in groups; arrays are ``(values,)``.
+    """Forecasts of one model and observed values, in groups; arrays are ``(values,)``.
 
     Attributes:
-        group: Number of the group of each value.
-        num_groups: How many groups there are; one may be empty.
-        actual: What happened.
+        group: Index of the group of each value.
+        num_groups: Number of groups; one may be empty.
+        actual: Observed values.
         forecast: Point forecast; NaN where it has none.
-        quantiles: Quantiles by their share.
-        intervals: Lower and upper ends by their level in percent.
-        weight: How much each value counts, or ``None`` when all count the same.
+        quantiles: Quantile forecasts by their level between 0 and 1.
+        intervals: Lower and upper bounds by their level in percent.
+        weight: Weight of each value, or ``None`` if all are equal.
         scale: Naive error of the series of each value, for MASE; ``squared_scale`` likewise for RMSSE.
         before: Actual value and forecast of the step before, NaN where there is none.
     """
@@ -50,7 +50,7 @@ class Values:
         return self.forecast - self.actual
 
     def only(self, number: float) -> Values:
-        """Return the same values with the quantile or interval of one share or level."""
+        """Return the same values with the quantile or interval of one level only."""
         return dataclasses.replace(
             self,
             quantiles={key: value for key, value in self.quantiles.items() if key == number},
@@ -58,10 +58,10 @@ class Values:
         )
 
     def mean(self, values: Floats, where: Bools | None = None) -> Floats:
-        """Return the weighted mean of each group, ``(groups,)``; NaN where nothing counts.
+        """Return the weighted mean of each group, ``(groups,)``; NaN for an empty group.
 
         Args:
-            values: One number per value.
+            values: One float per value.
             where: Which of them count; all without it.
         """
         group, weight = self.group, self.weight
@@ -73,19 +73,19 @@ class Values:
 
 @dataclass(frozen=True)
 class Metric:
-    """How a table of forecasts is scored.
+    """A metric of tables of forecasts.
 
     Attributes:
-        measure: Takes values and returns a score for each group, ``(groups,)``. Absent where the metric is made of the
-            scores of other metrics.
+        measure: Takes values and returns a score for each group, ``(groups,)``; unset if the metric is computed from
+            the scores of other metrics.
         needs: What a model must forecast.
         scaled: Whether it needs the naive errors of the history.
-        ordered: Whether it looks at the step before.
-        each: Whether it is measured for each level or share by itself.
-        narrows: Whether it can be measured for one share alone.
-        parts: Metrics whose shares of the scores of a reference model are averaged.
-        saved: Whether that average is turned into the share that is saved.
-        is_error: Whether it is 0 at best and higher where a forecast is worse, so that a share of it can be saved.
+        ordered: Whether it uses the step before.
+        each: Whether it is computed for each level or quantile separately.
+        narrows: Whether it can be computed for a single quantile.
+        parts: Metrics whose ratios to the scores of a reference model are averaged.
+        saved: Whether the score is one minus that average, a skill score.
+        is_error: Whether it is 0 at best and higher where a forecast is worse, so that a skill score exists.
     """
 
     measure: Callable[[Values], Floats] | None = None
@@ -143,7 +143,7 @@ def _rmsse(values: Values) -> Floats:
 
 
 def _r2(values: Values) -> Floats:
-    # Seen from any one of them, the equal values of a group are exactly 0, which their mean need not be.
+    # Relative to one of them, equal values of a group are exactly 0; relative to their rounded mean they need not be.
     some = np.zeros(values.num_groups)
     some[values.group] = values.actual
     shifted = values.actual - some[values.group]
@@ -159,7 +159,7 @@ def _directional_accuracy(values: Values) -> Floats:
 
 
 def _pinball(values: Values) -> Floats:
-    costs = [values.mean(pointwise.pinball(values.actual, value, share)) for share, value in values.quantiles.items()]
+    costs = [values.mean(pointwise.pinball(values.actual, value, level)) for level, value in values.quantiles.items()]
     return np.asarray(np.mean(costs, axis=0))
 
 
@@ -177,7 +177,7 @@ def _calibration(values: Values) -> Floats:
 
 
 def _calibration_error(values: Values) -> Floats:
-    distances = [np.abs(_calibration(values.only(share)) - 100 * share) for share in values.quantiles]
+    distances = [np.abs(_calibration(values.only(level)) - 100 * level) for level in values.quantiles]
     return np.asarray(np.mean(distances, axis=0))
 
 

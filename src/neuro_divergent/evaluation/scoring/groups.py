@@ -1,4 +1,4 @@
-"""Rows of a table in groups, as numbers."""
+"""Groups of rows of a table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _CODE = "number of the group"
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each of some rows belongs to.
+    """Group of each row.
 
     Attributes:
-        keys: What the groups are called, one entry per group, sorted; empty where all rows are one group.
-        count: How many groups there are; one may have no rows.
-        codes: Number of the group of each row.
+        keys: Values of the grouping columns, one entry per group, sorted; empty where all rows are one group.
+        count: Number of groups; one may have no rows.
+        codes: Index of the group of each row.
     """
 
     keys: dict[str, pl.Series]
@@ -38,7 +38,7 @@ class Groups:
         return cls(keys.to_dict(), len(keys), codes.to_numpy().astype(np.int64))
 
     def take(self, rows: Ints) -> Groups:
-        """Return the same groups with some of the rows."""
+        """Return the same groups for a subset of the rows."""
         return Groups(self.keys, self.count, self.codes[rows])
 
     @property
@@ -47,25 +47,25 @@ class Groups:
         return np.bincount(self.codes, minlength=self.count)
 
     def repeated(self, times: int) -> dict[str, Any]:
-        """Return the names of the groups, each some times in a row."""
+        """Return the keys of the groups, each repeated ``times`` times."""
         places = np.repeat(np.arange(self.count), times)
         return {name: keys.gather(places) for name, keys in self.keys.items()}
 
 
 def grouped_mean(values: Floats, codes: Ints, count: int, weight: Floats | None = None) -> Floats:
-    """Return the weighted mean of each group, ``(groups,)``; NaN where nothing counts."""
+    """Return the weighted mean of each group, ``(groups,)``; NaN for an empty group."""
     total = np.bincount(codes, values if weight is None else values * weight, minlength=count)
     return ratio(total.astype(np.float64), np.bincount(codes, weight, minlength=count))
 
 
 def mean_of_parts(scores: Floats, parts: Groups, groups: Groups, weight: Floats | None = None) -> Floats:
-    """Return the mean of the scores of the parts of each group, ``(groups,)``; those that are NaN do not count.
+    """Return the mean of the scores of the parts of each group, ``(groups,)``; NaN is left out.
 
     Args:
         scores: Score of each part, ``(parts,)``.
-        parts: Which part each row belongs to; all rows of a part belong to one group.
-        groups: Which group each row belongs to.
-        weight: How much each row counts; a part counts as much as its rows do on average.
+        parts: Part of each row; all rows of a part belong to one group.
+        groups: Group of each row.
+        weight: Weight of each row; that of a part is the mean of its rows.
     """
     owner = np.zeros(parts.count, np.int64)
     owner[parts.codes] = groups.codes
@@ -75,6 +75,6 @@ def mean_of_parts(scores: Floats, parts: Groups, groups: Groups, weight: Floats 
 
 
 def ratio(values: Floats, sizes: Array) -> Floats:
-    """Return quotients, NaN where there is nothing to divide by."""
+    """Return quotients, NaN where the divisor is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes > 0, values / sizes, np.nan)

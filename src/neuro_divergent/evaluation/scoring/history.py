@@ -1,4 +1,4 @@
-"""What was known before the forecasts: how large naive errors were, and the last value of each series."""
+"""History before the forecasts: naive errors and last value of each series."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation.metrics import seasonal_error
 from neuro_divergent.evaluation.scoring.columns import CUTOFF, numbers
 
-_MOST_NEW_ROWS = 100  # Gaps may lengthen a history this many times; beyond it the times are surely wrong.
+_MOST_NEW_ROWS = 100  # gaps may lengthen a history by this factor; beyond it the times are taken to be wrong
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Answers questions about the past of each row of a table of forecasts.
+    """History of each row of a table of forecasts.
 
     Attributes:
         past: Every row of the history: ``id``, ``time`` and ``value``.
         ahead: ``id`` and ``end`` of each row of the forecasts: its cut-off, or its time where there are no cut-offs.
-        has_cutoffs: Whether ``end`` is the last time that was seen, and not the first that was not.
+        has_cutoffs: Whether ``end`` is the last time of the history, and not the first after it.
         season_length: Rows in a season; unset, it follows from the frequency of the history.
     """
 
@@ -42,7 +42,7 @@ class History:
     def scale(self) -> Floats:
         """Mean absolute difference of values one season apart before the first cut-off of the series, ``(rows,)``.
 
-        NaN where there is no such pair.
+        NaN if there is no such pair.
         """
         return self._scales[0][self._codes]
 
@@ -61,7 +61,7 @@ class History:
 
     @cached_property
     def _series(self) -> pl.DataFrame:
-        """Number, name and first cut-off of each series."""
+        """Index, id and first cut-off of each series."""
         return self.ahead.group_by("id", maintain_order=True).agg(pl.col("end").min()).with_row_index("code")
 
     @cached_property
@@ -78,7 +78,7 @@ class History:
         codes = known["code"].to_numpy()
         offsets = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(codes)]])
         frequency = infer(known["time"], offsets) if len(codes) else None
-        if frequency is None:  # No series has two rows.
+        if frequency is None:  # no series has two rows
             return scale, squared_scale
         places = _places(known, offsets, frequency)
         values = np.full(places[-1] + 1, np.nan)
@@ -94,12 +94,12 @@ class History:
 def read_history(
     train: Any, forecasts: Table, *, series: str | None, time: str, target: str, season_length: int | None = None
 ) -> History:
-    """Connect a table of forecasts with the past of its series.
+    """Join a table of forecasts with the history of its series.
 
     Args:
-        train: Long table with the series, before the forecasts and perhaps beyond; gaps in it are no pairs.
+        train: Long table with the series, before the forecasts and perhaps beyond; gaps are allowed.
         forecasts: The table of forecasts.
-        series: Column that names the series in both; ``None`` where there is only one.
+        series: Column of ids in both; ``None`` if there is only one series.
         time: Column of times in both.
         target: Column of values in ``train``.
         season_length: Rows in a season; unset, it follows from the frequency of ``train``.
@@ -146,13 +146,13 @@ def _alike(times: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
     if times.dtype.is_integer() != ends.dtype.is_integer() or zones[0] != zones[1]:
         there, here = show_type(times.dtype), show_type(ends.dtype)
         raise DataError(f"column {ends.name!r} is {here}, and the times of train are {there}; make them one type")
-    if times.dtype == pl.Date:  # A date is a time, but not the other way round.
+    if times.dtype == pl.Date:  # dates can be cast to times without loss
         return times.cast(ends.dtype), ends
     return times, ends.cast(times.dtype)
 
 
 def _places(known: pl.DataFrame, offsets: Ints, frequency: Frequency) -> Ints:
-    """Return where each row lies when rows that are missing are counted too."""
+    """Return the position of each row when missing rows are counted."""
     times = known["time"]
     steps = frequency.between(times.slice(0, len(times) - 1), times.slice(1))
     steps[offsets[1:-1] - 1] = 1  # from one series to the next
@@ -162,7 +162,7 @@ def _places(known: pl.DataFrame, offsets: Ints, frequency: Frequency) -> Ints:
         name, time = known["id"][row], show_time(times, row)
         place = f"series {show(name)}, {time}" if name != "" else time
         raise DataError(
-            f"train: {place} is no whole number of steps ({frequency}) after the row before, or too many. Keep one row "
-            "per series and time, and one frequency."
+            f"train: {place} is not an integer number of steps ({frequency}) after the row before, or too many. Keep "
+            "one row per series and time, and one frequency."
         )
     return np.concatenate([[0], np.cumsum(steps)])

@@ -1,4 +1,4 @@
-"""From the names of metrics that a user writes to the columns that the answer has."""
+"""Resolves names of metrics to columns of scores."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Request:
     """One column of scores.
 
     Attributes:
-        label: What it is called.
-        metric: How it is measured.
-        number: The level or share that it is measured for, where it is for one of them.
-        parts: What a metric is made of that compares with a reference.
+        label: Name of the column.
+        metric: The metric.
+        number: Level or quantile that it is computed for, if it is for a single one.
+        parts: Scores that a metric relative to a reference is computed from.
     """
 
     label: str
@@ -32,69 +32,69 @@ class Request:
     parts: tuple[Request, ...] = ()
 
     @property
-    def measured(self) -> tuple[Request, ...]:
-        """What has to be measured for it."""
+    def needed(self) -> tuple[Request, ...]:
+        """Scores that are needed for it."""
         return self.parts or (self,)
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What there is to score.
+class Available:
+    """What a table of forecasts can be scored with.
 
     Attributes:
         levels: Levels of intervals that a model has.
-        shares: Quantiles that all models have which have any, so that they are judged alike.
+        quantiles: Quantiles that all models with quantiles have in common, so that they are comparable.
         has_quantiles: Whether a model has quantiles.
-        has_history: Whether the past of the series is known.
+        has_history: Whether the history of the series was given.
         has_reference: Whether there is a model to compare with.
     """
 
     levels: tuple[float, ...]
-    shares: tuple[float, ...]
+    quantiles: tuple[float, ...]
     has_quantiles: bool
     has_history: bool
     has_reference: bool
 
     @classmethod
-    def of(cls, models: Iterable[ModelColumns], *, has_history: bool, has_reference: bool) -> Offer:
-        """Return what some models can be scored with."""
+    def of(cls, models: Iterable[ModelColumns], *, has_history: bool, has_reference: bool) -> Available:
+        """Return what the given models can be scored with."""
         models = list(models)
         quantiles = [set(model.quantiles) for model in models if model.quantiles]
         return cls(
             levels=tuple(sorted({level for model in models for level in model.levels})),
-            shares=tuple(sorted(set.intersection(*quantiles))) if quantiles else (),
+            quantiles=tuple(sorted(set.intersection(*quantiles))) if quantiles else (),
             has_quantiles=bool(quantiles),
             has_history=has_history,
             has_reference=has_reference,
         )
 
     def usual(self) -> tuple[str, ...]:
-        """Return the metrics that are worth a look when none are named."""
+        """Return the default metrics."""
         names = ["mae", "rmse", "smape", "wape", "bias"]
-        names += ["mase"] * self.has_history + ["crps"] * bool(self.shares)
+        names += ["mase"] * self.has_history + ["crps"] * bool(self.quantiles)
         names += ["coverage", "width"] * bool(self.levels) + ["skill"] * self.has_reference
         return tuple(names)
 
 
-def resolve(names: Sequence[str] | str | None, offer: Offer) -> tuple[Request, ...]:
-    """Return the columns that some metrics need, each once.
+def resolve(names: Sequence[str] | str | None, available: Available) -> tuple[Request, ...]:
+    """Return the columns of the given metrics, each once.
 
-    A metric that is measured for each level or share gives a column for each of them, ``"coverage"`` thus
-    ``"coverage-80"`` and ``"coverage-95"``, unless the name says which one.
+    A metric that is computed for each level or quantile has a column for each of them, such as ``"coverage-80"`` and
+    ``"coverage-95"`` for ``"coverage"``, unless its name includes one.
 
     Raises:
         ConfigError: If there is no such metric.
-        InputError: If it needs something that was not given.
+        InputError: If it needs an argument or a column that was not given.
     """
-    names = offer.usual() if names is None else (names,) if isinstance(names, str) else names
-    found = {request.label: request for name in names for request in _requests(name, offer)}
+    names = available.usual() if names is None else (names,) if isinstance(names, str) else names
+    found = {request.label: request for name in names for request in _requests(name, available)}
     if not found:
-        raise InputError("metrics: there is none; name at least one, such as 'mae'.")
+        raise InputError("metrics: name at least one, such as 'mae'.")
     return tuple(found.values())
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """Return the metric that a name means and what it says after it: ``("coverage", "80")``.
+    """Split the name of a metric from the number after it: ``("coverage", "80")``.
 
     Raises:
         ConfigError: If there is no such metric.
@@ -108,15 +108,15 @@ def split_name(name: str) -> tuple[str, str | None]:
     return base, rest
 
 
-def _requests(name: str, offer: Offer) -> list[Request]:
+def _requests(name: str, available: Available) -> list[Request]:
     base, rest = split_name(name)
     metric = METRICS[base]
     if metric.parts:
-        return [_relative(name, base, rest, offer)]
-    _refuse_lacking(base, metric, offer)
+        return [_relative(name, base, rest, available)]
+    _refuse_lacking(base, metric, available)
     if rest is not None and not (metric.each or metric.narrows):
         raise ConfigError(f"metric {name!r}: {base!r} takes no number.")
-    numbers = offer.levels if metric.needs == "intervals" else offer.shares
+    numbers = available.levels if metric.needs == "intervals" else available.quantiles
     if rest is None and metric.each:
         return [Request(f"{base}-{number:g}", metric, number) for number in numbers]
     if rest is None:
@@ -129,30 +129,32 @@ def _requests(name: str, offer: Offer) -> list[Request]:
     return [Request(f"{base}-{number:g}", metric, number)]
 
 
-def _relative(name: str, base: str, rest: str | None, offer: Offer) -> Request:
-    """Return the request for a metric that compares with a reference."""
-    if not offer.has_reference:
+def _relative(name: str, base: str, rest: str | None, available: Available) -> Request:
+    """Return the request for a metric relative to a reference."""
+    if not available.has_reference:
         raise InputError(f"metric {name!r} compares with another model: pass reference='...', the name of its column.")
     metric = METRICS[base]
     if rest is None:
-        return Request(base, metric, parts=tuple(part for key in metric.parts for part in _requests(key, offer)))
+        return Request(base, metric, parts=tuple(part for key in metric.parts for part in _requests(key, available)))
     if not metric.saved:
-        raise ConfigError(f"metric {name!r}: {base!r} stands alone.")
-    parts = tuple(_requests(rest, offer))
+        raise ConfigError(f"metric {name!r}: {base!r} takes no other metric.")
+    parts = tuple(_requests(rest, available))
     if len(parts) != 1 or not parts[0].metric.is_error:
         raise ConfigError(
-            f"metric {name!r}: {rest!r} is not one error, of which a share could be saved; try 'skill-mae'."
+            f"metric {name!r}: {rest!r} is not a single error metric, which a skill score needs; try 'skill-mae'."
         )
     return Request(f"{base}-{parts[0].label}", metric, parts=parts)
 
 
-def _refuse_lacking(base: str, metric: Metric, offer: Offer) -> None:
+def _refuse_lacking(base: str, metric: Metric, available: Available) -> None:
     """Refuse a metric whose needs are not met."""
-    if metric.scaled and not offer.has_history:
-        raise InputError(f"metric {base!r} needs the past of the series: pass train=..., a table that holds it.")
-    if metric.needs == "quantiles" and offer.has_quantiles and not offer.shares:
+    if metric.scaled and not available.has_history:
+        raise InputError(f"metric {base!r} needs the history of the series: pass it as train=...")
+    if metric.needs == "quantiles" and available.has_quantiles and not available.quantiles:
         raise InputError(f"metric {base!r}: the models have no quantile in common; score them one by one (models=).")
-    if (metric.needs == "quantiles" and not offer.shares) or (metric.needs == "intervals" and not offer.levels):
+    if (metric.needs == "quantiles" and not available.quantiles) or (
+        metric.needs == "intervals" and not available.levels
+    ):
         raise InputError(f"metric {base!r} needs {_NEEDED[metric.needs]}; found none.")
 
 

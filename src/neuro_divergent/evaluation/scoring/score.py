@@ -1,4 +1,4 @@
-"""Scores of the models in a table of forecasts: of all values, or by series, step, cut-off or anything else."""
+"""Scores of the models in a table of forecasts, over all values or by group."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import choose_models, find_models, numbers
 from neuro_divergent.evaluation.scoring.groups import ratio
 from neuro_divergent.evaluation.scoring.history import read_history
-from neuro_divergent.evaluation.scoring.judge import Columns, Judge
-from neuro_divergent.evaluation.scoring.requests import Offer, Request, resolve
+from neuro_divergent.evaluation.scoring.requests import Available, Request, resolve
+from neuro_divergent.evaluation.scoring.scorer import Columns, Scorer
 
 Aggregate = Literal["mean", "series"]
 _MODEL, _VALUES, _WEIGHT = "model", "values", "weight"
@@ -41,36 +41,36 @@ def score(
 ) -> Any:
     """Score the models in a table of forecasts.
 
-    All models are judged on the same values: those that were observed and that every one of them forecast. The column
-    ``values`` of the answer counts them. Of quantiles, those count that all models have which have any.
+    All models are scored on the same values: those that were observed and that every model forecast. The column
+    ``values`` of the result counts them. Of the quantiles, those count that all models with quantiles have in common.
 
     Args:
-        frame: One row for each value that was forecast: the series, its time, ``actual``, one or more models, and
-            usually ``cutoff``, ``step`` and ``fold``. A model is a column of numbers, ``<model>-lo-80`` and
+        frame: One row for each forecast value: the series, its time, ``actual``, one or more models, and usually
+            ``cutoff``, ``step`` and ``fold``. A model is a numeric column, ``<model>-lo-80`` and
             ``<model>-hi-80`` are its intervals, ``<model>-q-0.1`` its quantiles; without a name before them they belong
             to the model ``forecast``.
-        models: Which models to score; unset, all columns of numbers that have no other meaning.
-        metrics: What to measure, such as ``"mae"``, ``"coverage"`` (a column for each level), ``"coverage-80"``,
-            ``"pinball-0.1"`` or ``"skill-rmse"``; unset, the usual ones.
+        models: Which models to score; unset, all numeric columns that have no other meaning.
+        metrics: Names of metrics, such as ``"mae"``, ``"coverage"`` (a column for each level), ``"coverage-80"``,
+            ``"pinball-0.1"`` or ``"skill-rmse"``; unset, the default ones.
         by: Columns to group by, such as the series, ``"step"``, ``"cutoff"`` or ``"fold"``; unset, all values together.
-        aggregate: ``"mean"`` counts each value the same; ``"series"`` scores each series by itself and takes the mean
+        aggregate: ``"mean"`` weights each value equally; ``"series"`` scores each series separately and takes the mean
             of the scores that are defined.
-        train: Past of the series, a long table, for MASE, RMSSE and OWA. Naive errors are measured up to the first
+        train: History of the series, a long table, for MASE, RMSSE and OWA. Naive errors are computed up to the first
             cut-off of each series.
         season_length: Rows in a season of ``train``; unset, it follows from its frequency.
-        weight: How much each value counts: a column of ``frame``, or a table with one weight for each series.
+        weight: Weight of each value: a column of ``frame``, or a table with one weight for each series.
         reference: Model to compare with, for ``"skill"`` and ``"owa"``.
-        id: Column that names the series; unset, ``unique_id`` if it exists, else there is one series.
+        id: Column of ids; unset, ``unique_id`` if it exists, else there is one series.
         time: Column of times, in ``frame`` and ``train``.
-        target: Column of what happened in ``frame``; null or NaN where that was not observed.
+        target: Column of observed values in ``frame``; null or NaN where there is none.
         train_target: Column of values in ``train``.
 
     Returns:
-        A frame of the kind that came in, with a row for each group and model: the columns of ``by``, ``model``,
-        ``values`` and one column for each metric, null where it is not defined.
+        A frame of the same kind as the input, with a row for each group and model: the columns of ``by``, ``model``,
+        ``values`` and one column for each metric, null where it is undefined.
 
     Raises:
-        InputError: If a column, model or metric is unknown, or a metric needs something that was not given.
+        InputError: If a column, model or metric is unknown, or a metric needs an argument that was not given.
     """
     if aggregate not in ("mean", "series"):
         raise InputError(f"aggregate: {aggregate!r} must be 'mean' or 'series'.")
@@ -80,32 +80,32 @@ def score(
     _check_columns(table, series, by)
     known = find_models(table, without=[name for name in (target, time, series, weight, *by) if isinstance(name, str)])
     chosen = choose_models(table, known, models)
-    judged = chosen | ({} if reference is None else choose_models(table, known, reference))
-    offer = Offer.of(judged.values(), has_history=train is not None, has_reference=reference is not None)
-    requests = resolve(metrics, offer)
+    scored = chosen | ({} if reference is None else choose_models(table, known, reference))
+    available = Available.of(scored.values(), has_history=train is not None, has_reference=reference is not None)
+    requests = resolve(metrics, available)
     history = None
     if train is not None:
         history = read_history(train, table, series=series, time=time, target=train_target, season_length=season_length)
-    judge = Judge(
+    scorer = Scorer(
         table=table,
         columns=Columns(series=series, time=time, target=target),
-        measured=tuple({part.label: part for request in requests for part in request.measured}.values()),
-        models=judged,
-        shares=offer.shares,
+        requests=tuple({part.label: part for request in requests for part in request.needed}.values()),
+        models=scored,
+        quantiles=available.quantiles,
         by=by,
         each_series=aggregate == "series",
         weights=_weights(weight, table, series),
         history=history,
     )
-    scores = {name: judge.scores(model) for name, model in judged.items()}
+    scores = {name: scorer.scores(model) for name, model in scored.items()}
     found = {
         request.label: [_combined(request, scores[name], scores[reference or name]) for name in chosen]
         for request in requests
     }
     columns: dict[str, Any] = {
-        **judge.groups.repeated(len(chosen)),
-        _MODEL: pl.Series(list(chosen) * judge.groups.count),
-        _VALUES: np.repeat(judge.groups.sizes, len(chosen)),
+        **scorer.groups.repeated(len(chosen)),
+        _MODEL: pl.Series(list(chosen) * scorer.groups.count),
+        _VALUES: np.repeat(scorer.groups.sizes, len(chosen)),
         **{label: pl.Series(np.stack(values, axis=1).ravel()).fill_nan(None) for label, values in found.items()},
     }
     return to_native(columns, table.backend)
@@ -117,26 +117,26 @@ def _check_columns(table: Table, series: str | None, by: tuple[str, ...]) -> Non
             raise table.lacks(name)
     for name in by:
         if name in (_MODEL, _VALUES) or by.count(name) > 1:
-            raise InputError(f"by: {name!r} would be there twice in the answer; rename the column or name it once.")
+            raise InputError(f"by: {name!r} would be in the result twice; rename the column or name it once.")
 
 
 def _combined(request: Request, scores: dict[str, Floats], reference: dict[str, Floats]) -> Floats:
-    """Return what was measured, or for a metric made of parts, their shares of the reference."""
+    """Return a score, or for a metric relative to a reference, the mean of the ratios of its parts."""
     if not request.parts:
         return scores[request.label]
-    shares = np.mean([ratio(scores[part.label], reference[part.label]) for part in request.parts], axis=0)
-    return np.asarray(1 - shares if request.metric.saved else shares)
+    ratios = np.mean([ratio(scores[part.label], reference[part.label]) for part in request.parts], axis=0)
+    return np.asarray(1 - ratios if request.metric.saved else ratios)
 
 
 def _weights(weight: Any, table: Table, series: str | None) -> Floats | None:
-    """Return how much each row counts, from a column or from a table of series; ``None`` when all count the same."""
+    """Return the weight of each row, from a column or from a table of series; ``None`` if all are equal."""
     if weight is None:
         return None
     if isinstance(weight, str):
         return _checked(numbers(table, weight), f"column {weight!r}")
     given = read_table(weight)
     if series is None:
-        raise InputError("weight: a table of weights for each series needs a column that names them; pass id='...'.")
+        raise InputError("weight: a table of weights for each series needs a column of ids; pass id='...'.")
     if series not in given.columns:
         raise DataError(f"weight: {given.lacks(series)}")
     others = [name for name in given.columns if name != series]
@@ -147,7 +147,7 @@ def _weights(weight: Any, table: Table, series: str | None) -> Floats | None:
     if sizes[series].dtype != table.frame[series].dtype:
         sizes = sizes.cast({series: table.frame[series].dtype}, strict=False)
     if twice := sizes[series].filter(sizes[series].is_duplicated()).to_list():
-        raise DataError(f"weight: series {show(twice[0])} is there twice; give each series one weight.")
+        raise DataError(f"weight: series {show(twice[0])} occurs twice; give each series one weight.")
     found = table.frame.select(series).join(sizes, on=series, how="left", maintain_order="left")
     if found[column].null_count():
         name = found.filter(pl.col(column).is_null())[series][0]
@@ -158,5 +158,5 @@ def _weights(weight: Any, table: Table, series: str | None) -> Floats | None:
 def _checked(weights: Floats, place: str) -> Floats:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
-        raise DataError(f"{place}, row {wrong[0] + 1}: {weights[wrong[0]]:g} is no weight; zero or more is accepted.")
+        raise DataError(f"{place}, row {wrong[0] + 1}: {weights[wrong[0]]:g} is not a weight; it must be zero or more.")
     return weights

@@ -15,12 +15,12 @@ _ROW = "row of the table"
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Where the step before is.
+    """Position of the step before each row.
 
     Attributes:
-        previous: Row of the step before, for each row; -1 where the table has none.
+        previous: Row of the step before, for each row; -1 if the table has none.
         first: Whether a row is the first step after its cut-off.
-        last: Value at the cut-off of each row, from which the first step moves; NaN where it is not known.
+        last: Value at the cut-off of each row, which the first step is compared with; NaN where it is not known.
     """
 
     previous: Ints
@@ -48,6 +48,6 @@ class Steps:
         return cls(previous, first, np.full(len(rows), np.nan) if last is None else last)
 
     def before(self, values: Floats) -> Floats:
-        """Return the value of the step before each row; NaN where there is none."""
+        """Return the value of the step before each row; NaN if there is none."""
         found = np.where(self.previous >= 0, values[self.previous], np.nan)
         return np.where(self.first, self.last, found)

@@ -114,7 +114,7 @@ def test_it_tells_what_the_files_say(page: Page, trained: Path) -> None:
     scores = json.loads((trained / "scores.json").read_bytes())
     own = scores["scores"][0]
     for words in (
-        f"{own['mae']:.4g}", "seasonal naive", "nothing in training saw these values", "480 rows", "8 series",
+        f"{own['mae']:.4g}", "seasonal naive", "none of these values were used in training", "480 rows", "8 series",
         "4 steps ahead from 12 steps of history", "adamw", "all steps are done", f"{scores['parameters']:,} parameters",
         "hidden_size = 8", "SHA-256", "nd train", "The 80 % interval holds", "lowest validation loss",
     ):  # fmt: skip

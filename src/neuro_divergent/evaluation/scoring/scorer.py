@@ -1,4 +1,4 @@
-"""What several models score on the same rows of a table of forecasts."""
+"""Scores of several models on the same rows of a table of forecasts."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Measures models on the same rows of a table.
+class Scorer:
+    """Scores models on the same rows of a table.
 
     Attributes:
         table: The table of forecasts.
         columns: Names of its columns.
-        measured: What to measure.
-        models: All models that are judged; a row counts where none of them lacks a value.
-        shares: Quantiles that count.
+        requests: Scores to compute.
+        models: All models that are scored; a row counts if none of them lacks a value.
+        quantiles: Levels of the quantiles that count.
         by: Columns to group by.
-        each_series: Whether to measure each series by itself and take the mean.
-        weights: How much each row counts, or ``None`` when all count the same.
-        history: Past of the series, where it is known.
+        each_series: Whether to score each series separately and take the mean.
+        weights: Weight of each row, or ``None`` if all are equal.
+        history: History of the series, if it was given.
     """
 
     table: Table
     columns: Columns
-    measured: tuple[Request, ...]
+    requests: tuple[Request, ...]
     models: dict[str, ModelColumns]
-    shares: tuple[float, ...]
+    quantiles: tuple[float, ...]
     by: tuple[str, ...]
     each_series: bool
     weights: Floats | None
     history: History | None
 
     def scores(self, model: ModelColumns) -> dict[str, Floats]:
-        """Return each score of a model for each group; NaN where it is not defined."""
+        """Return each score of a model for each group; NaN where it is undefined."""
         values = self._values(model)
-        return {request.label: self._score(request, model, values) for request in self.measured}
+        return {request.label: self._score(request, model, values) for request in self.requests}
 
     @cached_property
     def groups(self) -> Groups:
@@ -65,7 +65,7 @@ class Judge:
 
     @cached_property
     def _parts(self) -> Groups:
-        """What is measured by itself: the groups, or the series in each of them."""
+        """What is scored separately: the groups, or the series in each of them."""
         series = self.columns.series
         if not self.each_series or series is None or series in self.by:
             return self.groups
@@ -73,32 +73,32 @@ class Judge:
 
     @cached_property
     def _numbers(self) -> dict[str, Floats]:
-        """What happened, and every column that is looked at."""
-        columns = [name for model in self.models.values() for name in self._looked_at(model)]
+        """The observed values, and every column that a score needs."""
+        columns = [name for model in self.models.values() for name in self._needed_columns(model)]
         return {name: numbers(self.table, name) for name in dict.fromkeys([self.columns.target, *columns])}
 
     @cached_property
     def _rows(self) -> Ints:
-        """Rows in which nothing is missing that is looked at."""
+        """Rows in which no needed value is missing."""
         return np.flatnonzero(~np.any([np.isnan(values) for values in self._numbers.values()], axis=0))
 
-    def _looked_at(self, model: ModelColumns) -> list[str]:
-        """Return the columns of a model that what is measured needs."""
-        needs = {request.metric.needs for request in self.measured}
+    def _needed_columns(self, model: ModelColumns) -> list[str]:
+        """Return the columns of a model that the scores need."""
+        needs = {request.metric.needs for request in self.requests}
         columns = [model.point] if "point" in needs and model.point else []
         if "quantiles" in needs and model.quantiles:
-            columns += [model.quantiles[share] for share in self.shares]
-        levels = {request.number for request in self.measured if request.metric.needs == "intervals"}
+            columns += [model.quantiles[level] for level in self.quantiles]
+        levels = {request.number for request in self.requests if request.metric.needs == "intervals"}
         return columns + [
             ends[level] for level in model.levels if level in levels for ends in (model.lower, model.upper)
         ]
 
     @cached_property
     def _common(self) -> Values:
-        """What is the same for all models."""
+        """Values that all models level."""
         rows, history = self._rows, self.history
-        if not any(request.metric.scaled for request in self.measured):
-            history = None  # It costs time to look at.
+        if not any(request.metric.scaled for request in self.requests):
+            history = None  # not needed, and slow to compute
         return Values(
             group=self._parts.codes,
             num_groups=self._parts.count,
@@ -118,16 +118,16 @@ class Judge:
         rows, known, values = self._rows, self._numbers, self._common
         if model.point is not None and model.point in known:
             values = dataclasses.replace(values, forecast=known[model.point][rows])
-            if any(request.metric.ordered for request in self.measured):
+            if any(request.metric.ordered for request in self.requests):
                 actual, forecast = (self._steps.before(known[name]) for name in (self.columns.target, model.point))
                 values = dataclasses.replace(values, before=(actual[rows], forecast[rows]))
         ends = {level: (model.lower[level], model.upper[level]) for level in model.levels}
         return dataclasses.replace(
             values,
             quantiles={
-                share: known[name][rows]
-                for share, name in model.quantiles.items()
-                if share in self.shares and name in known
+                level: known[name][rows]
+                for level, name in model.quantiles.items()
+                if level in self.quantiles and name in known
             },
             intervals={
                 level: (known[lower][rows], known[upper][rows])
