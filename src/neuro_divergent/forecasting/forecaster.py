@@ -1,4 +1,4 @@
-"""The front door: fit, predict, save, load."""
+"""A forecaster: an architecture, a task and how to train, with fit, predict, save and load."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change
 from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
-from neuro_divergent.forecasting.uncertainty.residuals import measure
+from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
@@ -61,8 +61,8 @@ class Forecaster:
 
     Args:
         architecture: Shape of the network, or its name.
-        training: How to train; ``"auto"`` is what suits the family of the architecture, and any other preset can be
-            named as well.
+        training: How to train: settings, or the name of a preset; ``"auto"`` is recommended for the family of the
+            architecture.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
             ``validation``, ``test``, ``stride``, ``joint``.
 
@@ -103,15 +103,15 @@ class Forecaster:
 
         Args:
             data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
-            callbacks: What else to do at the events of training.
-            teacher: Trained forecaster to learn from: ``training.distillation`` is the share of the loss that is
-                measured against its forecasts instead of against what happened.
-            pretrained: What ``pretrain`` returned, or the directory it was saved to: the weights to start from. With
-                ``run`` it is kept there too, so that resuming needs no other place.
-            run: Directory for the run: its settings, checkpoints while it trains, and the model in the end. If training
-                is interrupted, by a signal or a crash, ``Forecaster.resume(run)`` goes on with it.
-            checkpoints: When checkpoints are written there; every minute if nothing is said.
-            resume: Checkpoint, or directory of checkpoints, to go on from, as in ``Trainer.fit``.
+            callbacks: Callbacks that receive the events of training.
+            teacher: Trained forecaster for distillation: ``training.distillation`` is the fraction of the loss that
+                compares with its forecasts instead of with the observed values.
+            pretrained: Weights to start from: what ``pretrain`` returned, or the directory it was saved to. With
+                ``run`` they are copied there, so that resuming needs no other place.
+            run: Directory for the run: its settings, checkpoints while it trains, and the model in the end. After a
+                signal or a crash, ``Forecaster.resume(run)`` resumes it.
+            checkpoints: When checkpoints are written there; every minute by default.
+            resume: Checkpoint, or directory of checkpoints, to resume from, as in ``Trainer.fit``.
             allow_changes: Whether settings may differ from those of the checkpoint.
             schema: Fields of ``Schema``: names and roles of the columns (``target``, ``time``, ``id``, ``past``,
                 ``future``, ``static``, ``weight``, ``calendar``, ``frequency``), policies (``missing``, ``gaps``,
@@ -120,7 +120,7 @@ class Forecaster:
 
         Raises:
             DataError: If the table cannot be used as it is.
-            DivergedError: If training produced a number that is not finite.
+            DivergedError: If the loss or the gradients became NaN or infinite.
         """
         prepared = self._prepare(data, schema)
         if isinstance(pretrained, (str, Path)):
@@ -143,27 +143,27 @@ class Forecaster:
         self,
         data: Any,
         *,
-        mask_share: float = 0.4,
+        mask_fraction: float = 0.4,
         training: TrainingConfig | None = None,
         callbacks: Sequence[Callback] = (),
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
         **schema: Any,
     ) -> Pretrained:
-        """Let the network fill in hidden patches of series, and return what it learned.
+        """Train the network to fill in hidden patches of series, and return the weights.
 
-        It starts anew each time and leaves this forecaster as it is: pass the result to ``fit(pretrained=...)``, of
-        this one or of another with the same architecture and ``input_size``. What is minimised is the squared error of
-        the hidden values, on the scale that the network sees; weights of rows do not count. Only the training part of
-        each series is learned from.
+        It starts from random weights each time and leaves this forecaster as it is: pass the result to
+        ``fit(pretrained=...)``, of this one or of another with the same architecture and ``input_size``. The loss is
+        the squared error of the hidden values, on the scale that the network sees, without weights of rows. Only the
+        training part of each series is used.
 
         Args:
             data: As for ``fit``; more series, or others.
-            mask_share: Share of the patches of a window that is hidden.
+            mask_fraction: Fraction of the patches of a window that is hidden.
             training: How to train; as for forecasts unless given, without what has a meaning only there (``freeze``,
                 ``augment``, ``curriculum``, ``teacher_forcing``).
             callbacks: What else to do at the events of training, such as ``Checkpointing``.
-            resume: Checkpoint, or directory of checkpoints, to go on from, with the data and ``mask_share`` of before.
+            resume: Checkpoint, or directory of checkpoints, to resume from, with the same data and ``mask_fraction``.
             allow_changes: Whether settings of training may differ from those of the checkpoint.
             schema: Fields of ``Schema``, as for ``fit``.
 
@@ -175,7 +175,7 @@ class Forecaster:
             self.architecture,
             self._prepare(data, schema),
             settings_for(self.training) if training is None else training,
-            mask_share=mask_share,
+            mask_fraction=mask_fraction,
             callbacks=callbacks,
             resume=resume,
             allow_changes=allow_changes,
@@ -192,15 +192,15 @@ class Forecaster:
         allow_changes: bool = False,
         **training: Any,
     ) -> Self:
-        """Go on with a run that was interrupted, from its latest checkpoint that is not damaged.
+        """Resume a run that was interrupted, from its latest checkpoint that is not damaged.
 
         On the same machine and with as many threads the model becomes, bit for bit, the one of a run that was never
-        interrupted. A run that has come to its end is loaded, unless there is more to do now.
+        interrupted. A finished run is loaded, unless there is more to do now.
 
         Args:
             run: Its directory: the one given to ``fit``, or one of ``nd train``.
             data: The data, for a run that was begun with a table in memory or whose file has moved.
-            callbacks: Those that ``fit`` was given; ones that remember something must come in the same order.
+            callbacks: Those that ``fit`` was given; ones with a state must come in the same order.
             teacher: The teacher that ``fit`` was given.
             allow_changes: Whether settings and data may differ from those the run was begun with.
             training: Fields of ``TrainingConfig`` to change. How long training lasts (``max_steps``, ``max_epochs``,
@@ -238,9 +238,9 @@ class Forecaster:
         return cls(config.architecture, training=config.training, **_fields(config.task))
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
-        """Try rising learning rates for a few steps on a table and see where the loss falls fastest.
+        """Find a learning rate: increase it step by step on a table and see where the loss falls fastest.
 
-        Nothing is trained: set the suggestion with ``training=TrainingConfig(optimizer=AdamW(lr=...))``.
+        This forecaster stays as it is: set the suggestion with ``training=TrainingConfig(optimizer=AdamW(lr=...))``.
 
         Args:
             data: As for ``fit``.
@@ -258,12 +258,12 @@ class Forecaster:
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
         """Return the largest batch size whose training step fits into memory.
 
-        Nothing is trained: set it with ``training=TrainingConfig(batch_size=...)``. A larger batch is not a better one:
-        it makes better use of a large machine, and usually wants a higher learning rate.
+        This forecaster stays as it is: set it with ``training=TrainingConfig(batch_size=...)``. A larger batch makes
+        better use of a large machine, and usually needs a higher learning rate.
 
         Args:
             data: As for ``fit``.
-            memory: Bytes that training may take; unset, what is free. A fifth of it is left alone.
+            memory: Bytes that training may take; unset, what is free. A fifth of it is not used.
             schema: Fields of ``Schema``, as for ``fit``.
         """
         prepared = self._prepare(data, schema)
@@ -289,12 +289,12 @@ class Forecaster:
             data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
+            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``.
             horizon: Steps to forecast; more than trained for are reached by feeding forecasts back as history.
 
         Returns:
-            A table of the kind that came in: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level and
-            ``q-0.1`` for each quantile.
+            A table of the same kind as the input: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level
+            and ``q-0.1`` for each quantile.
         """
         if data is None and future is None and horizon is None:
             if self._prediction is None:
@@ -314,32 +314,31 @@ class Forecaster:
         future: Any = None,
         dependence: Dependence = "auto",
     ) -> Any:
-        """Draw paths that may follow the end of each series, as likely as the forecast says.
+        """Draw sample paths after the end of each series from the forecast distribution.
 
-        A network that forecasts each step from the one before, trained with a loss that has a distribution, draws each
-        step given those it drew before. For all others the distribution of a step is that of the forecast (the errors
-        on the validation part around it, where the loss forecasts a point), and which of their quantiles belong
-        together in a path is learned from windows of the validation part. Series are drawn independently of each other.
+        An autoregressive network, trained with a loss that has a distribution, draws each step given those before. For
+        all others the distribution of a step is that of the forecast (the errors on the validation part around it,
+        where the loss forecasts a point), and the dependence between steps is estimated on windows of the validation
+        part. Series are drawn independently of each other.
 
         Args:
             num_paths: Paths of each series.
             seed: Of the draw; the same seed gives the same paths.
             data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
-            dependence: How steps go together: ``"auto"``, which is as said, by a Gaussian copula; ``"copula"``;
-                ``"schaake"``, the Schaake shuffle, by which each path has the ranks of a past window; or
-                ``"independent"``, not at all.
+            dependence: Between steps: ``"auto"``, as described, by a Gaussian copula; ``"copula"``; ``"schaake"``, the
+                Schaake shuffle, by which each path has the ranks of a past window; or ``"independent"``.
 
         Returns:
-            A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
+            A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
         outlook = PredictionContext.of(self.fitted, data, future=future)
         return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
 
     def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
-        """Tell which variables and which steps the forecast after the end of each series looked at.
+        """Return the weights of variables and steps in the forecast after the end of each series.
 
-        Only some architectures can tell: TFT.
+        Only some architectures have them: TFT.
 
         Args:
             data: Series to forecast, as for ``predict``.
@@ -348,26 +347,26 @@ class Forecaster:
         return explain(PredictionContext.of(self.fitted, data, future=future), self.architecture.name)
 
     def diagnose(self) -> Diagnosis:
-        """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.
+        """Look for problems in training and in the forecasts of held-out values, and for settings to change.
 
         Runs that have a directory can be examined without the forecaster: ``nd.diagnose("runs/sales")``.
 
         Returns:
             The findings, the worst first, and what could not be checked.
         """
-        from neuro_divergent import diagnose  # the doctor stands below the forecaster, so through the front door
+        from neuro_divergent import diagnose  # diagnostics build on this module, so through the public name
 
         return diagnose(self)
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
     ) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened, without training anything again.
+        """Forecast many windows of a panel, together with the observed values.
 
         Args:
             windows: Windows of a panel.
             levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares.
+            quantiles: Quantiles to give, between 0 and 1.
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
@@ -456,7 +455,7 @@ class Forecaster:
 
     @property
     def fitted(self) -> FittedModel:
-        """What training left behind."""
+        """The state of the fitted model."""
         if self._fitted is None:
             raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
         return self._fitted
@@ -478,11 +477,11 @@ class Forecaster:
 
     @property
     def num_parameters(self) -> int:
-        """Numbers that training adjusts."""
+        """Number of trainable parameters."""
         return num_parameters(self.fitted.predictor.network)
 
     def _prepare(self, data: Any, schema: dict[str, Any]) -> PreparedData:
-        """Read and check the data, and decide what the task left open."""
+        """Read and check the data, and resolve what the task left open."""
         panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
         joint = self.architecture.traits.mixes_channels if self._task.joint is None else self._task.joint
         task = self._task.replace(input_size=self._task.history_for(panel), joint=joint)
@@ -495,7 +494,7 @@ class Forecaster:
         )
 
     def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
-        """Return everything that this training is made from."""
+        """Return the settings of this training as those of a run."""
         schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
         chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
@@ -596,13 +595,13 @@ def _fields(task: Task) -> dict[str, Any]:
 
 
 def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:
-    """Return what training leaves behind, with its errors on the validation part."""
-    measured = measure(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
+    """Return the fitted model, with its residuals on the validation part."""
+    residuals = fit_residuals(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
     return FittedModel(
         task=prepared.task,
         spec=prepared.spec,
         context=prepared.panel.tail(prepared.task.history).without_weights(),
-        predictor=Predictor(trainer.module, prepared.task.loss, measured.intervals, measured.copula),
+        predictor=Predictor(trainer.module, prepared.task.loss, residuals.intervals, residuals.copula),
         scaler_params=prepared.scaler_params,
         covariates=batcher.covariates,
         device=trainer.device,
@@ -613,7 +612,7 @@ def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> 
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
-    """Refuse augmentation that makes targets which the distribution of the loss cannot have, such as half a count."""
+    """Refuse augmentation that makes targets which the distribution of the loss does not have, such as half a count."""
     wrong = [item.name for item in training.augment if item.changes_targets]
     if task.loss.requires_original_scale and wrong:
         raise ConfigError(

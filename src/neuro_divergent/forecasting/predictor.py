@@ -22,8 +22,8 @@ from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import (
     draw_paths,
     draws_paths,
-    evenly_spread,
     forecast_from,
+    latin_hypercube,
     quantiles_of,
 )
 from neuro_divergent.losses.base import Loss
@@ -152,7 +152,7 @@ class Predictor:
     def _from_paths(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor]:
         """Return point and quantiles of paths."""
         size, _, channels = batch.past_y.shape
-        shares = evenly_spread(quantiles, gather.horizon, channels).to(batch.past_y.device)
+        shares = latin_hypercube(quantiles, gather.horizon, channels).to(batch.past_y.device)
         rows = max(1, _PATH_ROWS // (len(shares) * channels))
         points, bounds = [], []
         for first in range(0, size, rows):

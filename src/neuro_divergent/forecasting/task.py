@@ -1,4 +1,4 @@
-"""What is to be forecast, apart from the network and from how it is trained."""
+"""The task: what is forecast, from which history and with which loss and scaling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.splits import Split
 
 Count = Annotated[int, Field(ge=1)]
-Share = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
+Fraction = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
 
 
 class Task(Config):
@@ -30,13 +30,13 @@ class Task(Config):
         horizon: Steps to forecast.
         input_size: Steps of history a forecast is made from. Unset, it is five horizons, or less where the series are
             too short for that.
-        loss: What training minimises, and so what a forecast means.
-        weighting: How much each target counts, by its age, time or value; a weight column multiplies with it.
+        loss: What training minimises; it decides what a forecast is: a point, quantiles or a distribution.
+        weighting: Weight of each target in the loss, by its age, time or value; a weight column multiplies with it.
         scaler: Takes level and spread out of each window.
         series_scaler: Transforms each series, fitted on its training part.
-        validation: Share or number of rows at the end of each series that training does not see; used for early
+        validation: Fraction or number of rows at the end of each series that training does not see; used for early
             stopping and to measure intervals.
-        test: Share or number of rows after those, which nothing in training sees.
+        test: Fraction or number of rows after those, which training does not use at all.
         stride: Rows between two training windows.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
     """
@@ -47,8 +47,8 @@ class Task(Config):
     weighting: Weighting | None = None
     scaler: WindowScaler = StandardScaler()
     series_scaler: SeriesScaler | None = None
-    validation: Share = 0.2
-    test: Share = 0
+    validation: Fraction = 0.2
+    test: Fraction = 0
     stride: Count = 1
     joint: bool | None = None
 
@@ -71,8 +71,8 @@ class Task(Config):
             )
         if not self.loss.point_valued and self.scaler.reversible:
             raise ValueError(
-                f"loss: {self.loss.name} has outputs that are no values, so a network cannot bring them back to their "
-                f"units; choose another scaler than {self.scaler.name!r}, such as 'standard'"
+                f"loss: {self.loss.name} has outputs that are not values of the target, so a network cannot rescale "
+                f"them; choose another scaler than {self.scaler.name!r}, such as 'standard'"
             )
         return self
 

@@ -64,7 +64,7 @@ def test_the_variable_that_decides_gets_the_weight() -> None:
 def test_other_architectures_say_that_they_do_not_tell() -> None:
     forecaster = nd.Forecaster("nlinear", horizon=4, input_size=12, training=nd.TrainingConfig(max_steps=1))
     forecaster.fit(promoted_sales().select("unique_id", "ds", "y"))
-    with pytest.raises(nd.ConfigError, match="nlinear does not tell what it looked at; tft does"):
+    with pytest.raises(nd.ConfigError, match="nlinear has no weights that explain a forecast; tft does"):
         forecaster.explain()
 
 

@@ -109,7 +109,7 @@ def test_the_same_seed_learns_the_same_and_another_does_not(pretrained: Pretrain
     same, other = forecaster().pretrain(DATA), forecaster(seed=2).pretrain(DATA)
     assert all(torch.equal(same.weights[key], value) for key, value in pretrained.weights.items())
     assert not all(torch.equal(other.weights[key], value) for key, value in pretrained.weights.items())
-    hidden_less = forecaster().pretrain(DATA, mask_share=0.2)
+    hidden_less = forecaster().pretrain(DATA, mask_fraction=0.2)
     assert not all(torch.equal(hidden_less.weights[key], value) for key, value in pretrained.weights.items())
 
 
@@ -160,7 +160,7 @@ def test_what_was_learned_is_saved_and_loaded_exactly(pretrained: Pretrained, tm
     with pytest.raises(UntrustedFileError, match=r"pretrained\.safetensors"):
         Pretrained.load(tmp_path / "pretrained")
     forecaster(steps=1).fit(DATA).save(tmp_path / "model")
-    with pytest.raises(UntrustedFileError, match="was not pre-trained"):
+    with pytest.raises(UntrustedFileError, match="does not hold pre-trained weights"):
         Pretrained.load(tmp_path / "model")
 
 
@@ -206,8 +206,8 @@ def test_covariates_that_the_network_cannot_use_are_refused() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
 def test_a_share_that_hides_nothing_or_all_is_refused(share: float) -> None:
-    with pytest.raises(ConfigError, match=r"mask_share: .* must be above 0 and below 1"):
-        forecaster().pretrain(DATA, mask_share=share)
+    with pytest.raises(ConfigError, match=r"mask_fraction: .* must be above 0 and below 1"):
+        forecaster().pretrain(DATA, mask_fraction=share)
 
 
 @pytest.mark.parametrize("setting", [{"freeze": nd.Freeze("encoder.*")}, {"augment": "time_warp"}])

@@ -102,7 +102,7 @@ def test_more_can_be_asked_for(tmp_path: Path) -> None:
 def test_what_has_changed_is_refused_and_shown(tmp_path: Path) -> None:
     run = tmp_path / "run"
     begin(run, table())
-    with pytest.raises(nd.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Take"):
+    with pytest.raises(nd.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Use"):
         nd.Forecaster.resume(run, table(), optimizer=nd.AdamW(lr=0.01))
     with pytest.raises(nd.DataError, match=r"data have changed .* \(180 rows of 3 series then, 183 of 3 now\)"):
         nd.Forecaster.resume(run, table(length=61))
@@ -123,9 +123,9 @@ def test_a_run_is_worked_on_by_one_process(tmp_path: Path) -> None:
 
 def test_places_that_are_taken_and_runs_that_are_not_there(tmp_path: Path) -> None:
     begin(tmp_path / "run", table())
-    with pytest.raises(nd.InputError, match=r"run: exists already; go on with it \(--resume\), choose another"):
+    with pytest.raises(nd.InputError, match=r"run: exists already; resume it \(--resume\), choose another"):
         forecaster().fit(table(), run=tmp_path / "run")
-    with pytest.raises(nd.InputError, match="nothing: there is no run to go on with"):
+    with pytest.raises(nd.InputError, match="nothing: there is no run to resume"):
         nd.Forecaster.resume(tmp_path / "nothing")
 
 

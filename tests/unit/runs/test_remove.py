@@ -1,4 +1,4 @@
-"""Runs that are deleted, and what is left alone."""
+"""Deleting runs, and what is not deleted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_only_what_is_certainly_a_run_is_deleted(tmp_path: Path, monkeypatch: py
     project = tmp_path / "project"
     project.mkdir()
     (project / "config.toml").write_text("")
-    with pytest.raises(InputError, match="does not tell whether it is a run"):
+    with pytest.raises(InputError, match="is not certainly a run"):
         delete_run(project)
     with pytest.raises(InputError, match="is not a run"):
         delete_run(tmp_path)
@@ -103,7 +103,7 @@ def test_checkpoints_at_another_place_are_left_alone(tmp_path: Path) -> None:
     run, other = make_run(tmp_path / "a"), make_run(tmp_path / "b")
     config = (run / "config.toml").read_text()
     (run / "config.toml").write_text(f'{config}directory = "{other / "checkpoints"}"\n')
-    with pytest.raises(InputError, match="which is left alone"):
+    with pytest.raises(InputError, match="which is not touched"):
         delete_checkpoints(run)
     (run / "config.toml").write_text(config)
     shutil.rmtree(run / "checkpoints")

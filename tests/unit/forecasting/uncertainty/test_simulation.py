@@ -17,9 +17,9 @@ import neuro_divergent as nd
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
+from neuro_divergent.forecasting.uncertainty.copula import Copula, cdf_at_target
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
-from neuro_divergent.forecasting.uncertainty.paths import evenly_spread, quantiles_of
+from neuro_divergent.forecasting.uncertainty.paths import latin_hypercube, quantiles_of
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, simulate
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.distribution.negative_binomial import NegativeBinomial
@@ -282,7 +282,7 @@ class TestShareBelow:
         share = torch.rand(6, 4, 2, generator=generator) * 0.9 + 0.05
         batch = Batch(torch.zeros(6, 1, 2), torch.ones(6, 1, 2))
         value = loss.inverse(raw, share.unsqueeze(0), batch).squeeze(0)
-        torch.testing.assert_close(share_below(loss, raw, value, batch), share, atol=1e-3, rtol=0)
+        torch.testing.assert_close(cdf_at_target(loss, raw, value, batch), share, atol=1e-3, rtol=0)
 
     def test_half_of_a_count_lies_below_it(self) -> None:
         loss = NegativeBinomial()
@@ -293,7 +293,7 @@ class TestShareBelow:
         law = loss.distribution(raw, batch)
         up_to = law.cdf(counts.double())  # type: ignore[no-untyped-call]
         expected = up_to - law.log_prob(counts.double()).exp() / 2  # type: ignore[no-untyped-call]
-        found = share_below(loss, raw, (counts - 3.0) / 2.5, batch)
+        found = cdf_at_target(loss, raw, (counts - 3.0) / 2.5, batch)
         torch.testing.assert_close(found.double(), expected, atol=1e-3, rtol=0)
 
 
@@ -309,13 +309,13 @@ def test_offsets_from_errors_are_the_half_widths_of_intervals() -> None:
 
 
 def test_shares_are_spread_evenly_at_each_step() -> None:
-    shares = evenly_spread((0.1, 0.5), 4, 2)
+    shares = latin_hypercube((0.1, 0.5), 4, 2)
     assert shares.shape == (200, 1, 4, 2)
-    assert torch.equal(shares, evenly_spread((0.1, 0.5), 4, 2))
+    assert torch.equal(shares, latin_hypercube((0.1, 0.5), 4, 2))
     assert torch.equal(
         (shares.sort(0).values * 200).floor().long(), torch.arange(200).reshape(-1, 1, 1, 1).expand_as(shares)
     )
-    assert len(evenly_spread((0.001, 0.5), 4, 2)) == 5000
+    assert len(latin_hypercube((0.001, 0.5), 4, 2)) == 5000
 
 
 def test_quantiles_of_counts_are_counts() -> None:
