@@ -15,7 +15,6 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of
 from neuro_divergent.data.load import load_panel
@@ -29,13 +28,13 @@ from neuro_divergent.forecasting.artifact import pack_model, unpack_model
 from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import FittedModel, build_network, num_parameters
-from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
-from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.saving import SavedModel
+from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 _VALIDATION_ROWS = 1024
 
 
-class Forecaster:
+class Forecaster(SavedModel):
     """Trains an architecture on a table of series and forecasts with it.
 
     Args:
@@ -300,8 +299,7 @@ class Forecaster:
             if self._prediction is None:
                 self._prediction = PredictionContext.of(self.fitted)
             return self._prediction.table(tuple(levels), tuple(quantiles))
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        check_horizon(horizon)
         outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
         return outlook.table(tuple(levels), tuple(quantiles))
 
@@ -373,35 +371,9 @@ class Forecaster:
         batcher = self.fitted.batcher(windows.panel, until=windows.begins)
         return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write the model to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the end of each series, its id and times and the parameters of its scaler are saved, which
-                ``predict()`` needs. Without them the model forecasts series that it is given as ``data``, and fits the
-                series scaler to those. ``holds`` of the loaded model lists what remains.
-
-        Raises:
-            InputError: If something that is not a model is at ``path``.
-            StorageError: If the disk refuses.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         return pack_model(self.fitted, self.architecture, self.training, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a forecaster that ``save`` wrote, or that of a run. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-            StorageError: If it cannot be read.
-        """
-        stored = read_stored(path, "Forecaster")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss
@@ -114,3 +115,13 @@ def describe_task(task: Task) -> str:
     """Return horizon, history and loss of a task in a few words, as ``repr`` of a model shows them."""
     history = "auto" if task.input_size is None else task.input_size
     return f"horizon={task.horizon}, input_size={history}, loss={task.loss.name}"
+
+
+def check_horizon(horizon: int | None) -> None:
+    """Refuse a number of steps to forecast that is not a positive integer.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+        raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -31,10 +30,10 @@ from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
-from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.saving import SavedModel
+from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
@@ -49,7 +48,7 @@ class Label:
     name: str
 
 
-class Ensemble:
+class Ensemble(SavedModel):
     """Trains several forecasters on the same table and combines their forecasts.
 
     Members may differ in everything but the horizon. Where each of them forecasts quantiles, so does the ensemble,
@@ -239,8 +238,7 @@ class Ensemble:
         Returns:
             A table like that of ``Forecaster.predict``.
         """
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        check_horizon(horizon)
         if data is None and future is None and horizon is None:
             if self._prediction is None:
                 self._prediction = EnsemblePrediction.of(self.fitted)
@@ -261,29 +259,10 @@ class Ensemble:
         """
         return self.fitted.forecast_windows(windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write all members, their weights and the errors of the whole to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the ends of the series are saved, as for ``Forecaster.save``.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         parts = EnsembleParts(self.members, self.fitted, self._weights, self._source is not None)
         return pack_ensemble(parts, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote, or the ensemble of a run. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-        """
-        stored = read_stored(path, "Ensemble")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:

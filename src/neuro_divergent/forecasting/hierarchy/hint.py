@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.io.source import Backend, backend_of, to_native
 from neuro_divergent.data.io.table import describe
@@ -34,10 +32,11 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
     lacks_errors,
 )
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
-from neuro_divergent.forecasting.load import read_stored, rebuilding
+from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts, interval_quantiles
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import Callback
@@ -166,8 +165,7 @@ class HINT(ModelWrapper[Forecaster]):
             check_levels(tuple(levels))
         if quantiles:
             check_quantiles(tuple(quantiles))
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        check_horizon(horizon)
         base = self._base(data, future, horizon)
         columns: dict[str, Any] = {**base.index, "forecast": base.column(base.reconciliation.apply(base.values))}
         wanted = [*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles]
@@ -267,32 +265,11 @@ class HINT(ModelWrapper[Forecaster]):
             quantiles={quantile: ends[2 * len(levels) + place] for place, quantile in enumerate(quantiles)},
         )
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write network, hierarchy and errors to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the ends of the series are saved, as for ``Forecaster.save``. Without them the measured
-                errors are replaced by draws from a normal distribution with their covariance. The hierarchy is a
-                setting and is saved always, with the names of its nodes.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         self._require_fitted()
         parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)
         return pack_hint(parts, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-        """
-        stored = read_stored(path, "HINT")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
