@@ -43,7 +43,7 @@ class FittedModel:
             scaler or without series.
         covariates: Scaling of the covariates.
         device: Where the network is.
-        backend: Kind of table that came in: ``polars``, ``pandas`` or ``pyarrow``.
+        backend: Kind of the input table: ``polars``, ``pandas`` or ``pyarrow``.
         history: Losses, rates and speeds of training.
         environment: Versions, machine, device and threads of training.
     """

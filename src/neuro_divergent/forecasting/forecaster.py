@@ -300,8 +300,8 @@ class Forecaster(SavedModel):
                 self._prediction = PredictionContext.of(self.fitted)
             return self._prediction.table(tuple(levels), tuple(quantiles))
         check_horizon(horizon)
-        outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
-        return outlook.table(tuple(levels), tuple(quantiles))
+        prediction = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
+        return prediction.table(tuple(levels), tuple(quantiles))
 
     def simulate(
         self,
@@ -330,8 +330,8 @@ class Forecaster(SavedModel):
         Returns:
             A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
-        outlook = PredictionContext.of(self.fitted, data, future=future)
-        return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
+        prediction = PredictionContext.of(self.fitted, data, future=future)
+        return as_table(prediction, simulate(prediction, num_paths, seed=seed, dependence=dependence))
 
     def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
         """Return the weights of variables and steps in the forecast after the end of each series.

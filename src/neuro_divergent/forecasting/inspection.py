@@ -61,10 +61,10 @@ def check_shapes(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
 def check_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Refuse weights that are not finite; a buffer, such as a mask, may be so where the new network has it so."""
     parameters = dict(network.named_parameters(remove_duplicate=False))
-    for name, fresh in network.state_dict().items():
+    for name, new in network.state_dict().items():
         finite = weights[name].isfinite()
         if name not in parameters:
-            finite |= ~fresh.isfinite()
+            finite |= ~new.isfinite()
         _require(bool(finite.all()), f"weight {name!r} holds numbers that are not finite")
 
 

@@ -95,7 +95,7 @@ class PredictionContext:
         columns: dict[str, Any] = {**self.index, "forecast": point[:, : self.steps].reshape(-1)}
         if bounds is not None:
             names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-            names += [f"q-{share:g}" for share in quantiles]
+            names += [f"q-{quantile:g}" for quantile in quantiles]
             for place, name in enumerate(names):
                 columns[name] = bounds[:, : self.steps, place].reshape(-1)
         return to_native(columns, self.backend)

@@ -32,7 +32,7 @@ class PreparedData:
         scaler_params: Parameters of the series scaler.
         covariates: Scaling of the covariates.
         weight: How much each row counts.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     task: Task

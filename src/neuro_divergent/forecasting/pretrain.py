@@ -183,8 +183,8 @@ def _reconstruction(architecture: Architecture, prepared: PreparedData) -> Recon
     )
     with torch.device("meta"):  # its sizes are all that is needed
         forecasting = build_network(architecture, prepared.task, prepared.spec).state_dict()
-    strangers = [name for name in _kept(network) if name not in forecasting]
-    assert not strangers, f"{architecture.name} forecasts without {strangers[0]}"
+    unknown = [name for name in _kept(network) if name not in forecasting]
+    assert not unknown, f"{architecture.name} forecasts without {unknown[0]}"
     return Reconstruction(network, made.patch_length)
 
 

@@ -76,9 +76,9 @@ def delete_checkpoints(path: Path) -> int:
     """
     check_removable(path)
     place = path / CHECKPOINTS
-    told = flatten_config(read_config(path)).get("checkpoints.directory", "none")
-    if told not in ("", "none") and Path(str(told)).resolve() != place.resolve():
-        raise InputError(f"{path}: its checkpoints are in {told}, which is not touched.")
+    configured = flatten_config(read_config(path)).get("checkpoints.directory", "none")
+    if configured not in ("", "none") and Path(str(configured)).resolve() != place.resolve():
+        raise InputError(f"{path}: its checkpoints are in {configured}, which is not touched.")
     if place.is_symlink():
         raise InputError(f"{place}: is a link; checkpoints at another place are not touched.")
     with RunLock(path / LOCK):

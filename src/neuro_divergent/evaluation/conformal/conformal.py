@@ -174,7 +174,7 @@ class Conformal(ModelWrapper[ForecastModel]):
             data: Series to forecast, as for ``Forecaster.predict``.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares: the ends of the central intervals; 0.5 is the point.
+            quantiles: Quantiles to give, between 0 and 1: the ends of the central intervals; 0.5 is the point.
 
         Returns:
             The table of ``Forecaster.predict``. An interval contains all narrower ones that were asked for.
@@ -217,7 +217,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         Args:
             windows: Windows of a panel.
             levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares.
+            quantiles: Quantiles to give, between 0 and 1.
 
         Raises:
             InputError: With ``adaptive``, if a window begins before something that was already learned from.

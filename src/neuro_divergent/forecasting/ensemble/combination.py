@@ -34,11 +34,11 @@ _DIGITS = 9  # levels that agree so far are the same
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """What is asked of each member, and what is made of the forecasts.
+    """Which quantiles each member forecasts, and how the forecasts are combined.
 
-    Members may know different quantiles: a quantile is combined from those that know it, and
-    all are then sorted, so that they do not cross. If all know fixed quantiles and not the same ones, as with one model
-    per quantile, the point is the quantile nearest to the median.
+    Members may know different quantiles: a quantile is combined from those that know it, and all are then sorted, so
+    that they do not cross. If all know fixed quantiles and not the same ones, as with one model per quantile, the point
+    is the quantile nearest to the median.
 
     Attributes:
         losses: What the outputs of each member mean.

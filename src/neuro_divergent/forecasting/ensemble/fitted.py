@@ -66,7 +66,7 @@ class FittedEnsemble:
         members: The trained members, at the end of the same series.
         combination: How their forecasts are combined.
         intervals: Errors of the whole on the validation part, where intervals come from them.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     members: tuple[FittedModel, ...]

@@ -236,13 +236,13 @@ def check_names(found: Sequence[str], known: Sequence[str], kind: str, source: s
     Raises:
         DataError: With the first series that is missing or too many.
     """
-    missing, strangers = sorted(set(known) - set(found)), sorted(set(found) - set(known))
+    missing, unknown = sorted(set(known) - set(found)), sorted(set(found) - set(known))
     if missing:
         message = f"{kind} {missing[0]!r} of the hierarchy is not in the table ({len(missing)} missing)."
         cure = " Hierarchy.aggregate_table makes the sums from a table of bottom series." if kind == "node" else ""
         raise DataError(describe(source, message + cure))
-    if strangers:
-        message = f"series {strangers[0]!r} is no {kind} of the hierarchy ({len(strangers)} series)."
+    if unknown:
+        message = f"series {unknown[0]!r} is no {kind} of the hierarchy ({len(unknown)} series)."
         raise DataError(describe(source, message))
 
 

@@ -376,7 +376,7 @@ class HINT(ModelWrapper[Forecaster]):
         noise: Noise,
         wanted: Sequence[float] = (),
     ) -> Matrix:
-        """Return paths ``(num_paths, nodes, steps)`` that can tell the quantiles that are wanted of them."""
+        """Return paths ``(num_paths, nodes, steps)`` enough of them for the requested quantiles."""
         if self._residuals is None:
             raise InputError(
                 "paths need forecast errors of windows that training did not see, and there are none. Train with "

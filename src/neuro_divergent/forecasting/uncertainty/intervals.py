@@ -30,7 +30,7 @@ class Intervals:
     def summarized(self, most: int = 199) -> Intervals:
         """Return quantiles of the errors in their place where there are more than ``most`` for each step.
 
-        With the default, levels up to 99.5 percent can be told from one step.
+        With the default, one step has enough of them for levels up to 99.5 percent.
         """
         if len(self.errors) <= most:
             return self
