@@ -76,7 +76,7 @@ def test_forecasting_starts_from_the_weights_that_were_learned(scaler: str, join
     assert any(key.endswith("running_mean") for key in changed)
 
 
-def test_a_frozen_encoder_stays_what_was_learned_and_another_horizon_may_use_it(pretrained: Pretrained) -> None:
+def test_frozen_encoder_keeps_pretrained_weights_and_serves_another_horizon(pretrained: Pretrained) -> None:
     model = forecaster(horizon=7, freeze=nd.Freeze("encoder.*")).fit(DATA, pretrained=pretrained)
     weights = model.fitted.predictor.network.state_dict()
     assert all(torch.equal(weights[key], value) for key, value in pretrained.weights.items())
@@ -123,7 +123,7 @@ def test_the_validation_part_is_not_learned_from(pretrained: Pretrained) -> None
     assert losses[0] != losses[1]
 
 
-def test_pre_training_goes_on_from_a_checkpoint_bit_for_bit(pretrained: Pretrained, tmp_path: Path) -> None:
+def test_resumed_pretraining_gives_identical_weights(pretrained: Pretrained, tmp_path: Path) -> None:
     model = forecaster(schedule="constant")
     whole = model.pretrain(DATA)
     keeper = Checkpointing(every_steps=1, directory=str(tmp_path)).build()
@@ -205,7 +205,7 @@ def test_covariates_that_the_network_cannot_use_are_refused() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
-def test_a_share_that_hides_nothing_or_all_is_refused(share: float) -> None:
+def test_mask_fraction_of_zero_or_one_is_refused(share: float) -> None:
     with pytest.raises(ConfigError, match=r"mask_fraction: .* must be above 0 and below 1"):
         forecaster().pretrain(DATA, mask_fraction=share)
 
@@ -227,7 +227,9 @@ def test_settings_for_forecasts_are_left_out_or_refused(setting: dict[str, Any],
         ({"scaler": "revin"}, "the network has nothing of that name"),
     ],
 )
-def test_a_network_of_another_kind_is_refused(pretrained: Pretrained, changes: dict[str, Any], message: str) -> None:
+def test_pretrained_weights_of_another_network_are_refused(
+    pretrained: Pretrained, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         forecaster(**changes).fit(DATA, pretrained=pretrained)
 

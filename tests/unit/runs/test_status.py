@@ -87,7 +87,7 @@ def test_a_run_that_trains(run: Path) -> None:
         ("finishing", 350, "running"), ("finishing", 3500, "stalled"), ("training", -900, "running"),
     ],
 )  # fmt: skip
-def test_a_run_without_a_sign_of_life_has_stalled(run: Path, phase: str, age: float, state: str) -> None:
+def test_run_without_heartbeat_is_stalled(run: Path, phase: str, age: float, state: str) -> None:
     with RunLock(run / "lock"):
         write_beat(run, age=age, phase=phase)
         assert describe_run(run).state == state
@@ -131,7 +131,7 @@ def test_a_run_whose_process_is_gone_was_killed(run: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["interrupted", "failed", "diverged"])
-def test_a_run_says_how_it_ended(run: Path, state: Any) -> None:
+def test_status_of_a_run_records_how_it_ended(run: Path, state: Any) -> None:
     write_beat(run, age=3)
     write_status(run, state, step=77, total_steps=100, message="enough\nof \x1b[31mthis")
     found = describe_run(run)
@@ -282,7 +282,7 @@ def test_a_thousand_runs_are_listed_in_a_moment(tmp_path: Path) -> None:
     assert time.process_time() - began < 2
 
 
-def test_patience_is_longer_where_nothing_beats() -> None:
+def test_patience_is_longer_in_phases_without_heartbeat() -> None:
     assert [patience(30, phase) for phase in (None, "training", "validation", "saving", "finishing")] == [
         300, 30, 30, 30, 300,
     ]  # fmt: skip

@@ -67,7 +67,7 @@ def test_quantiles_are_averaged_level_by_level() -> None:
     assert (median == np.median(tables[..., 1], axis=0)).all()
 
 
-def test_one_model_per_quantile_is_sorted_as_a_whole_whatever_is_asked() -> None:
+def test_one_model_per_quantile_sorts_all_quantiles_whichever_are_requested() -> None:
     combination = Combination((Q([0.1]), Q([0.5]), Q([0.9])))
     points = random(3, 50, 2)
 
@@ -161,7 +161,7 @@ def test_weights_by_accuracy_do_not_depend_on_the_size_of_a_series() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_member_is_left_alone(method: Any) -> None:
+def test_combination_of_one_member_returns_its_forecast(method: Any) -> None:
     combination = Combination((ImplicitQuantileLoss(),), method)
     assert combination.member_quantiles((0.123,)) == [(0.123,)]
     forecast = (random(3), random(3, 1))
@@ -176,6 +176,6 @@ def test_one_member_is_left_alone(method: Any) -> None:
         ((Q([0.5]), nd.MAE()), "quantile_average", "not all members forecast the median"),
     ],
 )
-def test_combinations_that_are_none_are_refused(losses: Any, method: Any, message: str) -> None:
+def test_invalid_combinations_are_refused(losses: Any, method: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Combination(losses, method)
