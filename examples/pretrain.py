@@ -43,7 +43,7 @@ forecaster = nd.Forecaster(patches, horizon=8, input_size=32, loss="mse", valida
 from_scratch = error(forecaster.fit(few))
 
 longer = training.replace(max_steps=500, optimizer=nd.AdamW(lr=3e-3))
-pretrained = forecaster.pretrain(many, mask_share=0.4, training=longer)
+pretrained = forecaster.pretrain(many, mask_fraction=0.4, training=longer)
 fine_tuned = error(forecaster.fit(few, initial=pretrained))
 
 print(f"mean squared error from scratch: {from_scratch:.4f}, after pre-training: {fine_tuned:.4f}")

@@ -103,7 +103,7 @@ def test_a_run_tells_what_it_has(runs: Path, client: Client) -> None:
     assert set(shown) >= ROW | {
         "path",
         "checkpoints",
-        "set_aside",
+        "quarantined",
         "damaged",
         "config",
         "environment",

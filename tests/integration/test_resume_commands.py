@@ -81,7 +81,7 @@ def test_what_has_changed_is_refused(sales: Path) -> None:
     assert "the data have changed since the run began" in refused("train", "run", "--resume", cwd=sales)
     nd("train", "run", "--resume", "--lr", "0.1", "--max-steps", "20", "--allow-changes", "-q", cwd=sales)
     assert "is a run; go on with it (--resume)" in refused("train", "run", cwd=sales)
-    assert "exists already; go on with it (--resume)" in refused(*TRAIN, "--output", "run", cwd=sales)
+    assert "exists already; resume it (--resume)" in refused(*TRAIN, "--output", "run", cwd=sales)
 
 
 def test_a_run_in_use_is_refused(sales: Path) -> None:

@@ -222,7 +222,7 @@ def test_a_run_is_deleted_after_a_question(place: Path) -> None:
     with pytest.raises(InputError, match="say --yes"):
         show("delete", "second", "--json")
     (place / "config.toml").write_text("")
-    with pytest.raises(InputError, match=r"\.: does not tell whether it is a run"):
+    with pytest.raises(InputError, match=r"\.: is not certainly a run"):
         show("delete", ".", "--yes")
     assert len(json.loads(show("delete", "second", "third", "--yes", "--json"))["deleted"]) == 2
     assert names_in(place / "runs") == []

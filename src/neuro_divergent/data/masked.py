@@ -29,7 +29,7 @@ class MaskedLoader(WindowLoader):
         gather: How they are cut and scaled, with no horizon.
         order: Batch size, shuffling and seed.
         patch_length: Steps that are hidden together; the last patch of a history may be shorter.
-        mask_share: Share of the patches to hide, rounded to whole ones; at least one is hidden and one is left.
+        mask_fraction: Share of the patches to hide, rounded to whole ones; at least one is hidden and one is left.
         by_time: As for ``WindowLoader``.
         prefetch: As for ``WindowLoader``.
 
@@ -44,7 +44,7 @@ class MaskedLoader(WindowLoader):
         order: Order,
         *,
         patch_length: int,
-        mask_share: float,
+        mask_fraction: float,
         by_time: bool = False,
         prefetch: int = 0,
     ) -> None:
@@ -57,7 +57,7 @@ class MaskedLoader(WindowLoader):
                 f"a history of {gather.input_size} steps is a single patch of {patch_length}: hiding it leaves nothing "
                 "to fill it in from. Give a longer input_size or shorter patches."
             )
-        self.num_hidden = min(max(round(mask_share * self.num_patches), 1), self.num_patches - 1)
+        self.num_hidden = min(max(round(mask_fraction * self.num_patches), 1), self.num_patches - 1)
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
         for place, (series, rows) in enumerate(self._places(number, start), start):

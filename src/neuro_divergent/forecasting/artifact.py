@@ -150,7 +150,7 @@ def _rebuild(
     architecture = Architecture.from_dict(description["architecture"])
     training = TrainingConfig.from_dict(description["training"])
     task = Task.from_dict(description["task"])
-    _refuse_strangers(tensors)
+    _check_names(tensors)
     context = _context(description, tensors)
     channels = description["channels"]
     if type(channels) is not int:
@@ -215,9 +215,9 @@ def _network(architecture: Architecture, task: Task, spec: TaskSpec, tensors: Ma
 
 
 def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module | None:
-    """Build a network that has sizes only, so that one that asks for too much is refused before it is made.
+    """Build a network on the meta device, so that one that is too large is refused before it takes memory.
 
-    Returns ``None`` for a network that looks at numbers while it is built.
+    Returns ``None`` for a network that needs real tensors while it is built.
     """
     try:
         with torch.device("meta"):
@@ -226,12 +226,12 @@ def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> n
         return None
 
 
-def _refuse_strangers(tensors: Mapping[str, Tensor]) -> None:
+def _check_names(tensors: Mapping[str, Tensor]) -> None:
     known = {"intervals.errors", "copula.ranks", "scaler.numbers", *(f"covariates.{role}" for role in ROLES)}
     known |= {f"context.{name}" for name in _ARRAYS}
-    strangers = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
-    if strangers:
-        raise ValueError(f"tensor {strangers[0]!r}")
+    unknown = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
+    if unknown:
+        raise ValueError(f"tensor {unknown[0]!r}")
 
 
 def _context(description: dict[str, Any], tensors: dict[str, Tensor]) -> Panel:
@@ -306,7 +306,7 @@ def _decode(encoded: dict[str, Any]) -> pl.Series:
 
 
 def _spell(value: Any) -> Any:
-    """Put numbers that are not finite, which JSON does not have, into words."""
+    """Replace numbers that are not finite, which JSON does not have, by objects with their name."""
     if isinstance(value, float) and not math.isfinite(value):
         return {_FLOAT: str(value)}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Learning from a model that was trained before."""
+"""Knowledge distillation: batches with the forecasts of a teacher."""
 
 from __future__ import annotations
 

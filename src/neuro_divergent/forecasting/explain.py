@@ -1,4 +1,4 @@
-"""What a forecast looked at, as tables: for networks that tell."""
+"""Variable and attention weights of a forecast, as tables, for networks that have them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuro_divergent.models.reversible import ReversibleNetwork
 class Explanation:
     """Weights that a network gave to its variables and to the steps of its window, in forecasts of each series.
 
-    The tables are of the kind that came in, and begin with the id column if there is one.
+    The tables are of the same kind as the input, and begin with the id column if there is one.
 
     Attributes:
         variables: ``part`` (``static``, ``past`` or ``future``), ``variable`` and ``weight``, the mean over the steps
@@ -34,30 +34,30 @@ class Explanation:
     attention: Any
 
 
-def explain(outlook: PredictionContext, name: str) -> Explanation:
-    """Forecast once and lay out what the network says it looked at.
+def explain(context: PredictionContext, name: str) -> Explanation:
+    """Forecast once and return the weights of the network.
 
     Args:
-        outlook: The forecast.
+        context: The prepared forecast.
         name: Name of the architecture, for the message.
 
     Raises:
-        ConfigError: If the network does not tell.
+        ConfigError: If the network has no such weights.
     """
-    network: Any = outlook.fitted.predictor.network
+    network: Any = context.fitted.predictor.network
     outer = network if isinstance(network, ReversibleNetwork) else None
     network = network if outer is None else outer.network
     if not hasattr(network, "explain"):
-        raise ConfigError(f"{name} does not tell what it looked at; tft does.")
+        raise ConfigError(f"{name} has no weights that explain a forecast; tft does.")
     with torch.inference_mode():
-        told = [network.explain(batch if outer is None else outer.inside(batch)) for batch in outlook.batches]
+        explained = [network.explain(batch if outer is None else outer.inside(batch)) for batch in context.batches]
 
     def all_of(field: str) -> Array:
-        values: Tensor = torch.cat([getattr(part, field) for part in told]).flatten(0, 1)
+        values: Tensor = torch.cat([getattr(part, field) for part in explained]).flatten(0, 1)
         return values.cpu().numpy()
 
-    first, schema = told[0], outlook.batcher.panel.schema
-    ids = outlook.batcher.panel.ids
+    first, schema = explained[0], context.batcher.panel.schema
+    ids = context.batcher.panel.ids
     parts = [
         ("past", all_of("past").mean(1), first.past_names),
         ("future", all_of("future").mean(1), first.future_names),
@@ -72,7 +72,7 @@ def explain(outlook: PredictionContext, name: str) -> Explanation:
 
     def table(rows: int, columns: dict[str, Any]) -> Any:
         repeated = ids.gather(np.repeat(np.arange(count, dtype=np.uint32), rows))
-        return to_native({**({} if schema.id is None else {schema.id: repeated}), **columns}, outlook.backend)
+        return to_native({**({} if schema.id is None else {schema.id: repeated}), **columns}, context.backend)
 
     return Explanation(
         table(

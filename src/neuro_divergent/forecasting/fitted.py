@@ -42,7 +42,7 @@ class FittedModel:
             scaler or without series.
         covariates: Scaling of the covariates.
         device: Where the network is.
-        backend: Kind of table that came in: ``polars``, ``pandas`` or ``pyarrow``.
+        backend: Kind of the input table: ``polars``, ``pandas`` or ``pyarrow``.
         history: Losses, rates and speeds of training.
         environment: Versions, machine, device and threads of training.
     """
@@ -166,7 +166,7 @@ def num_parameters(network: nn.Module) -> int:
 def build_batcher(
     task: Task, panel: Panel, scaler_params: Array | None, covariates: CovariateScaling, device: torch.device
 ) -> WindowBatcher:
-    """Return what makes batches from a panel for a task, with what its scalers were fitted to."""
+    """Return what makes batches from a panel for a task, with fitted scalers."""
     return WindowBatcher(
         panel,
         task.history,
@@ -181,11 +181,11 @@ def build_batcher(
 
 
 def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module:
-    """Return a fresh network for a task."""
+    """Return a new network for a task."""
     network = architecture.build(spec)
     if isinstance(network, AutoregressiveNetwork):
         network.feedback = PointFeedback(task.loss)
-        # Given forecasts instead, a step is less certain than the distribution that is learned says: validation would
-        # prefer networks that are never certain.
+        # Fed with its own forecasts, a network is less certain than its one-step distribution: validation would prefer
+        # networks with distributions that are too wide.
         network.shown_in_validation = task.loss.probabilistic
     return ReversibleNetwork(network, spec.channels) if task.scaler.reversible else network

@@ -16,9 +16,9 @@ from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import (
     draw_paths,
     draws_paths,
-    evenly_spread,
     forecast_from,
     inner_network,
+    latin_hypercube,
     quantiles_of,
 )
 from neuro_divergent.losses.base import Loss
@@ -73,7 +73,7 @@ class ForecastModule(nn.Module):
         if self._native and draws_paths(network, loss):
             spec = inner_network(network).spec
             assert not isinstance(spec, (Tensor, nn.Module))
-            probabilities = evenly_spread(self._native, spec.horizon, spec.channels).to(device)
+            probabilities = latin_hypercube(self._native, spec.horizon, spec.channels).to(device)
         elif quantiles and not self._native:
             measured = require_intervals(intervals)
             stacked = torch.stack([measured.quantile_offset(quantile) for quantile in quantiles], dim=-1)

@@ -1,4 +1,4 @@
-"""The front door: fit, predict, save, load."""
+"""A forecaster: an architecture, a task and how to train, with fit, predict, save and load."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from torch import Tensor
 
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.environment import describe_environment
-from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
+from neuro_divergent.core.errors import ConfigError, NotFittedError
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of
 from neuro_divergent.data.load import load_panel
@@ -29,17 +28,17 @@ from neuro_divergent.forecasting.artifact import pack_model, unpack_model
 from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import FittedModel, build_network, num_parameters
-from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
-from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.saving import SavedModel
+from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
-from neuro_divergent.forecasting.uncertainty.residuals import measure
+from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
 from neuro_divergent.forecasting.warm_start import initial_weights, load_initial
 from neuro_divergent.models.base import Architecture
@@ -57,13 +56,13 @@ if TYPE_CHECKING:
 _VALIDATION_ROWS = 1024
 
 
-class Forecaster:
+class Forecaster(SavedModel):
     """Trains an architecture on a table of series and forecasts with it.
 
     Args:
         architecture: Shape of the network, or its name.
-        training: How to train; ``"auto"`` is what suits the family of the architecture, and any other preset can be
-            named as well.
+        training: How to train: settings, or the name of a preset; ``"auto"`` is recommended for the family of the
+            architecture.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
             ``validation``, ``test``, ``stride``, ``joint``.
 
@@ -104,7 +103,7 @@ class Forecaster:
 
         Args:
             data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
-            callbacks: What else to do at the events of training.
+            callbacks: Callbacks that receive the events of training.
             teacher: Fitted forecaster to learn from: ``training.distillation`` is the fraction of the loss that is
                 computed against its forecasts instead of the observed values.
             initial: Weights to start from: a fitted forecaster (warm start on new data), what ``pretrain`` returned, or
@@ -148,27 +147,27 @@ class Forecaster:
         self,
         data: Any,
         *,
-        mask_share: float = 0.4,
+        mask_fraction: float = 0.4,
         training: TrainingConfig | None = None,
         callbacks: Sequence[Callback] = (),
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
         **schema: Any,
     ) -> Pretrained:
-        """Let the network fill in hidden patches of series, and return what it learned.
+        """Train the network to fill in hidden patches of series, and return the weights.
 
-        It starts anew each time and leaves this forecaster as it is: pass the result to ``fit(initial=...)``, of
-        this one or of another with the same architecture and ``input_size``. What is minimised is the squared error of
-        the hidden values, on the scale that the network sees; weights of rows do not count. Only the training part of
-        each series is learned from.
+        It starts from random weights each time and leaves this forecaster as it is: pass the result to
+        ``fit(initial=...)``, of this one or of another with the same architecture and ``input_size``. The loss is
+        the squared error of the hidden values, on the scale that the network sees, without weights of rows. Only the
+        training part of each series is used.
 
         Args:
             data: As for ``fit``; more series, or others.
-            mask_share: Share of the patches of a window that is hidden.
+            mask_fraction: Fraction of the patches of a window that is hidden.
             training: How to train; as for forecasts unless given, without what has a meaning only there (``freeze``,
                 ``augment``, ``curriculum``, ``teacher_forcing``).
             callbacks: What else to do at the events of training, such as ``Checkpointing``.
-            resume: Checkpoint, or directory of checkpoints, to go on from, with the data and ``mask_share`` of before.
+            resume: Checkpoint, or directory of checkpoints, to resume from, with the same data and ``mask_fraction``.
             allow_changes: Whether settings of training may differ from those of the checkpoint.
             schema: Fields of ``Schema``, as for ``fit``.
 
@@ -180,7 +179,7 @@ class Forecaster:
             self.architecture,
             self._prepare(data, schema),
             settings_for(self.training) if training is None else training,
-            mask_share=mask_share,
+            mask_fraction=mask_fraction,
             callbacks=callbacks,
             resume=resume,
             allow_changes=allow_changes,
@@ -197,15 +196,15 @@ class Forecaster:
         allow_changes: bool = False,
         **training: Any,
     ) -> Self:
-        """Go on with a run that was interrupted, from its latest checkpoint that is not damaged.
+        """Resume a run that was interrupted, from its latest checkpoint that is not damaged.
 
         On the same machine and with as many threads the model becomes, bit for bit, the one of a run that was never
-        interrupted. A run that has come to its end is loaded, unless there is more to do now.
+        interrupted. A finished run is loaded, unless there is more to do now.
 
         Args:
             run: Its directory: the one given to ``fit``, or one of ``nd train``.
             data: The data, for a run that was begun with a table in memory or whose file has moved.
-            callbacks: Those that ``fit`` was given; ones that remember something must come in the same order.
+            callbacks: Those that ``fit`` was given; ones with a state must come in the same order.
             teacher: The teacher that ``fit`` was given.
             allow_changes: Whether settings and data may differ from those the run was begun with.
             training: Fields of ``TrainingConfig`` to change. How long training lasts (``max_steps``, ``max_epochs``,
@@ -239,9 +238,9 @@ class Forecaster:
         return cls(config.architecture, training=config.training, **_fields(config.task))
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
-        """Try rising learning rates for a few steps on a table and see where the loss falls fastest.
+        """Find a learning rate: increase it step by step on a table and see where the loss falls fastest.
 
-        Nothing is trained: set the suggestion with ``training=TrainingConfig(optimizer=AdamW(lr=...))``.
+        This forecaster stays as it is: set the suggestion with ``training=TrainingConfig(optimizer=AdamW(lr=...))``.
 
         Args:
             data: As for ``fit``.
@@ -259,12 +258,12 @@ class Forecaster:
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
         """Return the largest batch size whose training step fits into memory.
 
-        Nothing is trained: set it with ``training=TrainingConfig(batch_size=...)``. A larger batch is not a better one:
-        it makes better use of a large machine, and usually wants a higher learning rate.
+        This forecaster stays as it is: set it with ``training=TrainingConfig(batch_size=...)``. A larger batch makes
+        better use of a large machine, and usually needs a higher learning rate.
 
         Args:
             data: As for ``fit``.
-            memory: Bytes that training may take; unset, what is free. A fifth of it is left alone.
+            memory: Bytes that training may take; unset, what is free. A fifth of it is not used.
             schema: Fields of ``Schema``, as for ``fit``.
         """
         prepared = self._prepare(data, schema)
@@ -290,21 +289,20 @@ class Forecaster:
             data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
+            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``.
             horizon: Steps to forecast; more than trained for are reached by feeding forecasts back as history.
 
         Returns:
-            A table of the kind that came in: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level and
-            ``q-0.1`` for each quantile.
+            A table of the same kind as the input: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level
+            and ``q-0.1`` for each quantile.
         """
         if data is None and future is None and horizon is None:
             if self._prediction is None:
                 self._prediction = PredictionContext.of(self.fitted)
             return self._prediction.table(tuple(levels), tuple(quantiles))
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
-        outlook = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
-        return outlook.table(tuple(levels), tuple(quantiles))
+        check_horizon(horizon)
+        prediction = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
+        return prediction.table(tuple(levels), tuple(quantiles))
 
     def simulate(
         self,
@@ -315,32 +313,31 @@ class Forecaster:
         future: Any = None,
         dependence: Dependence = "auto",
     ) -> Any:
-        """Draw paths that may follow the end of each series, as likely as the forecast says.
+        """Draw sample paths after the end of each series from the forecast distribution.
 
-        A network that forecasts each step from the one before, trained with a loss that has a distribution, draws each
-        step given those it drew before. For all others the distribution of a step is that of the forecast (the errors
-        on the validation part around it, where the loss forecasts a point), and which of their quantiles belong
-        together in a path is learned from windows of the validation part. Series are drawn independently of each other.
+        An autoregressive network, trained with a loss that has a distribution, draws each step given those before. For
+        all others the distribution of a step is that of the forecast (the errors on the validation part around it,
+        where the loss forecasts a point), and the dependence between steps is estimated on windows of the validation
+        part. Series are drawn independently of each other.
 
         Args:
             num_paths: Paths of each series.
             seed: Of the draw; the same seed gives the same paths.
             data: Series to forecast, as for ``predict``.
             future: Table of the covariates known ahead, as for ``predict``.
-            dependence: How steps go together: ``"auto"``, which is as said, by a Gaussian copula; ``"copula"``;
-                ``"schaake"``, the Schaake shuffle, by which each path has the ranks of a past window; or
-                ``"independent"``, not at all.
+            dependence: Between steps: ``"auto"``, as described, by a Gaussian copula; ``"copula"``; ``"schaake"``, the
+                Schaake shuffle, by which each path has the ranks of a past window; or ``"independent"``.
 
         Returns:
-            A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
+            A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
-        outlook = PredictionContext.of(self.fitted, data, future=future)
-        return as_table(outlook, simulate(outlook, num_paths, seed=seed, dependence=dependence))
+        prediction = PredictionContext.of(self.fitted, data, future=future)
+        return as_table(prediction, simulate(prediction, num_paths, seed=seed, dependence=dependence))
 
     def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
-        """Tell which variables and which steps the forecast after the end of each series looked at.
+        """Return the weights of variables and steps in the forecast after the end of each series.
 
-        Only some architectures can tell: TFT.
+        Only some architectures have them: TFT.
 
         Args:
             data: Series to forecast, as for ``predict``.
@@ -349,7 +346,7 @@ class Forecaster:
         return explain(PredictionContext.of(self.fitted, data, future=future), self.architecture.name)
 
     def diagnose(self) -> Diagnosis:
-        """Look for what went wrong in training and in the forecasts of held-out values, and for what to change.
+        """Look for problems in training and in the forecasts of held-out values, and for settings to change.
 
         Runs that have a directory can be examined without the forecaster: ``nd.diagnose("runs/sales")``.
 
@@ -363,47 +360,21 @@ class Forecaster:
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
     ) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened, without training anything again.
+        """Forecast many windows of a panel, together with the observed values.
 
         Args:
             windows: Windows of a panel.
             levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares.
+            quantiles: Quantiles to give, between 0 and 1.
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
         batcher = self.fitted.batcher(windows.panel, until=windows.begins)
         return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write the model to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the end of each series, its id and times and the parameters of its scaler are saved, which
-                ``predict()`` needs. Without them the model forecasts series that it is given as ``data``, and fits the
-                series scaler to those. ``holds`` of the loaded model lists what remains.
-
-        Raises:
-            InputError: If something that is not a model is at ``path``.
-            StorageError: If the disk refuses.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         return pack_model(self.fitted, self.architecture, self.training, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a forecaster that ``save`` wrote, or that of a run. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-            StorageError: If it cannot be read.
-        """
-        stored = read_stored(path, "Forecaster")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
@@ -457,7 +428,7 @@ class Forecaster:
 
     @property
     def fitted(self) -> FittedModel:
-        """What training left behind."""
+        """The state of the fitted model."""
         if self._fitted is None:
             raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
         return self._fitted
@@ -479,7 +450,7 @@ class Forecaster:
 
     @property
     def num_parameters(self) -> int:
-        """Numbers that training adjusts."""
+        """Number of trainable parameters."""
         return num_parameters(self.fitted.predictor.network)
 
     def _prepare(
@@ -501,7 +472,7 @@ class Forecaster:
         return PreparedData.of(task, panel, task.split(panel), backend)
 
     def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
-        """Return everything that this training is made from."""
+        """Return the settings of this training as those of a run."""
         schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
         chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
@@ -582,13 +553,13 @@ def _fields(task: Task) -> dict[str, Any]:
 
 
 def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:
-    """Return what training leaves behind, with its errors on the validation part."""
-    measured = measure(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
+    """Return the fitted model, with its residuals on the validation part."""
+    residuals = fit_residuals(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
     return FittedModel(
         task=prepared.task,
         spec=prepared.spec,
         context=prepared.panel.tail(prepared.task.history).without_weights(),
-        predictor=Predictor(trainer.module, prepared.task.loss, measured.intervals, measured.copula),
+        predictor=Predictor(trainer.module, prepared.task.loss, residuals.intervals, residuals.copula),
         scaler_params=prepared.scaler_params,
         covariates=batcher.covariates,
         device=trainer.device,
@@ -609,7 +580,7 @@ def _read(data: Any, schema: Mapping[str, Any], before: FittedModel | None) -> P
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
-    """Refuse augmentation that makes targets which the distribution of the loss cannot have, such as half a count."""
+    """Refuse augmentation that makes targets which the distribution of the loss does not have, such as half a count."""
     wrong = [item.name for item in training.augment if item.changes_targets]
     if task.loss.requires_original_scale and wrong:
         raise ConfigError(

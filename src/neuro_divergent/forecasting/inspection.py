@@ -1,8 +1,8 @@
-"""Whether the parts of a model that was read fit together, so that it can be used like one that was just trained.
+"""Checks that the parts of a model that was read fit together, so that it can be used like one that was just trained.
 
-A manifest tells damage and not malice: whoever alters a file can seal it again. What is checked here makes sure that
-such a model forecasts, if perhaps nonsense, and that building it takes no more than its file holds. All checks raise
-``ValueError`` with what is wrong.
+A manifest detects damage, not malice: whoever alters a file can write a new manifest. These checks make sure that such
+a model forecasts, if perhaps nonsense, and that building it takes no more memory than its file accounts for. All checks
+raise ``ValueError`` with what is wrong.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def check_shapes(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def check_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Refuse weights that are not finite; a buffer, such as a mask, may be so where the fresh network has it so."""
+    """Refuse weights that are not finite; a buffer, such as a mask, may be so where the new network has it so."""
     parameters = dict(network.named_parameters(remove_duplicate=False))
-    for name, fresh in network.state_dict().items():
+    for name, new in network.state_dict().items():
         finite = weights[name].isfinite()
         if name not in parameters:
-            finite |= ~fresh.isfinite()
+            finite |= ~new.isfinite()
         _require(bool(finite.all()), f"weight {name!r} holds numbers that are not finite")
 
 
@@ -93,11 +93,11 @@ def check_scaling(
 ) -> None:
     """Refuse numbers of scalers that do not belong to the series or cannot be divided by."""
     needed = scaler is not None and panel.num_series > 0
-    _require(needed == (numbers is not None), "numbers of a series scaler without one, or none")
+    _require(needed == (numbers is not None), "parameters of a series scaler without one, or none")
     if scaler is not None and numbers is not None:
         size = scaler.fit(np.array([1.0, 2.0])).size
-        _require(numbers.shape == (panel.num_series, size), "numbers of the series scaler")
-        _require(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()), "numbers of the series scaler")
+        _require(numbers.shape == (panel.num_series, size), "parameters of the series scaler")
+        _require(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()), "parameters of the series scaler")
         _require(size != 2 or bool((numbers[:, 1] > 0).all()), "a spread of a series that is not positive")
         observed = panel.y if panel.mask is None else panel.y[panel.mask]
         _require(bool((observed > scaler.lowest).all()), f"values that {scaler.name!r} cannot scale")

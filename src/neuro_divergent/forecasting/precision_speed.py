@@ -23,10 +23,10 @@ _FAR_BEHIND = 4.0  # times as slow as the fastest
 
 @dataclass(frozen=True)
 class PrecisionSpeed:
-    """How one precision did.
+    """Speed and loss of one precision.
 
     Attributes:
-        name: Which.
+        name: The precision.
         milliseconds: Median time of a training step, over rounds that all precisions took in turns.
         loss: Training loss at the end, which should be near that of float32.
         skipped: Steps that were skipped because gradients overflowed.
@@ -78,7 +78,7 @@ def measure_precisions(
             )
             try:
                 spent, trainer = _run(architecture, spec, batches, config)
-            except Exception as error:  # noqa: BLE001 - whatever a precision fails with here is the answer
+            except Exception as error:  # noqa: BLE001 - whatever a precision fails with is its result
                 results[name] = PrecisionSpeed(name, problem=f"{type(error).__name__}: {error}")
                 continue
             if turn:

@@ -1,4 +1,4 @@
-"""The view from the end of each series: forecasts as a table."""
+"""A prepared prediction: the ends of the series as batches, and the forecast as a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS = 4096  # series that go through the network at once
 
 @dataclass(frozen=True, eq=False)
 class PredictionContext:
-    """Everything about a forecast that does not depend on the levels asked for.
+    """Everything about a forecast that does not depend on the requested levels.
 
     It is made once and used for each call of ``predict`` on the same data: what remains is the network itself.
 
@@ -78,24 +78,24 @@ class PredictionContext:
         )
 
     def table(self, levels: tuple[float, ...], quantiles: tuple[float, ...]) -> Any:
-        """Run the network and lay the result out as a table."""
+        """Run the network and return the result as a table."""
         if levels:
             check_levels(levels)
         if quantiles:
             check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
+        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
         if self.steps > self.fitted.task.horizon:
             if wanted:
                 raise InputError(
                     f"intervals reach {self.fitted.task.horizon} steps, the horizon of training; {self.steps} were "
-                    f"asked for. Train with horizon={self.steps}, or leave out levels and quantiles."
+                    f"requested. Train with horizon={self.steps}, or leave out levels and quantiles."
                 )
             return to_native({**self.index, "forecast": self._far().reshape(-1)}, self.backend)
         point, bounds = self._values(wanted)
         columns: dict[str, Any] = {**self.index, "forecast": point[:, : self.steps].reshape(-1)}
         if bounds is not None:
             names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-            names += [f"q-{share:g}" for share in quantiles]
+            names += [f"q-{quantile:g}" for quantile in quantiles]
             for place, name in enumerate(names):
                 columns[name] = bounds[:, : self.steps, place].reshape(-1)
         return to_native(columns, self.backend)
@@ -127,7 +127,7 @@ class PredictionContext:
             near = near._after(point, None if self.future is None else self.future[:, done - horizon : done + horizon])
 
     def _after(self, point: Array, future: Array | None) -> PredictionContext:
-        """Return the same outlook one horizon later, as if the forecast had happened."""
+        """Return the same one horizon later, with the forecast as history."""
         horizon = self.fitted.task.horizon
         ahead = None
         known = None

@@ -1,4 +1,4 @@
-"""From the end of each series to a table of forecasts."""
+"""A trained network that forecasts windows, in the units of the data."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _PATH_ROWS = 2**14  # steps of paths that go through it at once
 
 @dataclass(frozen=True, eq=False)
 class WindowForecasts:
-    """Forecasts of many windows beside what happened, in the units of the data.
+    """Forecasts and observed values of many windows, in the units of the data.
 
     Attributes:
         series: Place of each window's series in the panel, ``(windows,)``.
         rows: First target row of each window in the panel, ``(windows,)``.
         point: Forecast, ``(windows, horizon)``.
-        actual: What happened, ``(windows, horizon)``.
-        observed: Whether that was observed, ``(windows, horizon)``.
+        actual: Target, ``(windows, horizon)``.
+        observed: Whether the target was observed, ``(windows, horizon)``.
         lower: Lower ends of the interval for each level in percent.
         upper: Upper ends.
-        quantiles: Quantiles by their share.
+        quantiles: Quantiles by their level, between 0 and 1.
     """
 
     series: Ints
@@ -54,18 +54,18 @@ class WindowForecasts:
     def join(
         cls, panel: Panel, parts: list[list[Array]], levels: tuple[float, ...], quantiles: tuple[float, ...]
     ) -> WindowForecasts:
-        """Put batches of forecasts together and beside what happened.
+        """Concatenate batches of forecasts and add the observed values.
 
         Args:
             panel: The series.
             parts: For each batch series, first target rows, point and, where there are levels or quantiles, an array
                 ``(windows, horizon, quantiles)``: both ends of each level, then the quantiles.
-            levels: Central intervals that were asked for.
-            quantiles: Quantiles that were asked for.
+            levels: Central intervals that were requested.
+            quantiles: Quantiles that were requested.
         """
         series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
-        # What happened is read where it stands: scaling and its undoing would leave rounding errors in it, and a zero
-        # could lie outside of an interval that ends at zero.
+        # Targets are read from the panel: scaling and its inverse would leave rounding errors in them, and a zero could
+        # lie outside of an interval that ends at zero.
         actual, observed = panel.values_from(rows, points.shape[1])
         return cls(
             series,

@@ -1,4 +1,4 @@
-"""What is to be trained on: the data, cut and measured, with a task that leaves nothing open."""
+"""Training data prepared for a task: split into windows, with fitted scalers and row weights."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class PreparedData:
     """A task on a panel.
 
     Attributes:
-        task: The task, with nothing left to be decided.
+        task: The task, with nothing left open.
         spec: What the network is built for.
         panel: The series.
         split: Windows of its parts.
-        scaler_params: Fitted numbers of the series scaler.
+        scaler_params: Parameters of the series scaler.
         covariates: Scaling of the covariates.
         weight: How much each row counts.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     task: Task
@@ -46,7 +46,7 @@ class PreparedData:
 
     @classmethod
     def of(cls, task: Task, panel: Panel, split: Split, backend: Backend) -> PreparedData:
-        """Fit scalers to the training part and measure weights."""
+        """Fit scalers to the training part and compute row weights."""
         scaler = task.series_scaler
         spec = TaskSpec(
             horizon=task.horizon,
@@ -69,7 +69,7 @@ class PreparedData:
         )
 
     def name_row(self, batch: Any, row: int) -> str:
-        """Say which series a row of a batch is."""
+        """Name the series of a row of a batch, for messages."""
         if self.task.joint or batch.series is None:
             return f"row {row} of the batch"
         return f"series {self.panel.ids[int(batch.series[row])]!r}"

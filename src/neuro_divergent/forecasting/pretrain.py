@@ -1,4 +1,4 @@
-"""Learning from series without forecasting them: patches are hidden, and the network fills them in."""
+"""Self-supervised pre-training: patches of a history are masked, and the network reconstructs them."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _VALIDATION_ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """What pre-training leaves behind: weights to start from, for forecasts of any horizon.
+    """Pre-trained weights, to start the training of forecasts of any horizon from.
 
     Attributes:
-        architecture: What was pre-trained.
+        architecture: The pre-trained architecture.
         weights: All of its numbers that are not under ``head``, by the names they have in the network that forecasts.
         history: Losses, rates and speeds, row by row; empty for one that was loaded.
     """
@@ -57,7 +57,7 @@ class Pretrained:
     history: pl.DataFrame
 
     def give_to(self, network: nn.Module, architecture: Architecture) -> None:
-        """Give a fresh network these weights; those of its head stay as they are.
+        """Load these weights into a new network; those of its head stay as they are.
 
         Args:
             network: The network, changed in place.
@@ -94,14 +94,14 @@ class Pretrained:
             StorageError: If it cannot be read.
         """
         place = Path(path)
-        refuse_pickle(place, "what was pre-trained")
+        refuse_pickle(place, "pre-trained weights")
         if not (place / DESCRIPTION).is_file():
-            raise UntrustedFileError(f"{path}: was not pre-trained: there is no {DESCRIPTION}.")
+            raise UntrustedFileError(f"{path}: does not hold pre-trained weights: there is no {DESCRIPTION}.")
         files = read_directory(place)
         description = strict_json.loads(files.get(DESCRIPTION, b""), f"{path}/{DESCRIPTION}")
         version = description.get("format") if isinstance(description, dict) else None
         if type(version) is not int or version < 1 or set(files) != {DESCRIPTION, _TENSORS}:
-            raise UntrustedFileError(f"{path}: does not describe what was pre-trained.")
+            raise UntrustedFileError(f"{path}: does not describe pre-trained weights.")
         if version > FORMAT:
             raise NewerFormatError(path, version, FORMAT)
         weights = load_tensors(files[_TENSORS], f"{path}/{_TENSORS}")
@@ -109,7 +109,7 @@ class Pretrained:
         try:
             architecture = Architecture.from_dict(description["architecture"])
         except (KeyError, TypeError, ValueError) as error:
-            raise UntrustedFileError(f"{path}: does not describe what was pre-trained ({error}).") from None
+            raise UntrustedFileError(f"{path}: does not describe pre-trained weights ({error}).") from None
         return cls(architecture, weights, pl.DataFrame())
 
 
@@ -118,17 +118,17 @@ def pretrain(
     prepared: PreparedData,
     training: TrainingConfig,
     *,
-    mask_share: float,
+    mask_fraction: float,
     callbacks: Sequence[Callback] = (),
     resume: Mapping[str, Any] | str | Path | None = None,
     allow_changes: bool = False,
 ) -> Pretrained:
     """Train a network to fill in hidden patches of the training part of the data; see ``Forecaster.pretrain``."""
-    _check(training, mask_share)
+    _check(training, mask_fraction)
     training = training.for_family(architecture.traits.family)
     with seeded(training.seed):
         network, patch_length = _reconstruction(architecture, prepared)
-    gather = dataclasses.replace(
+    batcher = dataclasses.replace(
         build_batcher(
             prepared.task, prepared.panel, prepared.scaler_params, prepared.covariates, resolve_device(training.device)
         ),
@@ -141,7 +141,7 @@ def pretrain(
     checked = dataclasses.replace(split.validation, input_size=size - new, horizon=new, step=new)
 
     def loader(part: Windows, order: Order, **options: Any) -> MaskedLoader:
-        return MaskedLoader(part, gather, order, patch_length=patch_length, mask_share=mask_share, **options)
+        return MaskedLoader(part, batcher, order, patch_length=patch_length, mask_fraction=mask_fraction, **options)
 
     order = Order(
         batch_size=training.batch_size_for(len(windows)),
@@ -151,7 +151,8 @@ def pretrain(
     )
     train = loader(windows, order, by_time=not training.shuffle, prefetch=training.prefetch)
     validation = loader(checked, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False))
-    trainer = Trainer(network, MSE(), training, callbacks=callbacks, restore=gather.restore, name_row=prepared.name_row)
+    restore, name_row = batcher.restore, prepared.name_row
+    trainer = Trainer(network, MSE(), training, callbacks=callbacks, restore=restore, name_row=name_row)
     trainer.fit(train, validation if _has_targets(validation) else None, resume=resume, allow_changes=allow_changes)
     return Pretrained(architecture, _kept(network), trainer.history.frame())
 
@@ -162,9 +163,9 @@ def settings_for(training: TrainingConfig) -> TrainingConfig:
     return training.replace(**{name: defaults[name].default for name in _FOR_FORECASTS})
 
 
-def _check(training: TrainingConfig, mask_share: float) -> None:
-    if not 0 < mask_share < 1:
-        raise ConfigError(f"mask_share: {mask_share!r} must be above 0 and below 1.")
+def _check(training: TrainingConfig, mask_fraction: float) -> None:
+    if not 0 < mask_fraction < 1:
+        raise ConfigError(f"mask_fraction: {mask_fraction!r} must be above 0 and below 1.")
     if training != settings_for(training):
         raise ConfigError(f"{', '.join(_FOR_FORECASTS)} are for training to forecast; leave them out to pre-train.")
 
@@ -182,22 +183,22 @@ def _reconstruction(architecture: Architecture, prepared: PreparedData) -> Recon
     )
     with torch.device("meta"):  # its sizes are all that is needed
         forecasting = build_network(architecture, prepared.task, prepared.spec).state_dict()
-    strangers = [name for name in _kept(network) if name not in forecasting]
-    assert not strangers, f"{architecture.name} forecasts without {strangers[0]}"
+    unknown = [name for name in _kept(network) if name not in forecasting]
+    assert not unknown, f"{architecture.name} forecasts without {unknown[0]}"
     return Reconstruction(network, made.patch_length)
 
 
 def _has_targets(loader: MaskedLoader) -> bool:
-    """Whether anything is asked for: of a short validation part all may be left to see."""
+    """Whether anything is masked: in a short validation part nothing may be."""
     return any(batch.future_mask is not None and bool(batch.future_mask.any()) for batch in loader.epoch(0))
 
 
 def _kept(network: nn.Module) -> dict[str, Tensor]:
-    """Return what a network that forecasts has as well."""
+    """Return the weights that the forecasting network has as well."""
     weights = network.state_dict()
     return {name: tensor.detach().cpu().clone() for name, tensor in weights.items() if not name.startswith(_HEADS)}
 
 
 def _shape(architecture: Architecture) -> dict[str, Any]:
-    """Return the settings that decide what weights mean."""
+    """Return the settings that must be equal for weights to fit: all but dropouts."""
     return {key: value for key, value in architecture.to_dict().items() if not key.endswith("dropout")}

@@ -1,4 +1,4 @@
-"""How much each row of a panel counts in the loss."""
+"""Weights of the rows of a panel in the loss."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def row_weights(panel: Panel, weighting: Weighting | None, train: Windows) -> Ar
     if weight is not None:
         parts = zip(panel.offsets[:-1] + train.input_size, train.ends, strict=True)
         if not any(weight[begin:end].any() for begin, end in parts):
-            raise DataError("every target to train on has weight 0, so there is nothing to learn.")
+            raise DataError("every target to train on has weight 0, so there is nothing to train on.")
     return weight

@@ -1,4 +1,4 @@
-"""A whole run as one document: data, model, task and training."""
+"""The settings of a run as one document: data, model, task and training."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _EVERY_MINUTE = Checkpointing(every_epochs=None, every_seconds=60)
 
 
 class RunConfig(Config):
-    """Everything that a training run is made from.
+    """All settings of a training run.
 
     The model is held as plain values and only its name is checked, because anything more would load torch: a mistake in
-    the rest should be answered before that. ``architecture`` builds and so checks it.
+    the rest should be reported before that. ``architecture`` builds and so checks it.
 
     Attributes:
         data: The table.

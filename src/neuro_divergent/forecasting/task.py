@@ -1,4 +1,4 @@
-"""What is to be forecast, apart from the network and from how it is trained."""
+"""The task: what is forecast, from which history and with which loss and scaling."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.splits import Split
 
 Count = Annotated[int, Field(ge=1)]
-Share = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
+Fraction = Annotated[int, Field(ge=0)] | Annotated[float, Field(gt=0, lt=1)]
 
 
 class Task(Config):
@@ -30,13 +31,13 @@ class Task(Config):
         horizon: Steps to forecast.
         input_size: Steps of history a forecast is made from. Unset, it is five horizons, or less where the series are
             too short for that.
-        loss: What training minimises, and so what a forecast means.
-        weighting: How much each target counts, by its age, time or value; a weight column multiplies with it.
+        loss: What training minimises; it decides what a forecast is: a point, quantiles or a distribution.
+        weighting: Weight of each target in the loss, by its age, time or value; a weight column multiplies with it.
         scaler: Takes level and spread out of each window.
         series_scaler: Transforms each series, fitted on its training part.
-        validation: Share or number of rows at the end of each series that training does not see; used for early
+        validation: Fraction or number of rows at the end of each series that training does not see; used for early
             stopping and to measure intervals.
-        test: Share or number of rows after those, which nothing in training sees.
+        test: Fraction or number of rows after those, which training does not use at all.
         stride: Rows between two training windows.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
     """
@@ -47,8 +48,8 @@ class Task(Config):
     weighting: Weighting | None = None
     scaler: WindowScaler = StandardScaler()
     series_scaler: SeriesScaler | None = None
-    validation: Share = 0.2
-    test: Share = 0
+    validation: Fraction = 0.2
+    test: Fraction = 0
     stride: Count = 1
     joint: bool | None = None
 
@@ -71,8 +72,8 @@ class Task(Config):
             )
         if not self.loss.point_valued and self.scaler.reversible:
             raise ValueError(
-                f"loss: {self.loss.name} has outputs that are no values, so a network cannot bring them back to their "
-                f"units; choose another scaler than {self.scaler.name!r}, such as 'standard'"
+                f"loss: {self.loss.name} has outputs that are not values of the target, so a network cannot rescale "
+                f"them; choose another scaler than {self.scaler.name!r}, such as 'standard'"
             )
         return self
 
@@ -114,3 +115,13 @@ def describe_task(task: Task) -> str:
     """Return horizon, history and loss of a task in a few words, as ``repr`` of a model shows them."""
     history = "auto" if task.input_size is None else task.input_size
     return f"horizon={task.horizon}, input_size={history}, loss={task.loss.name}"
+
+
+def check_horizon(horizon: int | None) -> None:
+    """Refuse a number of steps to forecast that is not a positive integer.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+        raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from neuro_divergent.forecasting.protocol import ForecastModel, HasContext, Named
+from neuro_divergent.forecasting.saving import SavedModel
 
 if TYPE_CHECKING:
     from neuro_divergent.data.splits import Split
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=ForecastModel)
 
 
-class ModelWrapper(Generic[M]):
+class ModelWrapper(SavedModel, Generic[M]):
     """A model around another one.
 
     Attributes:

@@ -1,0 +1,6 @@
+"""Runs: the directory of a training. Settings and events go in while it trains; summaries and tables come out.
+
+``directory.py`` is the entry point for writing; ``status.py``, ``events.py``, ``history_reader.py`` and ``tables.py``
+read, ``filter.py``, ``diff.py``, ``remove.py``, ``export.py`` and ``archive.py`` manage many runs. Reading needs no
+torch.
+"""

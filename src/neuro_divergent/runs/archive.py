@@ -1,4 +1,4 @@
-"""One run as a file to send to somebody."""
+"""Writes a run to one archive file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from neuro_divergent.core.storage.regular_file import opened
 from neuro_divergent.runs.directory import CHECKPOINTS, CONTROL, LOCK
 
 _LEFT_OUT = (CHECKPOINTS, CONTROL, LOCK)
-_FIRST_YEAR = time.mktime((1980, 1, 2, 0, 0, 0, 0, 0, -1))  # that a ZIP archive can tell
+_FIRST_YEAR = time.mktime((1980, 1, 2, 0, 0, 0, 0, 0, -1))  # that a ZIP archive can store
 _DEEPEST = 8
 
 
 def write_archive(run: Path, path: Path) -> int:
     """Write a run to a ``.zip``, ``.tar.gz`` or ``.tgz`` file: all its files but checkpoints.
 
-    Links are not followed and left out, and so is whatever is hidden or no plain file. The archive has one directory,
-    named like the run; its entries tell nothing of the user. A file that grows meanwhile is taken as long as it was.
+    Links are not followed and left out, and so is whatever is hidden or no regular file. The archive has one directory,
+    named like the run; its entries do not name the user. A file that grows meanwhile is taken as long as it was.
 
     Returns:
         How many files are in it.
@@ -77,7 +77,7 @@ def _write_tar(file: BinaryIO, name: str, run: Path) -> int:
 
 
 class _Part:
-    """The first bytes of a file, as many as it had when its size was asked for."""
+    """The first bytes of a file, as many as it had when its size was read."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._rest = file, size
@@ -89,7 +89,7 @@ class _Part:
 
 
 def _files(run: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the plain files of a run that are sent, opened, by their places in it."""
+    """Yield the regular files of a run that are archived, opened, by their relative paths."""
     for folder, folders, names in os.walk(run):  # which does not go where links lead
         place = Path(folder).relative_to(run)
         skipped = _LEFT_OUT if place == Path() else ()

@@ -1,4 +1,4 @@
-"""Runs side by side: what became of them, and in which settings they differ.
+"""Compares runs: their states, results and scores, and the settings in which they differ.
 
 Nothing here needs torch. Whatever is in a directory, reading it raises no error.
 """
@@ -27,7 +27,7 @@ _NEAR_ZERO_IS_BEST = ("bias",)
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing about several runs.
+    """One value of each of several runs.
 
     Attributes:
         name: What it is.
@@ -42,7 +42,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class RunDiff:
-    """Several runs side by side.
+    """Several runs and how they differ.
 
     Attributes:
         facts: State, steps, times, results and scores.
@@ -59,7 +59,7 @@ def read_config(run: Path) -> dict[str, Any]:
     """Return the settings of a run as nested plain values: those of ``config.toml``, or else those in ``run.json``.
 
     Numbers are finite; one that is not is the text ``"inf"``, ``"-inf"`` or ``"nan"``, and so are dates texts, so that
-    all of it can be written as JSON. A directory that does not tell has no settings.
+    all of it can be written as JSON. A directory without them has no settings.
     """
     try:
         values: Any = read_toml(read_file(run / CONFIG, limit=_MOST_BYTES).decode("utf-8"))
@@ -88,7 +88,7 @@ def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, 
 
     Returns:
         For each such setting its dotted name, ``setting``, and its ``values``, in the order of the runs. ``None`` is
-        the value of a run that does not say.
+        the value of a run that does not have it.
     """
     flat = [flatten_config(config) for config in configs.values()]
     names = dict.fromkeys(name for config in flat for name in config)
@@ -103,8 +103,8 @@ def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, 
 def read_scores(run: Path) -> dict[str, Any]:
     """Return the scores of a finished model by their names, the part of the data they are of, ``part``, and more.
 
-    ``parameters`` is the size of the network, ``seconds`` the time of training, and ``coverage-80`` the share of values
-    in the interval of 80 percent. A directory that does not tell has no scores.
+    ``parameters`` is the size of the network, ``seconds`` the time of training, and ``coverage-80`` the fraction of
+    values in the interval of 80 percent. A directory without scores has none.
     """
     try:
         content = read_json(run / _SCORES, _MOST_BYTES)
@@ -124,7 +124,7 @@ def read_scores(run: Path) -> dict[str, Any]:
 
 
 def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
-    """Put runs side by side.
+    """Compare runs.
 
     Scores are only called best where all are of the same part of the same data and as many steps ahead.
     """
@@ -167,8 +167,8 @@ def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comp
     """Return a number of each run, with the best of them if there are several to choose from."""
     rated = {place: goodness(value) for place, value in enumerate(values) if _is_number(value)}
     best = [place for place, value in rated.items() if value == max(rated.values())]
-    is_told = comparable and len(rated) > 1 and len(best) < len(rated)
-    return Fact(name, values, best if is_told else [])
+    is_ranked = comparable and len(rated) > 1 and len(best) < len(rated)
+    return Fact(name, values, best if is_ranked else [])
 
 
 def _goodness(name: str) -> Callable[[float], float]:
@@ -191,7 +191,7 @@ def _lower(value: float) -> float:
 
 
 def _seconds(run: RunSummary, scores: Mapping[str, Any]) -> float | None:
-    """Return how long a run has trained: what it said at its end, or what its last row says."""
+    """Return how long a run has trained, by its scores or by the last row of its history."""
     if "seconds" in scores and run.state == "finished":
         return float(scores["seconds"])
     from neuro_divergent.runs.history_reader import read_history

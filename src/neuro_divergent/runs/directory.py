@@ -1,4 +1,4 @@
-"""The directory of a run: what was asked for, where it stands, and what came out."""
+"""The directory of a run: its settings, its state and its results."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _LIMIT = 16 * 1024**2
 class RunDirectory:
     """The directory of one run.
 
-    Before training it holds ``config.toml``, for people, and ``run.json``, which tells a resumed run what was asked for
-    and on which data; ``data.json`` says more about those. While a process works on it, it holds ``lock``.
-    ``status.json`` and ``heartbeat.json`` say where it stands, ``events.jsonl`` has a line for everything that happens,
-    and ``environment.json`` says what it runs on. A file in ``control/`` asks for something. ``checkpoints/`` has the
-    states to go on from, ``history.parquet`` the losses and rates when training has ended and ``context.parquet`` the
+    Before training it holds ``config.toml``, for people, and ``run.json``, with the settings and a fingerprint of the
+    data, for resuming; ``data.json`` describes the data. While a process works on it, it holds ``lock``.
+    ``status.json`` and ``heartbeat.json`` have its state, ``events.jsonl`` has a line for every event, and
+    ``environment.json`` has versions and machine. A file in ``control/`` is a request. ``checkpoints/`` has the states
+    to resume from, ``history.parquet`` the losses and rates when training has ended and ``context.parquet`` the
     ends of the series. ``pretrained/`` has the weights it started with, if they came from pre-training.
     """
 
@@ -75,12 +75,12 @@ class RunDirectory:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a run to go on with."""
+        """Whether there is a run to resume."""
         return (self.path / RUN).is_file()
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has come to its end, with everything written."""
+        """Whether the run is finished, with everything written."""
         try:
             status = strict_json.loads((self.path / STATUS).read_bytes(), STATUS)
         except (OSError, UntrustedFileError):
@@ -88,25 +88,25 @@ class RunDirectory:
         return isinstance(status, dict) and status.get("state") == "finished" and (self.path / MODEL).is_dir()
 
     def check_free(self) -> None:
-        """Refuse a place that is taken; what a run left that was killed before it began does not count.
+        """Refuse a path that exists; leftovers of a run that was killed before it began do not count.
 
         Raises:
             InputError: If there is something.
-            StorageError: If nobody may look.
+            StorageError: If it cannot be read.
         """
         try:
-            is_free = not self.path.exists() or (self.path.is_dir() and _is_false_start(self.path))
+            is_free = not self.path.exists() or (self.path.is_dir() and _is_leftover(self.path))
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be read: {error.strerror or error}.") from error
         if not is_free:
-            hint = "go on with it (--resume), " if self.has_begun else ""
-            raise InputError(f"{self.path}: exists already; {hint}choose another place with --output, or remove it.")
+            hint = "resume it (--resume), " if self.has_begun else ""
+            raise InputError(f"{self.path}: exists already; {hint}choose another path with --output, or remove it.")
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory and hold its lock; write at the end how it ended.
+        """Make the directory and hold its lock; write the final status at the end.
 
-        A directory that is new and in which no training began is taken away again.
+        A new directory in which no training began is removed again.
 
         Raises:
             StorageError: If it cannot be made.
@@ -124,15 +124,15 @@ class RunDirectory:
                 yield
             except BaseException as error:
                 if self.has_begun:
-                    with suppress(StorageError):  # there is another error to tell about
+                    with suppress(StorageError):  # another error is being raised
                         write_status(self.path, _state_after(error), message=str(error))
                 else:
-                    _take_away(missing)
+                    _remove_new(missing)
                 raise
             write_status(self.path, "finished")
 
     def begin(self, config: Config, panel: Panel) -> None:
-        """Write what is asked for, before training starts or goes on; the caller holds the lock."""
+        """Write the settings, before training starts or resumes; the caller holds the lock."""
         from neuro_divergent.data.profile import describe_data
         from neuro_divergent.runs.status import write_status
 
@@ -150,9 +150,9 @@ class RunDirectory:
         write_file(self.path / RUN, strict_json.dumps(document, indent=1))
 
     def callbacks(self, checkpoints: Checkpointing) -> list[Callback]:
-        """Return what keeps the directory up to date while training runs, and lets it be interrupted.
+        """Return the callbacks that write the directory while training runs, and let it be interrupted.
 
-        Signals are heard in the main thread only, so they are not elsewhere.
+        Signals can be handled in the main thread only.
         """
         from neuro_divergent.training.callbacks.control import Control
         from neuro_divergent.training.callbacks.environment import EnvironmentNote
@@ -173,7 +173,7 @@ class RunDirectory:
             Control(self.path / CONTROL, events=events, checkpoints=checkpointer),
             checkpointer,
             *([Interruption()] if is_main else []),
-            EnvironmentNote(self.path / ENVIRONMENT),  # last, because it asks git, and signals should be heard by then
+            EnvironmentNote(self.path / ENVIRONMENT),  # last: it runs git, and signals should be handled by then
         ]
 
     def checkpoint_location(self, checkpoints: Checkpointing) -> str | Path:
@@ -181,7 +181,7 @@ class RunDirectory:
         return checkpoints.directory or self.checkpoints
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
-        """Return the state to go on from, or ``None`` if nothing was saved yet."""
+        """Return the state to resume from, or ``None`` if nothing was saved yet."""
         from neuro_divergent.core.storage.store import open_store
         from neuro_divergent.training.checkpointing.resume import find_latest
 
@@ -197,7 +197,7 @@ class RunDirectory:
         return with_present_names(self._document()["config"])
 
     def require_same(self, config: Config) -> None:
-        """Refuse to go on with settings that would make another run of it.
+        """Refuse to resume with settings that would change the result.
 
         Raises:
             ConfigError: With all differences.
@@ -205,12 +205,12 @@ class RunDirectory:
         before, now = _comparable(self.stored_config()), _comparable(config.to_dict())
         if found := list(differences(before, now)):
             raise ConfigError(
-                f"{self.path}: the settings differ from those the run was begun with: {'; '.join(found)}. Take those, "
+                f"{self.path}: the settings differ from those the run was begun with: {'; '.join(found)}. Use those, "
                 "or allow changes (allow_changes=True, --allow-changes)."
             )
 
     def require_same_data(self, panel: Panel) -> None:
-        """Refuse to go on with other data.
+        """Refuse to resume with other data.
 
         Raises:
             DataError: If a number, name or time is different.
@@ -226,7 +226,7 @@ class RunDirectory:
             )
 
     def clear(self) -> None:
-        """Forget an earlier run in this place; the caller holds the lock."""
+        """Remove the files of an earlier run; the caller holds the lock."""
         for name in (CHECKPOINTS, MODEL, PRETRAINED, CONTROL):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in (RUN, STATUS, HEARTBEAT, EVENTS, HISTORY, ENVIRONMENT, DATA, CONTEXT):
@@ -238,7 +238,7 @@ class RunDirectory:
         try:
             content = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
-            raise InputError(f"{self.path}: there is no run to go on with.") from None
+            raise InputError(f"{self.path}: there is no run to resume.") from None
         except OSError as error:
             raise StorageError(f"{path}: cannot be read: {error.strerror or error}.") from error
         document = strict_json.loads(content, str(path), _LIMIT)
@@ -248,16 +248,16 @@ class RunDirectory:
             raise NewerFormatError(path, document["format"], FORMAT)
         data = document.get("data")
         is_described = isinstance(document.get("config"), dict) and isinstance(document.get("created"), str)
-        if not is_described or not isinstance(data, dict) or set(data) != _PRINT:
+        if not is_described or not isinstance(data, dict) or set(data) != _FINGERPRINT:
             raise UntrustedFileError(f"{path}: does not describe a run.")
         return document
 
 
-_PRINT = {"rows", "series", "sha256"}
+_FINGERPRINT = {"rows", "series", "sha256"}
 
 
 def fingerprint(panel: Panel) -> dict[str, Any]:
-    """Return what tells whether data are the same: all numbers, names and times, and how many there are."""
+    """Return a SHA-256 over all numbers, names and times of the data, and their counts."""
     digest = hashlib.sha256()
     for name in ("offsets", "y", "mask", "past_x", "future_x", "static_x", "weight"):
         array = getattr(panel, name)
@@ -282,7 +282,7 @@ def _comparable(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_false_start(path: Path) -> bool:
+def _is_leftover(path: Path) -> bool:
     """Whether a directory is empty or holds only what is written before ``run.json``."""
     names = {item.name for item in path.iterdir()}
     return not names or (
@@ -291,13 +291,13 @@ def _is_false_start(path: Path) -> bool:
 
 
 def _state_after(error: BaseException) -> Ending:
-    if isinstance(error, Interrupted) or not isinstance(error, Exception):  # somebody ended it, by a signal or a key
+    if isinstance(error, Interrupted) or not isinstance(error, Exception):  # ended by a signal or a key
         return "interrupted"
     return "diverged" if isinstance(error, DivergedError) else "failed"
 
 
-def _take_away(missing: list[Path]) -> None:
-    """Remove directories that were made for nothing."""
+def _remove_new(missing: list[Path]) -> None:
+    """Remove directories that were made and not used."""
     if missing:
         shutil.rmtree(missing[0], ignore_errors=True)
     for place in missing[1:]:

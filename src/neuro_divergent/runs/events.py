@@ -1,4 +1,4 @@
-"""What was written about a run while it trained: read again, also while it still grows.
+"""Reads the events of a run, also while it trains.
 
 Nothing here needs torch. Lines that are damaged, and a last one that is still being written, are left out.
 """
@@ -27,7 +27,7 @@ _LONGEST_READ = 64 * 1024**2
 
 @dataclass
 class EventFile:
-    """Reads ``events.jsonl`` of a run from where it stopped before.
+    """Reads ``events.jsonl`` of a run incrementally.
 
     Attributes:
         path: The file.
@@ -39,7 +39,7 @@ class EventFile:
     _inode: int = field(default=0, repr=False)
 
     def read_block(self, *, limit: int = _LONGEST_READ) -> bytes:
-        """Return complete lines that were added since the last time; a file that was begun anew is read from its start.
+        """Return complete lines that were added since the last time; a file that was replaced is read from its start.
 
         Args:
             limit: Bytes to read at most; the rest comes the next time.
@@ -56,7 +56,7 @@ class EventFile:
             return b""
         end = content.rfind(b"\n") + 1
         if not end and len(content) >= min(limit, _LONGEST_LINE):
-            end = len(content)  # not a line of ours
+            end = len(content)  # not one of our lines
         self.offset += end
         return content[:end]
 
@@ -82,7 +82,7 @@ def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
             text = line.decode("utf-8")
-            event = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+            event = json.loads(text, parse_constant=_no_constant, parse_float=_finite_number)
             if "\\ud" in text or "\\uD" in text:
                 json.dumps(event, ensure_ascii=False).encode("utf-8")  # half a character cannot be encoded
         except (ValueError, RecursionError):
@@ -138,9 +138,9 @@ _NORMS = ("gradient", "weight", "update")
 
 
 def last_row(event: dict[str, Any]) -> int:
-    """Return the step of the last row that counts when training starts or goes back; files of old do not say."""
-    told = event.get("last_row", event["step"])
-    return told if is_step(told) else -1
+    """Return the step of the last row that counts when training starts or goes back; older files do not have it."""
+    row = event.get("last_row", event["step"])
+    return row if is_step(row) else -1
 
 
 def number_of(value: object) -> float | None:
@@ -155,7 +155,7 @@ def is_step(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)

@@ -19,7 +19,7 @@ _FIELDS = ("state", "message", "step", "total_steps", "time", "data", "metric", 
 
 
 def table_of_runs(names: Sequence[str], runs: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return a row for each run: its name and path, where it stands, its scores, and its settings by dotted names."""
+    """Return a row for each run: its name, path, state and scores, and its settings by dotted names."""
     rows = []
     for name, path in zip(names, runs, strict=True):
         run = describe_run(path)

@@ -1,4 +1,4 @@
-"""Which runs to look at, and in which order.
+"""Filters and sorts runs.
 
 Nothing here needs torch. Whatever is in a directory, reading it raises no error.
 """
@@ -18,7 +18,7 @@ from neuro_divergent.runs.diff import flatten_config, read_config, read_scores
 from neuro_divergent.runs.status import RunSummary, State
 
 SORTS = ("time", "name", "state", "model", "best", "step", "mae")
-"""What runs can be put in order by."""
+"""What runs can be sorted by."""
 
 _FIELDS = (
     "name", "state", "message", "step", "total_steps", "phase", "attempt", "quiet", "time", "model", "data", "horizon",
@@ -41,7 +41,7 @@ class Condition:
         name: Dotted name of a setting (``training.optimizer.lr``), a field of the summary (``best``) or a score
             (``rmse``).
         comparison: ``=``, ``!=``, ``<``, ``<=``, ``>`` or ``>=``. The last four compare numbers.
-        value: What to compare with, as text. ``none`` is also what a run has that does not say.
+        value: What to compare with, as text. ``none`` also matches a run that does not have it.
     """
 
     name: str
@@ -125,7 +125,7 @@ def filter_runs(
 
 
 def sort_runs(runs: Iterable[RunSummary], by: str = "time", *, descending: bool = False) -> list[RunSummary]:
-    """Return runs in order; those that do not have what decides are last in either direction.
+    """Return runs in order; those without the value are last in either direction.
 
     Args:
         runs: The runs; equal ones stay in their order.

@@ -1,4 +1,4 @@
-"""The history of a run from its events: the rows that count, as a table, also while it grows."""
+"""Reads the history of a run from its events as a table, also while it trains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Piece = tuple[int, int]
 
 
 def read_history(run: Path) -> pl.DataFrame:
-    """Return the history of a run: that which was kept at its end if nothing happened since, or the events' rows.
+    """Return the history of a run: the file written at its end if that is current, or the rows of its events.
 
     The columns are those of ``Forecaster.history``. An unreadable history is an empty one.
     """
@@ -61,7 +61,7 @@ class RowTable:
     """Rows of events that are handed over block by block, each of whole lines.
 
     A block is parsed in one go by the columns that ``columns`` events have named. Where that fails, because a line is
-    damaged or the file is of an earlier version, it is taken apart.
+    damaged or the file is of an earlier version, its lines are parsed one by one.
 
     Attributes:
         frame: The rows that count.
@@ -72,7 +72,7 @@ class RowTable:
         self._named: dict[str, None] = {}
 
     def add(self, block: bytes) -> None:
-        """Take in more lines."""
+        """Add more lines."""
         self._learn_columns(block)
         rows, pieces = self._parse(block)
         lowest = min((step for _, step in pieces), default=_NEVER)
@@ -151,12 +151,12 @@ def _as_frame(rows: list[bytes]) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         pass
     events = [next(parse_events([row]), {}) for row in rows]
-    whole = [name for name, dtype in History().frame().schema.items() if dtype == pl.Int64]
-    names = dict.fromkeys((*whole, *(name for event in events for name in event if name != "event")))
+    integers = [name for name, dtype in History().frame().schema.items() if dtype == pl.Int64]
+    names = dict.fromkeys((*integers, *(name for event in events for name in event if name != "event")))
     return pl.DataFrame(
         {
             name: pl.Series([event.get(name) if is_step(event.get(name)) else None for event in events], dtype=pl.Int64)
-            if name in whole
+            if name in integers
             else pl.Series([number_of(event.get(name)) for event in events], dtype=pl.Float64)
             for name in names
         }
@@ -178,7 +178,7 @@ def _is_plain(frame: pl.DataFrame) -> bool:
 
 
 def _without_void(frame: pl.DataFrame, pieces: list[Piece]) -> pl.DataFrame:
-    """Take away rows of steps that training came behind again later."""
+    """Remove rows of steps that training went back behind later."""
     limits = [_NEVER] * len(pieces)
     following = _NEVER
     for place in range(len(pieces) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Taking runs away from the disk, or those of their checkpoints that nobody needs.
+"""Deletes runs, or the checkpoints of runs that are not needed.
 
 Nothing here needs torch.
 """
@@ -14,9 +14,8 @@ from neuro_divergent.core.storage.atomic import clear_leftovers, read_json, remo
 from neuro_divergent.core.storage.lock import RunLock, holder
 from neuro_divergent.runs.diff import flatten_config, read_config
 from neuro_divergent.runs.directory import CHECKPOINTS, LOCK, MODEL, PRETRAINED, RUN, STATUS
-from neuro_divergent.runs.status import describe_run, is_run
+from neuro_divergent.runs.status import QUARANTINE, describe_run, is_run
 
-_SET_ASIDE = "set-aside"
 _MOST_BYTES = 16 * 1024**2
 
 
@@ -31,9 +30,9 @@ def check_removable(path: Path) -> None:
     """
     if path.is_symlink():
         raise InputError(f"{path}: is a link; name the directory it leads to.")
-    if not _says_so(path):
-        what = "does not tell whether it is a run; if it is one, remove it by hand" if is_run(path) else "is not a run"
-        raise InputError(f"{path}: {what}. It is left alone.")
+    if not _is_certainly_run(path):
+        what = "is not certainly a run; if it is one, remove it by hand" if is_run(path) else "is not a run"
+        raise InputError(f"{path}: {what}. It is not deleted.")
     here = Path.cwd()
     place = path.resolve()
     if place == here or place in here.parents:
@@ -55,7 +54,7 @@ def delete_run(path: Path) -> int:
         Bytes that were freed.
 
     Raises:
-        InputError: If it must not be deleted, as ``check_removable`` says.
+        InputError: If it must not be deleted, see ``check_removable``.
         StorageError: If the disk refuses.
     """
     check_removable(path)
@@ -66,7 +65,7 @@ def delete_run(path: Path) -> int:
 
 
 def delete_checkpoints(path: Path) -> int:
-    """Delete the checkpoints of a run but the best and the last, also damaged ones that were set aside.
+    """Delete the checkpoints of a run but the best and the last, and all quarantined ones.
 
     Returns:
         Bytes that were freed.
@@ -77,11 +76,11 @@ def delete_checkpoints(path: Path) -> int:
     """
     check_removable(path)
     place = path / CHECKPOINTS
-    told = flatten_config(read_config(path)).get("checkpoints.directory", "none")
-    if told not in ("", "none") and Path(str(told)).resolve() != place.resolve():
-        raise InputError(f"{path}: its checkpoints are in {told}, which is left alone.")
+    configured = flatten_config(read_config(path)).get("checkpoints.directory", "none")
+    if configured not in ("", "none") and Path(str(configured)).resolve() != place.resolve():
+        raise InputError(f"{path}: its checkpoints are in {configured}, which is not touched.")
     if place.is_symlink():
-        raise InputError(f"{place}: is a link; checkpoints at another place are left alone.")
+        raise InputError(f"{place}: is a link; checkpoints at another place are not touched.")
     with RunLock(path / LOCK):
         before = size_of(place)
         run = describe_run(path)
@@ -91,8 +90,8 @@ def delete_checkpoints(path: Path) -> int:
             for item in run.checkpoints:
                 if item.name not in kept and (place / item.name).is_dir():
                     remove_directory((place / item.name).absolute())
-            if not (place / _SET_ASIDE).is_symlink():
-                remove_directory((place / _SET_ASIDE).absolute())
+            if not (place / QUARANTINE).is_symlink():
+                remove_directory((place / QUARANTINE).absolute())
             clear_leftovers(place)
         return before - size_of(place)
 
@@ -107,8 +106,8 @@ def size_of(path: Path) -> int:
     return total
 
 
-def _says_so(path: Path) -> bool:
-    """Whether one of the files that only a run has says that this is one."""
+def _is_certainly_run(path: Path) -> bool:
+    """Whether it holds one of the files that only a run has."""
     for name, keys in ((RUN, {"format", "config"}), (STATUS, {"state", "pid", "host"})):
         with suppress(NeuroDivergentError):
             content = read_json(path / name, _MOST_BYTES)

@@ -1,7 +1,7 @@
-"""What a run directory tells about its run, from outside: who trains there, how far it is, what there is to go on from.
+"""The state of a run, read from its directory: who trains there, the step, and the checkpoints to resume from.
 
 Nothing here takes part in training or waits for it, and nothing needs torch. Whatever is in the directory, half
-written, damaged or not ours, reading it raises no error.
+written, damaged or foreign, reading it raises no error.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
 
 _BEST = "best.json"
-_SET_ASIDE = "set-aside"
+QUARANTINE = "set-aside"
 _SCORES = "scores.json"
 
 STALE = 300.0
-"""Seconds without a heartbeat after which training counts as stalled, where nothing else is said."""
+"""Seconds without a heartbeat after which training counts as stalled, by default."""
 
 Ending = Literal["finished", "interrupted", "failed", "diverged"]
 State = Literal["running", "stalled", "finished", "interrupted", "failed", "diverged", "killed", "damaged"]
@@ -70,12 +70,12 @@ class RunSummary:
     Attributes:
         path: Its directory.
         state: ``running`` while a process holds the lock, ``stalled`` if that process gives no sign of life;
-            ``finished``, ``interrupted``, ``failed`` or ``diverged`` as it ended itself; ``killed`` if it did not get
-            to say; ``damaged`` if its directory does not tell.
-        message: What the run said last.
+            ``finished``, ``interrupted``, ``failed`` or ``diverged`` as it wrote at its end; ``killed`` if it wrote
+            nothing; ``damaged`` if its files cannot be read.
+        message: The last message of the run.
         step: Optimizer steps done.
         total_steps: Steps planned.
-        phase: What it does: ``training``, ``validation``, ``saving`` or ``finishing``.
+        phase: Its phase: ``training``, ``validation``, ``saving`` or ``finishing``.
         attempt: Which start of the run this is.
         quiet: Seconds since the last sign of life, of a run that somebody holds.
         holder: Who holds it.
@@ -86,9 +86,9 @@ class RunSummary:
         metric: Name of the result that decides about the best checkpoint.
         best: The best of it so far.
         score: Scores of the finished model: ``part`` of the data, ``mae``, ``mase``, ``skill``.
-        checkpoints: What there is to go on from, in the order of steps; nothing if that is at an address such as
+        checkpoints: Checkpoints to resume from, in the order of steps; none if they are at an address such as
             ``s3://bucket``.
-        set_aside: Damaged checkpoints.
+        quarantined: Damaged checkpoints.
         damaged: Files that cannot be read.
     """
 
@@ -109,7 +109,7 @@ class RunSummary:
     best: float | None
     score: dict[str, Any] | None
     checkpoints: tuple[CheckpointSummary, ...]
-    set_aside: tuple[CheckpointSummary, ...]
+    quarantined: tuple[CheckpointSummary, ...]
     damaged: tuple[str, ...]
 
     @property
@@ -118,8 +118,8 @@ class RunSummary:
         return self.path.resolve().name
 
     @property
-    def is_well(self) -> bool:
-        """Whether nobody need look after it."""
+    def is_healthy(self) -> bool:
+        """Whether it runs or is finished."""
         return self.state in ("running", "finished")
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def write_status(
     total_steps: int | None = None,
     message: str = "",
 ) -> None:
-    """Write down in which state a run is now.
+    """Write the state of a run.
 
-    Where no step is given, it is where the last heartbeat saw it.
+    Without a step, that of the last heartbeat counts.
 
     Raises:
         StorageError: If the disk refuses.
@@ -177,39 +177,39 @@ def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
     files = _Files(path)
     who = holder(path / LOCK)
     status, beat, config, scores = files.json(STATUS), files.json(HEARTBEAT), files.toml(CONFIG), files.json(_SCORES)
-    place = _place_of_checkpoints(path, config)
+    place = _checkpoint_directory(path, config)
     best = files.json(str(place / _BEST))
     checkpoints = tuple(_checkpoints(place, best.get("checkpoint")))
     has_model = _time_of(path / MODEL / MANIFEST)
-    quiet, phase = (None, None) if who is None else _sign_of_life(path, who, beat)
+    quiet, phase = (None, None) if who is None else _heartbeat_age(path, who, beat)
     state = _state(status, has_model, STATUS in files.damaged)
     if quiet is not None:
         state = "stalled" if quiet > patience(stale, phase) else "running"
     elif state == "finished" and has_model is None:
         state = "damaged"
         files.damaged.append(MODEL)
-    reports = [report for report in (beat, status) if _whole(report.get("step")) is not None]
+    reports = [report for report in (beat, status) if _count(report.get("step")) is not None]
     latest = max(reports, key=lambda report: _number(report.get("time")) or 0.0, default={})
     seen = (_number(status.get("time")), _number(beat.get("time")), has_model, _time_of(path))
     return RunSummary(
         path=path,
         state=state,
         message=_text(status.get("message")) or "",
-        step=_whole(latest.get("step", max((item.step for item in checkpoints), default=None))),
-        total_steps=_whole(latest.get("total_steps")),
+        step=_count(latest.get("step", max((item.step for item in checkpoints), default=None))),
+        total_steps=_count(latest.get("total_steps")),
         phase=phase,
-        attempt=_whole(beat.get("attempt")),
+        attempt=_count(beat.get("attempt")),
         quiet=quiet,
         holder=who,
         time=max((moment for moment in seen if moment is not None), default=0.0),
         model=_text(_part(config, "model").get("name")),
         data=_text(_part(config, "data").get("path")),
-        horizon=_whole(_part(config, "task").get("horizon")),
+        horizon=_count(_part(config, "task").get("horizon")),
         metric=_text(best.get("metric")),
         best=_number(best.get("value")),
         score=_score(scores),
         checkpoints=checkpoints,
-        set_aside=tuple(_checkpoints(place / _SET_ASIDE, None)),
+        quarantined=tuple(_checkpoints(place / QUARANTINE, None)),
         damaged=tuple(files.damaged),
     )
 
@@ -220,7 +220,7 @@ def read_heartbeat(run: Path) -> dict[str, Any]:
 
 
 def patience(stale: float, phase: str | None) -> float:
-    """Return how many seconds without a heartbeat are too many in a phase; before the first one, there is none."""
+    """Return the longest time without a heartbeat in a phase, in seconds; ``None`` is before the first one."""
     return stale * (_PATIENCE if phase in (None, "finishing") else 1)
 
 
@@ -252,7 +252,7 @@ class _Files:
         return self._checked(content, name)
 
     def _checked(self, content: Any, name: str) -> dict[str, Any]:
-        # What was replaced or removed between a look and the next is not damaged, but is not to be relied on either.
+        # A file that was replaced or removed meanwhile is not damaged, but its content is not known either.
         if isinstance(content, dict):
             return content
         self.damaged.append(Path(name).name)
@@ -263,24 +263,24 @@ def _state(status: dict[str, Any], model_time: float | None, is_damaged: bool) -
     """Return how a run ended that nobody holds."""
     said, when = status.get("state"), _number(status.get("time"))
     if model_time is not None and (when is None or said == "finished" or when < model_time):
-        return "finished"  # a model that was written before a later start says nothing about that
+        return "finished"  # unless the model is older than a later start
     if said in _ENDINGS:
         return cast(State, said)
     return "damaged" if is_damaged or (status and said != "running") else "killed"
 
 
-def _sign_of_life(path: Path, who: Holder, beat: dict[str, Any]) -> tuple[float, str | None]:
-    """Return the seconds since the last one, and the phase it told of."""
+def _heartbeat_age(path: Path, who: Holder, beat: dict[str, Any]) -> tuple[float, str | None]:
+    """Return the seconds since the last heartbeat, and its phase."""
     now = time.time()
-    told = _number(beat.get("time"))
-    if told is not None and (who.pid is None or (beat.get("pid"), beat.get("host")) == (who.pid, who.host)):
-        # The clock of another machine may be wrong, and so may that of a file server: the better one counts.
-        moments = [told, _time_of(path / HEARTBEAT) or told]
+    written = _number(beat.get("time"))
+    if written is not None and (who.pid is None or (beat.get("pid"), beat.get("host")) == (who.pid, who.host)):
+        # The clock of another machine may be wrong, and so may that of a file server: the later one counts.
+        moments = [written, _time_of(path / HEARTBEAT) or written]
         return min(max(now - moment, 0.0) for moment in moments), _text(beat.get("phase"))
     return (0.0 if who.since is None else max(now - who.since, 0.0)), None
 
 
-def _place_of_checkpoints(path: Path, config: dict[str, Any]) -> Path:
+def _checkpoint_directory(path: Path, config: dict[str, Any]) -> Path:
     """Return where the checkpoints of a run are; those at an address are not looked for."""
     place = _part(config, CHECKPOINTS).get("directory")
     return (
@@ -351,7 +351,7 @@ def _part(config: dict[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"name": found}
 
 
-def _whole(value: object) -> int | None:
+def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
@@ -366,7 +366,7 @@ def _number(value: object) -> float | None:
 
 
 def _text(value: object) -> str | None:
-    """Return text on one line, without what would tell a terminal to do something."""
+    """Return text on one line, without control characters."""
     if not isinstance(value, str):
         return None
     line = " ".join(value[:_MOST_LETTERS].split())

@@ -1,7 +1,7 @@
 """The tables of a run directory, for figures, reports and pages.
 
-Whatever is in the directory, half written, damaged or not ours, reading it raises no error: what is not there, cannot
-be read, is too large or is no plain file is ``None``. Nothing here needs torch.
+Whatever is in the directory, half written, damaged or foreign, reading it raises no error: what is not there, cannot
+be read, is too large or is no regular file is ``None``. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _PROBLEMS = (NeuroDivergentError, ValueError, RecursionError, *PROBLEMS)
 
 
 class RunTables:
-    """What a run left behind, read when it is asked for and then kept; make a new one to see what came since.
+    """The files of a run, read when first used and then cached; make a new one to see later changes.
 
     Args:
         path: Directory of the run.
 
     Attributes:
-        unread: Files that are there and cannot be read, of those that were asked for, and why.
+        unread: Files that are there and cannot be read, of those that were used, and why.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -96,7 +96,7 @@ class RunTables:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """All that happened in training but the rows of the history."""
+        """All events of training but the rows of the history."""
         return read_events(self.path)
 
     @cached_property
@@ -106,12 +106,12 @@ class RunTables:
 
     @cached_property
     def backtest(self) -> pl.DataFrame | None:
-        """Forecasts of what was held out, beside what happened and the baselines."""
+        """Forecasts of held-out values, with the observed values and the baselines."""
         return self._parquet(BACKTEST)
 
     @cached_property
     def forecasts(self) -> pl.DataFrame | None:
-        """What comes after the end of each series; names and times are of the types that the context has."""
+        """Forecasts after the end of each series; names and times are of the types that the context has."""
         texts, known = self._texts, self.context if self.context is not None else self.backtest
         if texts is None:
             return None
@@ -127,7 +127,7 @@ class RunTables:
 
     @cached_property
     def calibration(self) -> dict[str, Any] | None:
-        """How often values lay below the quantiles and inside the intervals that were forecast."""
+        """Coverage of intervals and calibration of quantiles."""
         return self._json(CALIBRATION)
 
     @cached_property
@@ -137,17 +137,17 @@ class RunTables:
 
     @cached_property
     def diagnosis(self) -> dict[str, Any] | None:
-        """What the doctor found."""
+        """The findings of the doctor."""
         return self._json(DIAGNOSIS)
 
     @cached_property
     def data(self) -> dict[str, Any] | None:
-        """What the data are like."""
+        """A description of the data."""
         return self._json(DATA)
 
     @cached_property
     def environment(self) -> dict[str, Any] | None:
-        """What it ran on."""
+        """Versions and machine of the run."""
         return self._json(ENVIRONMENT)
 
     @cached_property
@@ -175,7 +175,7 @@ class RunTables:
         return self._read(name, _read_parquet)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
-        """Read a file if it is there, and remember why if that fails; a table without rows is none."""
+        """Read a file if it is there, and record why if that fails; a table without rows is ``None``."""
         path = self.path / name
         if not os.path.lexists(path):
             return None
@@ -207,7 +207,7 @@ def _read_csv(path: Path) -> pl.DataFrame:
 
 
 def _as_times(texts: pl.Series, dtype: pl.DataType | None) -> pl.Series:
-    """Return times as the type they had when they were written; where that is unknown, as what they look like."""
+    """Return times as the type they had when they were written; where that is unknown, guess it."""
     if dtype is None:
         return _guessed_times(texts)
     if isinstance(dtype, pl.Datetime):

@@ -43,7 +43,7 @@ def loader(panel: Panel, size: int, **settings: Any) -> MaskedLoader:
     windows = Windows(panel, 0, size, begins, panel.offsets[1:], 1, joint)
     gather = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
     order = Order(batch_size=settings.pop("batch_size", 8), shuffle=True, seed=settings.pop("seed", 1))
-    return MaskedLoader(windows, gather, order, **{"patch_length": 4, "mask_share": 0.4, **settings})
+    return MaskedLoader(windows, gather, order, **{"patch_length": 4, "mask_fraction": 0.4, **settings})
 
 
 def hidden_patches(batch: Batch, length: int) -> np.ndarray[Any, Any]:
@@ -66,7 +66,7 @@ def hidden_patches(batch: Batch, length: int) -> np.ndarray[Any, Any]:
 def test_hides_the_same_number_of_whole_patches_everywhere(
     size: int, length: int, share: float, joint: bool, seed: int
 ) -> None:
-    source = loader(PANEL, size, patch_length=length, mask_share=share, joint=joint, seed=seed)
+    source = loader(PANEL, size, patch_length=length, mask_fraction=share, joint=joint, seed=seed)
     count = -(-size // length)
     wanted = min(max(round(share * count), 1), count - 1)
     batch = next(iter(source.epoch(0)))
@@ -101,7 +101,7 @@ def test_does_not_ask_for_what_lies_before_the_range() -> None:
     begins = PANEL.offsets[:-1] + 30
     windows = Windows(PANEL, 8, 4, begins, PANEL.offsets[1:], 4)
     gather = WindowBatcher(PANEL, 12, 0, IdentityScaler())
-    source = MaskedLoader(windows, gather, Order(batch_size=99, shuffle=False), patch_length=4, mask_share=0.5)
+    source = MaskedLoader(windows, gather, Order(batch_size=99, shuffle=False), patch_length=4, mask_fraction=0.5)
     (batch,) = source.epoch(0)
     assert batch.future_y is not None
     assert batch.future_mask is not None

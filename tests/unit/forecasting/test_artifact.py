@@ -48,7 +48,7 @@ def load(description: dict[str, Any], tensors: Tensors) -> Any:
     return unpack_model({"model.json": strict_json.dumps(description), "model.safetensors": dump_tensors(tensors)}, "m")
 
 
-def test_nothing_changed_is_nothing_refused(saved: tuple[dict[str, Any], Tensors]) -> None:
+def test_unchanged_model_is_loaded(saved: tuple[dict[str, Any], Tensors]) -> None:
     load(*saved)
 
 
@@ -122,8 +122,8 @@ WRONG: dict[str, tuple[Change, str]] = {
     "half a code": (fill("context.static_x", (0, 0), 0.5), "codes of 'shop'"),
     "numbers of the scaler": (fill("scaler.numbers", (0, 1), 0), "a spread of a series that is not positive"),
     "no numbers": (drop("scaler.numbers"), "series scaler without one"),
-    "fewer numbers": (swap("scaler.numbers", lambda tensor: tensor[:, :1]), "numbers of the series scaler"),
-    "scaler": (put("task", "series_scaler", value="boxcox"), "numbers of the series scaler"),
+    "fewer numbers": (swap("scaler.numbers", lambda tensor: tensor[:, :1]), "parameters of the series scaler"),
+    "scaler": (put("task", "series_scaler", value="boxcox"), "parameters of the series scaler"),
     "scaling": (fill("covariates.past", (1, 0), 0), "scaling of past covariates"),
     "scaling of codes": (fill("covariates.static", (0, 0), 1), "scaling of static categories"),
     "errors": (fill("intervals.errors", (0, 0), -1), "errors below zero"),
@@ -137,7 +137,7 @@ WRONG: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_together_is_refused(saved: tuple[dict[str, Any], Tensors], name: str) -> None:
+def test_model_with_inconsistent_parts_is_refused(saved: tuple[dict[str, Any], Tensors], name: str) -> None:
     description, tensors = copy.deepcopy(saved)
     change, reason = WRONG[name]
     change(description, tensors)
@@ -190,7 +190,7 @@ def test_numbers_that_are_not_finite_survive_in_settings_and_history(
     assert losses[1] == -math.inf
 
 
-def test_constants_are_a_privilege_of_format_1(saved: tuple[dict[str, Any], Tensors]) -> None:
+def test_nan_constants_are_read_from_format_1_only(saved: tuple[dict[str, Any], Tensors]) -> None:
     description, tensors = copy.deepcopy(saved)
     description["history"] = [{"step": 1, "train_loss": math.nan}]
     files = {"model.safetensors": dump_tensors(tensors)}
@@ -218,7 +218,7 @@ def test_building_elsewhere_is_not_disturbed() -> None:
     torch.nn.Linear(2000, 2000)
 
 
-def test_a_network_that_looks_at_numbers_while_it_is_built_is_loaded_too(
+def test_network_that_cannot_be_built_on_the_meta_device_is_loaded(
     saved: tuple[dict[str, Any], Tensors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = Architecture.build

@@ -74,7 +74,7 @@ def test_learning_from_the_teacher_alone_brings_the_student_to_the_teacher(teach
     assert apart[1] < apart[0]
 
 
-def test_a_share_of_nothing_is_training_without_a_teacher(teacher: nd.Forecaster) -> None:
+def test_distillation_of_zero_equals_training_without_a_teacher(teacher: nd.Forecaster) -> None:
     alone = forecaster("nlinear", distillation=0.0).fit(waves())
     beside = forecaster("nlinear", distillation=0.0).fit(waves(), teacher=teacher)
     torch.testing.assert_close(

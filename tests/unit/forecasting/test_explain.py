@@ -61,14 +61,14 @@ def test_the_variable_that_decides_gets_the_weight() -> None:
     assert mean.sort("weight")["variable"][-1] == "promotion"
 
 
-def test_other_architectures_say_that_they_do_not_tell() -> None:
+def test_explain_of_an_architecture_without_weights_is_refused() -> None:
     forecaster = nd.Forecaster("nlinear", horizon=4, input_size=12, training=nd.TrainingConfig(max_steps=1))
     forecaster.fit(promoted_sales().select("unique_id", "ds", "y"))
-    with pytest.raises(nd.ConfigError, match="nlinear does not tell what it looked at; tft does"):
+    with pytest.raises(nd.ConfigError, match="nlinear has no weights that explain a forecast; tft does"):
         forecaster.explain()
 
 
-def test_tables_are_of_the_kind_that_came_in() -> None:
+def test_explanation_tables_are_of_the_same_kind_as_the_input() -> None:
     pandas = pytest.importorskip("pandas")
     frame = promoted_sales().select("ds", "y").head(160).to_pandas()
     forecaster = nd.Forecaster(TFT(hidden_size=8), horizon=4, input_size=12, training=nd.TrainingConfig(max_steps=1))

@@ -66,7 +66,7 @@ class TestPredict:
         assert (table["ds"][:H] - last).dt.total_days().to_list() == list(range(1, H + 1))
 
     @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "polars"])
-    def test_gives_the_kind_of_table_that_came_in(self, fitted: nd.Forecaster, kind: str) -> None:
+    def test_predict_returns_the_same_kind_of_table_as_the_input(self, fitted: nd.Forecaster, kind: str) -> None:
         frame = sales()
         given = {"pandas": frame.to_pandas, "pyarrow": frame.to_arrow, "polars": lambda: frame}[kind]()
         expected = {"pandas": pd.DataFrame, "pyarrow": pa.Table, "polars": pl.DataFrame}[kind]
@@ -130,11 +130,11 @@ class TestPredict:
         assert short.equals(whole)
 
     @pytest.mark.parametrize("horizon", [0, -3, 1.5, "x", True])
-    def test_a_horizon_that_is_none_is_refused(self, fitted: nd.Forecaster, horizon: Any) -> None:
+    def test_horizon_that_is_not_a_positive_integer_is_refused(self, fitted: nd.Forecaster, horizon: Any) -> None:
         with pytest.raises(nd.InputError, match="horizon"):
             fitted.predict(horizon=horizon)
 
-    def test_before_fit_says_so(self) -> None:
+    def test_predict_before_fit_raises_not_fitted_error(self) -> None:
         with pytest.raises(nd.NotFittedError, match="call fit"):
             forecaster().predict()
 
@@ -216,7 +216,7 @@ class TestCovariates:
         second = scaled.predict(future=self.future().with_columns(cents[0]))
         assert np.allclose(first["forecast"], second["forecast"], rtol=1e-3)
 
-    def test_a_model_that_cannot_use_them_says_so(self) -> None:
+    def test_covariates_of_a_model_that_cannot_use_them_are_refused(self) -> None:
         with pytest.raises(nd.ConfigError, match="nlinear cannot use future covariates"):
             forecaster("nlinear").fit(sales(), future="price")
 
@@ -317,7 +317,7 @@ class TestFit:
         model = forecaster().fit(tmp_path / "sales.parquet", target="units", time="day", id="shop")
         assert model.predict().columns == ["shop", "day", "forecast"]
 
-    def test_masked_values_are_trained_around(self) -> None:
+    def test_masked_values_do_not_affect_training(self) -> None:
         frame = sales().with_columns(
             pl.when(pl.int_range(pl.len()) % 17 == 3).then(None).otherwise(pl.col("y")).alias("y")
         )
@@ -335,7 +335,7 @@ class TestFit:
         assert nd.Forecaster("nlinear", horizon=6, training=training()).fit(sales()).task.input_size == 30
         assert nd.Forecaster("nlinear", horizon=6, training=training()).fit(sales(length=40)).task.input_size == 13
 
-    def test_channel_mixing_models_need_series_side_by_side(self) -> None:
+    def test_channel_mixing_models_need_aligned_series(self) -> None:
         small = nd.ITransformer(hidden_size=16, num_layers=1)
         model = forecaster(small).fit(sales())
         assert model.task.joint

@@ -76,7 +76,7 @@ def test_forecasting_starts_from_the_weights_that_were_learned(scaler: str, join
     assert any(key.endswith("running_mean") for key in changed)
 
 
-def test_a_frozen_encoder_stays_what_was_learned_and_another_horizon_may_use_it(pretrained: Pretrained) -> None:
+def test_frozen_encoder_keeps_pretrained_weights_and_serves_another_horizon(pretrained: Pretrained) -> None:
     model = forecaster(horizon=7, freeze=nd.Freeze("encoder.*")).fit(DATA, initial=pretrained)
     weights = model.fitted.predictor.network.state_dict()
     assert all(torch.equal(weights[key], value) for key, value in pretrained.weights.items())
@@ -109,7 +109,7 @@ def test_the_same_seed_learns_the_same_and_another_does_not(pretrained: Pretrain
     same, other = forecaster().pretrain(DATA), forecaster(seed=2).pretrain(DATA)
     assert all(torch.equal(same.weights[key], value) for key, value in pretrained.weights.items())
     assert not all(torch.equal(other.weights[key], value) for key, value in pretrained.weights.items())
-    hidden_less = forecaster().pretrain(DATA, mask_share=0.2)
+    hidden_less = forecaster().pretrain(DATA, mask_fraction=0.2)
     assert not all(torch.equal(hidden_less.weights[key], value) for key, value in pretrained.weights.items())
 
 
@@ -123,7 +123,7 @@ def test_the_validation_part_is_not_learned_from(pretrained: Pretrained) -> None
     assert losses[0] != losses[1]
 
 
-def test_pre_training_goes_on_from_a_checkpoint_bit_for_bit(pretrained: Pretrained, tmp_path: Path) -> None:
+def test_resumed_pretraining_gives_identical_weights(pretrained: Pretrained, tmp_path: Path) -> None:
     model = forecaster(schedule="constant")
     whole = model.pretrain(DATA)
     keeper = Checkpointing(every_steps=1, directory=str(tmp_path)).build()
@@ -160,7 +160,7 @@ def test_what_was_learned_is_saved_and_loaded_exactly(pretrained: Pretrained, tm
     with pytest.raises(UntrustedFileError, match=r"pretrained\.safetensors"):
         Pretrained.load(tmp_path / "pretrained")
     forecaster(steps=1).fit(DATA).save(tmp_path / "model")
-    with pytest.raises(UntrustedFileError, match="was not pre-trained"):
+    with pytest.raises(UntrustedFileError, match="does not hold pre-trained weights"):
         Pretrained.load(tmp_path / "model")
 
 
@@ -205,9 +205,9 @@ def test_covariates_that_the_network_cannot_use_are_refused() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
-def test_a_share_that_hides_nothing_or_all_is_refused(share: float) -> None:
-    with pytest.raises(ConfigError, match=r"mask_share: .* must be above 0 and below 1"):
-        forecaster().pretrain(DATA, mask_share=share)
+def test_mask_fraction_of_zero_or_one_is_refused(share: float) -> None:
+    with pytest.raises(ConfigError, match=r"mask_fraction: .* must be above 0 and below 1"):
+        forecaster().pretrain(DATA, mask_fraction=share)
 
 
 @pytest.mark.parametrize("setting", [{"freeze": nd.Freeze("encoder.*")}, {"augment": "time_warp"}])
@@ -227,7 +227,9 @@ def test_settings_for_forecasts_are_left_out_or_refused(setting: dict[str, Any],
         ({"scaler": "revin"}, "the network has nothing of that name"),
     ],
 )
-def test_a_network_of_another_kind_is_refused(pretrained: Pretrained, changes: dict[str, Any], message: str) -> None:
+def test_pretrained_weights_of_another_network_are_refused(
+    pretrained: Pretrained, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         forecaster(**changes).fit(DATA, initial=pretrained)
 

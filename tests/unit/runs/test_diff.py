@@ -76,7 +76,7 @@ def test_settings_come_from_the_file_for_people_or_else_from_the_other(tmp_path:
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"a =", b"a" + b".a" * 5000 + b" = 1", b"x" * 2_000_000, b"[" * 9999])
-def test_damaged_settings_are_none(tmp_path: Path, content: bytes) -> None:
+def test_damaged_settings_are_empty(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.toml").write_bytes(content)
     (tmp_path / "run.json").write_bytes(content)
     (tmp_path / "scores.json").write_bytes(content)
@@ -115,7 +115,7 @@ def best_of(*runs: Path) -> dict[str, list[int]]:
     return {fact.name: fact.best for fact in comparison.facts if fact.best}
 
 
-def test_the_best_of_each_number_is_told(tmp_path: Path) -> None:
+def test_compare_marks_the_best_of_each_number(tmp_path: Path) -> None:
     first = make_run(tmp_path / "a", mae=2.0, best=0.1)
     second = make_run(tmp_path / "b", mae=1.0, best=0.2)
     third = make_run(tmp_path / "c", mae=1.0, best=None)
@@ -125,7 +125,7 @@ def test_the_best_of_each_number_is_told(tmp_path: Path) -> None:
     assert best_of(first, first) == {}
 
 
-def test_a_metric_to_raise_is_best_where_it_is_highest(tmp_path: Path) -> None:
+def test_metric_with_mode_max_is_best_where_it_is_highest(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / name, best=best, mode="max") for name, best in (("a", 0.1), ("b", 0.2))]
     assert best_of(*runs)["best"] == [1]
 

@@ -53,7 +53,7 @@ def begin(run: Path, data: Any, step: int = 13, **training: Any) -> None:
         forecaster(**training).fit(data, run=run, callbacks=[InterruptAt(step)])
 
 
-def test_a_run_leaves_all_that_it_takes_to_go_on(tmp_path: Path) -> None:
+def test_run_directory_holds_everything_needed_to_resume(tmp_path: Path) -> None:
     run = tmp_path / "deep" / "run"
     begin(run, table())
     assert {path.name for path in run.iterdir()} == {
@@ -88,7 +88,7 @@ def test_a_resumed_run_ends_like_one_that_was_never_interrupted(tmp_path: Path, 
     assert_same(whole, nd.Forecaster.resume(tmp_path / "run", data))  # nothing is left to do
 
 
-def test_more_can_be_asked_for(tmp_path: Path) -> None:
+def test_resume_with_more_steps_extends_the_run(tmp_path: Path) -> None:
     forecaster().fit(table(), run=tmp_path / "run")
     longer = nd.Forecaster.resume(tmp_path / "run", table(), max_steps=40)
     assert longer.history["step"][-1] == 40
@@ -99,10 +99,10 @@ def test_more_can_be_asked_for(tmp_path: Path) -> None:
     assert nd.Forecaster.resume(tmp_path / "other", table()).history["step"][-1] == 40  # not back to 24
 
 
-def test_what_has_changed_is_refused_and_shown(tmp_path: Path) -> None:
+def test_resume_with_changed_settings_is_refused_with_the_differences(tmp_path: Path) -> None:
     run = tmp_path / "run"
     begin(run, table())
-    with pytest.raises(nd.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Take"):
+    with pytest.raises(nd.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Use"):
         nd.Forecaster.resume(run, table(), optimizer=nd.AdamW(lr=0.01))
     with pytest.raises(nd.DataError, match=r"data have changed .* \(180 rows of 3 series then, 183 of 3 now\)"):
         nd.Forecaster.resume(run, table(length=61))
@@ -121,11 +121,11 @@ def test_a_run_is_worked_on_by_one_process(tmp_path: Path) -> None:
         nd.Forecaster.resume(tmp_path / "run", table())
 
 
-def test_places_that_are_taken_and_runs_that_are_not_there(tmp_path: Path) -> None:
+def test_existing_paths_and_missing_runs_are_refused(tmp_path: Path) -> None:
     begin(tmp_path / "run", table())
-    with pytest.raises(nd.InputError, match=r"run: exists already; go on with it \(--resume\), choose another"):
+    with pytest.raises(nd.InputError, match=r"run: exists already; resume it \(--resume\), choose another"):
         forecaster().fit(table(), run=tmp_path / "run")
-    with pytest.raises(nd.InputError, match="nothing: there is no run to go on with"):
+    with pytest.raises(nd.InputError, match="nothing: there is no run to resume"):
         nd.Forecaster.resume(tmp_path / "nothing")
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_fails_before_training_leaves_nothing(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
+def test_status_of_a_diverged_run_is_diverged(tmp_path: Path) -> None:
     class Spoil(nd.Callback):
         def settled(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
@@ -149,7 +149,7 @@ def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     assert "not finite at step 10" in summary.message
 
 
-def test_run_files_of_strangers_are_refused(tmp_path: Path) -> None:
+def test_foreign_or_damaged_run_files_are_refused(tmp_path: Path) -> None:
     begin(tmp_path / "run", table())
     path = tmp_path / "run" / "run.json"
     document = json.loads(path.read_text())

@@ -103,7 +103,7 @@ def test_damaged_lines_are_left_out_and_the_others_are_not(items: list[tuple[int
 
 @given(st.binary(max_size=300))
 @settings(max_examples=100, deadline=None)
-def test_any_bytes_are_a_file(content: bytes) -> None:
+def test_event_file_of_any_bytes_raises_no_error(content: bytes) -> None:
     events = list(parse_events(content.split(b"\n")))
     assert events == []
     assert history(content.split(b"\n")).is_empty()
@@ -179,7 +179,7 @@ def test_places_without_a_file_have_no_events(tmp_path: Path, make: str) -> None
 
 @given(st.lists(st.integers(1, 40), max_size=40))
 @settings(max_examples=40, deadline=None)
-def test_a_growing_file_is_read_once_whatever_the_pieces(sizes: list[int]) -> None:
+def test_growing_event_file_is_read_once_in_pieces_of_any_size(sizes: list[int]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:
@@ -193,7 +193,7 @@ def test_a_growing_file_is_read_once_whatever_the_pieces(sizes: list[int]) -> No
         assert file.offset == len(FILE)
 
 
-def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
+def test_event_file_that_was_replaced_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(FILE)
     file = EventFile(path)
@@ -202,7 +202,7 @@ def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
     assert [event["step"] for event in file.read()] == [1]
 
 
-def test_a_line_without_an_end_does_not_hide_what_follows(tmp_path: Path) -> None:
+def test_line_without_end_does_not_hide_later_lines(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(row(1) + b"\n" + b"x" * 5_000_000 + b"\n" + row(2) + b"\n" + b"y" * 5_000_000)
     assert read_history(tmp_path)["step"].to_list() == [1, 2]

@@ -82,7 +82,7 @@ def test_any_text_is_a_condition_or_refused(text: str) -> None:
         ("step", "acB", "Bca"),        ("model", "acB", "Bac"), ("state", "caB", "aBc"),
     ],
 )  # fmt: skip
-def test_runs_without_what_decides_come_last(runs: list[RunSummary], by: str, expected: str, turned: str) -> None:
+def test_runs_without_the_sorted_value_come_last(runs: list[RunSummary], by: str, expected: str, turned: str) -> None:
     assert names(runs) == "acB"  # the latest first
     assert names(sort_runs(runs, by)) == expected
     assert names(sort_runs(runs, by, descending=True)) == turned

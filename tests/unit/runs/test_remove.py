@@ -1,4 +1,4 @@
-"""Runs that are deleted, and what is left alone."""
+"""Deleting runs, and what is not deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_a_link_in_a_run_leads_to_stays(tmp_path: Path) -> None:
     assert (tmp_path / "precious" / "file").exists()
 
 
-def test_a_run_that_trains_is_left_alone(tmp_path: Path) -> None:
+def test_running_run_is_not_deleted(tmp_path: Path) -> None:
     run = make_run(tmp_path / "a", state="running")
     with RunLock(run / "lock"):
         for delete in (delete_run, delete_checkpoints):
@@ -42,7 +42,9 @@ def test_a_run_that_trains_is_left_alone(tmp_path: Path) -> None:
     assert len(describe_run(run).checkpoints) == 3
 
 
-def test_a_run_that_begins_to_train_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_starts_training_during_deletion_is_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_run(tmp_path / "a")
     monkeypatch.setattr(remove, "holder", lambda path: None)
     with RunLock(run / "lock"), pytest.raises(InputError, match="in use"):
@@ -54,7 +56,7 @@ def test_only_what_is_certainly_a_run_is_deleted(tmp_path: Path, monkeypatch: py
     project = tmp_path / "project"
     project.mkdir()
     (project / "config.toml").write_text("")
-    with pytest.raises(InputError, match="does not tell whether it is a run"):
+    with pytest.raises(InputError, match="is not certainly a run"):
         delete_run(project)
     with pytest.raises(InputError, match="is not a run"):
         delete_run(tmp_path)
@@ -99,11 +101,11 @@ def test_the_best_and_the_last_checkpoint_are_kept(tmp_path: Path) -> None:
     assert describe_run(run).state == "finished"
 
 
-def test_checkpoints_at_another_place_are_left_alone(tmp_path: Path) -> None:
+def test_checkpoints_at_another_place_are_not_deleted(tmp_path: Path) -> None:
     run, other = make_run(tmp_path / "a"), make_run(tmp_path / "b")
     config = (run / "config.toml").read_text()
     (run / "config.toml").write_text(f'{config}directory = "{other / "checkpoints"}"\n')
-    with pytest.raises(InputError, match="which is left alone"):
+    with pytest.raises(InputError, match="which is not touched"):
         delete_checkpoints(run)
     (run / "config.toml").write_text(config)
     shutil.rmtree(run / "checkpoints")

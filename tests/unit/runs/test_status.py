@@ -77,7 +77,7 @@ def test_a_run_that_trains(run: Path) -> None:
     assert found.quiet is not None
     assert 0 <= found.quiet < 30
     assert found.damaged == ()
-    assert found.is_well
+    assert found.is_healthy
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_run_that_trains(run: Path) -> None:
         ("finishing", 350, "running"), ("finishing", 3500, "stalled"), ("training", -900, "running"),
     ],
 )  # fmt: skip
-def test_a_run_without_a_sign_of_life_has_stalled(run: Path, phase: str, age: float, state: str) -> None:
+def test_run_without_heartbeat_is_stalled(run: Path, phase: str, age: float, state: str) -> None:
     with RunLock(run / "lock"):
         write_beat(run, age=age, phase=phase)
         assert describe_run(run).state == state
@@ -127,16 +127,16 @@ def test_a_run_whose_process_is_gone_was_killed(run: Path) -> None:
     assert result.returncode == -9
     found = describe_run(run)
     assert (found.state, found.holder, found.quiet) == ("killed", None, None)
-    assert not found.is_well
+    assert not found.is_healthy
 
 
 @pytest.mark.parametrize("state", ["interrupted", "failed", "diverged"])
-def test_a_run_says_how_it_ended(run: Path, state: Any) -> None:
+def test_status_of_a_run_records_how_it_ended(run: Path, state: Any) -> None:
     write_beat(run, age=3)
     write_status(run, state, step=77, total_steps=100, message="enough\nof \x1b[31mthis")
     found = describe_run(run)
     assert (found.state, found.step, found.message) == (state, 77, "enough of ?[31mthis")
-    assert not found.is_well
+    assert not found.is_healthy
 
 
 def test_an_ending_that_does_not_know_the_step_leaves_it_to_the_heartbeat(run: Path) -> None:
@@ -176,7 +176,7 @@ def test_checkpoints_best_and_scores(run: Path) -> None:
     assert [(item.step, item.bytes, item.is_best, item.is_complete) for item in found.checkpoints] == [
         (20, 22, False, True), (30, 32, True, True), (100, 100, False, False),
     ]  # fmt: skip
-    assert [item.step for item in found.set_aside] == [40]
+    assert [item.step for item in found.quarantined] == [40]
     assert (found.metric, found.best) == ("validation_mae", 1.5)
     assert found.score == {"part": "test", "mae": 1.25, "mase": None, "skill": 0.5}
     assert (found.state, found.step) == ("killed", 100)
@@ -282,7 +282,7 @@ def test_a_thousand_runs_are_listed_in_a_moment(tmp_path: Path) -> None:
     assert time.process_time() - began < 2
 
 
-def test_patience_is_longer_where_nothing_beats() -> None:
+def test_patience_is_longer_in_phases_without_heartbeat() -> None:
     assert [patience(30, phase) for phase in (None, "training", "validation", "saving", "finishing")] == [
         300, 30, 30, 30, 300,
     ]  # fmt: skip

@@ -70,7 +70,7 @@ def test_a_run_without_an_id_has_the_usual_one_or_none(tmp_path):
     assert RunTables(tmp_path).id is None
 
 
-def test_nothing_is_there_of_a_directory_that_is_not(tmp_path):
+def test_tables_of_a_missing_directory_are_none(tmp_path):
     tables = RunTables(tmp_path / "none")
     assert [getattr(tables, name) for name in PROPERTIES] == [None] * len(PROPERTIES)
     assert (tables.id, tables.time, tables.target, tables.model) == (None, "ds", "y", "model")
@@ -79,7 +79,7 @@ def test_nothing_is_there_of_a_directory_that_is_not(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[1, 2]", b"PAR1" * 4, b"\xff\xfe\x00", b"a,b\n1\n", b'{"event":"row",}']
 )
-def test_damaged_files_are_not_there(tmp_path, content):
+def test_damaged_files_are_none(tmp_path, content):
     for name in FILES:
         (tmp_path / name).write_bytes(content)
     tables = RunTables(tmp_path)
@@ -88,7 +88,7 @@ def test_damaged_files_are_not_there(tmp_path, content):
         assert value is None or name == "forecasts" or (name == "config" and not value)
 
 
-def test_a_table_that_lost_its_end_is_not_there(tmp_path):
+def test_truncated_table_is_none(tmp_path):
     run = write_run(tmp_path / "run")
     for name in ("backtest.parquet", "context.parquet"):
         content = (run / name).read_bytes()

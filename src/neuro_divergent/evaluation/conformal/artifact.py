@@ -34,7 +34,7 @@ def unpack_conformal(files: dict[str, bytes], place: str) -> tuple[ForecastModel
     """
     files = dict(files)
     description = read_description(files.pop(_DESCRIPTION), f"{place}/{_DESCRIPTION}", FORMAT, kind="Conformal")
-    if strangers := [name for name in files if not name.startswith(_INSIDE)]:
-        raise UntrustedFileError(f"{place}: does not describe a Conformal (file {strangers[0]!r}).")
+    if unknown := [name for name in files if not name.startswith(_INSIDE)]:
+        raise UntrustedFileError(f"{place}: does not describe a Conformal (file {unknown[0]!r}).")
     inside = {name[len(_INSIDE) :]: content for name, content in files.items()}
     return model_from_files(inside, place), description.get("calibration", {})

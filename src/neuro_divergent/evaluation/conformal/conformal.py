@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy.typing as npt
 
 from neuro_divergent.core.arrays import Array, Floats, Ints, Objects
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
@@ -35,7 +33,7 @@ from neuro_divergent.evaluation.conformal.request import RequestedLevels
 from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
-from neuro_divergent.forecasting.load import read_stored, rebuilding
+from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
@@ -241,33 +239,10 @@ class Conformal(ModelWrapper[ForecastModel]):
             },
         )
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write the forecaster and its calibration to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the ends of the series are saved, as for ``Forecaster.save``, and the ids and times of the
-                scores. Without them the scores are in no particular order; ``adaptive`` and ``per="series"`` need them.
-
-        Raises:
-            ConfigError: If the method cannot do without ids and times.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         self._known()
         return pack_conformal(self.forecaster, self.to_dict() if context else self._without_context(), context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-        """
-        stored = read_stored(path, "Conformal")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:

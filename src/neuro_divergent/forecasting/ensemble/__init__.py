@@ -1,0 +1,4 @@
+"""Ensembles: several forecasters come in; one model with combined forecasts goes out.
+
+``ensemble.py`` is the entry point.
+"""

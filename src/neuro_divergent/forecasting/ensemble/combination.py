@@ -1,4 +1,4 @@
-"""How the forecasts of several models become one."""
+"""Combines the forecasts of several models into one."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from neuro_divergent.losses.base import Loss
 
 Method = Literal["mean", "median", "quantile_average", "pool"]
 METHODS: tuple[Method, ...] = get_args(Method)
-Shares = tuple[float, ...]
-Answer = tuple[Array, Array | None]
-"""A point forecast of any shape, and quantiles with one axis more, or none where none were asked for."""
+Quantiles = tuple[float, ...]
+MemberForecast = tuple[Array, Array | None]
+"""A point forecast of any shape, and quantiles with one axis more, or none where none were requested."""
 
 _TAIL = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3)
-GRID: Shares = (*_TAIL, *(percent / 100 for percent in range(1, 100)), *(1 - share for share in reversed(_TAIL)))
+GRID: Quantiles = (
+    *_TAIL,
+    *(percent / 100 for percent in range(1, 100)),
+    *(1 - tail for tail in reversed(_TAIL)),
+)
 """Quantiles that stand for a whole distribution where distributions are pooled."""
 
-_HALVINGS = 40
-_DIGITS = 9  # shares that agree so far are the same
+_BISECTIONS = 40
+_DIGITS = 9  # levels that agree so far are the same
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """What is asked of each member, and what is made of the answers.
+    """Which quantiles each member forecasts, and how the forecasts are combined.
 
-    Members whose losses know different quantiles share the work: a quantile is combined from those that know it, and
-    all are then sorted, so that they do not cross. If all know fixed quantiles and not the same ones, as with one model
-    per quantile, the point is the quantile nearest to the median.
+    Members may know different quantiles: a quantile is combined from those that know it, and all are then sorted, so
+    that they do not cross. If all know fixed quantiles and not the same ones, as with one model per quantile, the point
+    is the quantile nearest to the median.
 
     Attributes:
         losses: What the outputs of each member mean.
@@ -73,13 +77,13 @@ class Combination:
         return len(self.losses) > 1 and any(not loss.any_level and not loss.quantile_levels for loss in self.losses)
 
     @cached_property
-    def shares_work(self) -> bool:
+    def by_quantile(self) -> bool:
         """Whether members forecast fixed quantiles that differ, so that no member is a forecast by itself."""
         fixed = {loss.quantile_levels for loss in self.losses}
         return len(fixed) > 1 and all(loss.quantile_levels and not loss.any_level for loss in self.losses)
 
-    def questions(self, wanted: Shares) -> list[Shares]:
-        """Return the quantiles to ask each member for.
+    def member_quantiles(self, wanted: Quantiles) -> list[Quantiles]:
+        """Return the quantiles that each member is to forecast.
 
         Raises:
             InputError: If no member knows a quantile that is wanted.
@@ -89,34 +93,34 @@ class Combination:
         levels = () if self.is_measured else self._levels(wanted)
         return [tuple(level for level in levels if _knows(loss, level)) for loss in self.losses]
 
-    def answer(self, wanted: Shares, answers: Sequence[Answer]) -> Answer:
-        """Make one forecast of the members' answers to ``questions(wanted)``.
+    def combine(self, wanted: Quantiles, forecasts: Sequence[MemberForecast]) -> MemberForecast:
+        """Combine the members' forecasts of ``member_quantiles(wanted)``.
 
         Quantiles are ``None`` where none are wanted, and where they are to be measured.
         """
-        if len(answers) == 1:
-            return answers[0]
-        points = np.stack([point for point, _ in answers])
-        everyone = range(len(answers))
+        if len(forecasts) == 1:
+            return forecasts[0]
+        points = np.stack([point for point, _ in forecasts])
+        everyone = range(len(forecasts))
         if self.is_measured:
             return self._average(points, everyone), None
         levels = self._levels(wanted)
         if self.method == "pool":
             point = self._average(points, everyone)
-            return point, self._pooled(answers, wanted) if wanted else None
-        table = self._table(levels, answers) if levels else None
-        if table is not None and (self.shares_work or self.method == "quantile_average"):
+            return point, self._pooled(forecasts, wanted) if wanted else None
+        table = self._table(levels, forecasts) if levels else None
+        if table is not None and (self.by_quantile or self.method == "quantile_average"):
             point = table[..., int(np.argmin(np.abs(np.array(levels) - 0.5)))]
         else:
             point = self._average(points, everyone)
         if table is None or not wanted:
             return point, None
-        places = [levels.index(round(share, _DIGITS)) for share in wanted]
-        return point, self._whole(table[..., places])
+        places = [levels.index(round(quantile, _DIGITS)) for quantile in wanted]
+        return point, self._round_counts(table[..., places])
 
-    def _levels(self, wanted: Shares) -> Shares:
+    def _levels(self, wanted: Quantiles) -> Quantiles:
         """Return all quantiles that have to be known for those that are wanted, in ascending order."""
-        unknown = [share for share in wanted if not any(_knows(loss, share) for loss in self.losses)]
+        unknown = [quantile for quantile in wanted if not any(_knows(loss, quantile) for loss in self.losses)]
         fixed = {round(level, _DIGITS) for loss in self.losses for level in loss.quantile_levels if not loss.any_level}
         if unknown:
             raise InputError(
@@ -124,26 +128,26 @@ class Combination:
                 f"{', '.join(f'{level:g}' for level in sorted(fixed))}. Ask for those, or train for it."
             )
         if self.method == "pool":
-            beyond = [share for share in wanted if not GRID[0] <= share <= GRID[-1]]
+            beyond = [quantile for quantile in wanted if not GRID[0] <= quantile <= GRID[-1]]
             if beyond:
                 raise InputError(f"quantile {beyond[0]:g} of a pool lies too far out; ask from {GRID[0]} on.")
             return GRID if wanted else ()
-        levels = {round(share, _DIGITS) for share in wanted}
+        levels = {round(quantile, _DIGITS) for quantile in wanted}
         if self.method == "quantile_average":
             levels.add(0.5)
         if len({loss.quantile_levels for loss in self.losses if not loss.any_level}) > 1:
             levels |= fixed  # sorting some of them would give others than sorting all
         return tuple(sorted(levels))
 
-    def _table(self, levels: Shares, answers: Sequence[Answer]) -> Array:
+    def _table(self, levels: Quantiles, forecasts: Sequence[MemberForecast]) -> Array:
         """Return each level, combined from the members that know it, along the last axis."""
         columns = []
-        places = [iter(range(len(levels))) for _ in answers]
+        places = [iter(range(len(levels))) for _ in forecasts]
         for level in levels:
             knowing = [number for number, loss in enumerate(self.losses) if _knows(loss, level)]
             parts = []
             for number in knowing:
-                quantiles = answers[number][1]
+                quantiles = forecasts[number][1]
                 assert quantiles is not None
                 parts.append(quantiles[..., next(places[number])])
             columns.append(self._average(np.stack(parts), knowing))
@@ -155,12 +159,12 @@ class Combination:
         combine = weighted_median if self.method == "median" else weighted_mean
         return combine(values, weights).astype(values.dtype)
 
-    def _pooled(self, answers: Sequence[Answer], wanted: Shares) -> Array:
-        tables = np.stack([quantiles for _, quantiles in answers if quantiles is not None])
-        return self._whole(pooled_quantiles(tables, GRID, wanted, self.weights).astype(tables.dtype))
+    def _pooled(self, forecasts: Sequence[MemberForecast], wanted: Quantiles) -> Array:
+        tables = np.stack([quantiles for _, quantiles in forecasts if quantiles is not None])
+        return self._round_counts(pooled_quantiles(tables, GRID, wanted, self.weights).astype(tables.dtype))
 
-    def _whole(self, quantiles: Array) -> Array:
-        """Round quantiles of counts, whose averages need not be whole."""
+    def _round_counts(self, quantiles: Array) -> Array:
+        """Round quantiles of counts, whose averages need not be integers."""
         return np.rint(quantiles) if all(loss.whole for loss in self.losses) else quantiles
 
 
@@ -199,16 +203,16 @@ def weighted_median(values: Array, weights: Array | None = None) -> Array:
     return middle
 
 
-def pooled_quantiles(tables: Array, levels: Shares, wanted: Shares, weights: Array | None = None) -> Array:
+def pooled_quantiles(tables: Array, levels: Quantiles, wanted: Quantiles, weights: Array | None = None) -> Array:
     """Return quantiles of a mixture of distributions.
 
     Each distribution is given by some of its quantiles, with straight lines between them. A quantile of the mixture
-    lies between the least and the greatest of its parts', and is found by halving.
+    lies between the least and the greatest of its parts', and is found by bisection.
 
     Args:
         tables: Quantiles of each part, ``(parts, ..., levels)``, ascending along the last axis.
-        levels: Their shares.
-        wanted: Shares to find, within those levels.
+        levels: Which quantiles these are.
+        wanted: Quantiles to find, within those levels.
         weights: How much each part counts; unset, all the same.
 
     Returns:
@@ -217,19 +221,19 @@ def pooled_quantiles(tables: Array, levels: Shares, wanted: Shares, weights: Arr
     parts = torch.from_numpy(np.ascontiguousarray(tables, dtype=np.float64))
     count, size = parts.shape[0], parts.shape[-1]
     knots = parts.reshape(count, -1, size)
-    shares = torch.tensor(levels, dtype=torch.float64)
+    grid = torch.tensor(levels, dtype=torch.float64)
     targets = torch.tensor(wanted, dtype=torch.float64)
     counts = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     # Where each part has the wanted quantiles: between them lie those of the mixture.
-    right = torch.searchsorted(shares, targets).clamp(1, size - 1)
-    portion = (targets - shares[right - 1]) / (shares[right] - shares[right - 1])
+    right = torch.searchsorted(grid, targets).clamp(1, size - 1)
+    portion = (targets - grid[right - 1]) / (grid[right] - grid[right - 1])
     own = knots[..., right - 1] + portion * (knots[..., right] - knots[..., right - 1])
     low, high = own.amin(0), own.amax(0)
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         reached = torch.zeros_like(middle)
         for weight, part in zip(counts, knots, strict=True):
-            reached += float(weight) * _share_below(part, shares, middle)
+            reached += float(weight) * _cdf(part, grid, middle)
         is_below = reached < targets
         low, high = torch.where(is_below, middle, low), torch.where(is_below, high, middle)
     found: Array = high.reshape(*parts.shape[1:-1], len(wanted)).numpy()
@@ -240,7 +244,7 @@ def accuracy_weights(squared_errors: Array) -> Array:
     """Return weights in proportion to one over the mean squared error, adding up to 1.
 
     For errors that are independent and without bias these weights have the least expected squared error (Bates and
-    Granger, 1969). They suppose nothing about how errors go together, which takes far more data to learn than a
+    Granger, 1969). They ignore the correlation of errors, which takes far more data to estimate than a
     validation part has: weights that try to are often worse than equal ones. Each series counts the same, whatever its
     size, because its errors are taken relative to those of the average member.
 
@@ -256,14 +260,14 @@ def accuracy_weights(squared_errors: Array) -> Array:
     return weights
 
 
-def _share_below(knots: torch.Tensor, shares: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Return the share below values ``(rows, values)`` of distributions with quantiles ``(rows, shares)``."""
+def _cdf(knots: torch.Tensor, levels: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return the distribution function at values ``(rows, values)``, given quantiles ``(rows, levels)``."""
     right = torch.searchsorted(knots, values, right=True).clamp(1, knots.shape[1] - 1)
     begins, ends = knots.gather(1, right - 1), knots.gather(1, right)
     width = ends - begins
     portion = torch.where(width > 0, (values - begins) / width, (values >= ends).to(values.dtype)).clamp(0, 1)
-    return shares[right - 1] + portion * (shares[right] - shares[right - 1])
+    return levels[right - 1] + portion * (levels[right] - levels[right - 1])
 
 
-def _knows(loss: Loss, share: float) -> bool:
-    return loss.any_level or any(abs(level - share) < 10.0**-_DIGITS for level in loss.quantile_levels)
+def _knows(loss: Loss, quantile: float) -> bool:
+    return loss.any_level or any(abs(level - quantile) < 10.0**-_DIGITS for level in loss.quantile_levels)

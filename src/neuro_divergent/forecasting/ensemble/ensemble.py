@@ -1,4 +1,4 @@
-"""Several forecasters that forecast together."""
+"""An ensemble: several forecasters whose forecasts are combined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -31,10 +30,10 @@ from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.load import read_stored
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
-from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.saving import SavedModel
+from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import Callback
@@ -50,16 +49,16 @@ class Label:
     name: str
 
 
-class Ensemble:
-    """Trains several forecasters on the same table and combines what they forecast.
+class Ensemble(SavedModel):
+    """Trains several forecasters on the same table and combines their forecasts.
 
     Members may differ in everything but the horizon. Where each of them forecasts quantiles, so does the ensemble,
-    level by level; where one forecasts points alone, intervals are measured on the errors that the ensemble as a whole
-    had in its validation part.
+    level by level; where one forecasts points alone, intervals come from the errors of the whole ensemble on its
+    validation part.
 
     Args:
         members: Forecasters to train, or trained ones.
-        combine: How forecasts become one: ``"mean"`` or ``"median"`` of points and of each quantile;
+        combine: How forecasts are combined: ``"mean"`` or ``"median"`` of points and of each quantile;
             ``"quantile_average"``, the mean of each quantile, with the median of that as the point; or ``"pool"``, the
             quantiles of the mixture of all members' distributions, and the mean of points.
         weights: How much each member counts, such as ``[2, 1, 1]``; ``"validation"`` for one over the mean squared
@@ -80,7 +79,7 @@ class Ensemble:
         _check_members(self.members)
         check_method(combine)
         self.combine = combine
-        self._asked = _asked(weights)
+        self._weights = _check_requested(weights)
         self._source: MemberPlan | None = None
         self._count = len(self.members)
         self.panel: Panel | None = None
@@ -88,7 +87,7 @@ class Ensemble:
         self._fitted: FittedEnsemble | None = None
         self._prediction: EnsemblePrediction | None = None
         combination = self._combination()
-        if combination.shares_work and self._asked == "validation":
+        if combination.by_quantile and self._weights == "validation":
             raise ConfigError(
                 "weights: 'validation' compares the points of members, and these forecast different quantiles. Leave "
                 "weights out."
@@ -117,7 +116,7 @@ class Ensemble:
 
         Args:
             forecaster: What to train; it stays as it is.
-            count: Cycles, which share the steps of training equally.
+            count: Cycles; the steps of training are divided equally among them.
             settings: ``combine`` and ``weights``.
         """
         _check_count(count)
@@ -136,12 +135,12 @@ class Ensemble:
 
         Args:
             forecaster: What to train, whatever its loss; it stays as it is.
-            quantiles: Shares between 0 and 1.
+            quantiles: Between 0 and 1.
             settings: ``combine``.
         """
         plan = MemberPlan.of(forecaster)
-        shares = QuantileLoss(quantiles).quantiles
-        return cls([plan.forecaster(loss=QuantileLoss([share])) for share in shares], **settings)
+        checked = QuantileLoss(quantiles).quantiles
+        return cls([plan.forecaster(loss=QuantileLoss([level])) for level in checked], **settings)
 
     def fit(
         self,
@@ -152,23 +151,23 @@ class Ensemble:
         checkpoints: Checkpointing | None = None,
         **schema: Any,
     ) -> Self:
-        """Train one member after the other, and measure what is to be measured of the whole.
+        """Train one member after the other, then fit weights and intervals of the whole.
 
         Args:
             data: As for ``Forecaster.fit``.
-            callbacks: What else to do at the events of training, of each member in turn.
-            run: Directory for what was asked for, a run of each member, and the ensemble in the end. If training is
-                interrupted, ``Ensemble.resume(run)`` goes on with it.
-            checkpoints: When checkpoints are written there; every minute if nothing is said.
+            callbacks: Callbacks that receive the events of training, of each member in turn.
+            run: Directory for the settings, a run of each member, and the ensemble in the end. If training is
+                interrupted, ``Ensemble.resume(run)`` resumes it.
+            checkpoints: When checkpoints are written there; every minute by default.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
             DataError: If the table cannot be used as it is.
-            DivergedError: If training of a member produced a number that is not finite.
+            DivergedError: If the loss or the gradients of a member became NaN or infinite.
         """
         panel = self._read(data, schema)
-        if self._asked == "validation" and not any(member._task.validation for member in self.members):
-            raise ConfigError("weights: 'validation' needs a validation part: set validation to a share or rows.")
+        if self._weights == "validation" and not any(member._task.validation for member in self.members):
+            raise ConfigError("weights: 'validation' needs a validation part: set validation to a fraction or rows.")
         place = None if run is None else EnsembleRun(Path(run))
         if place is not None:
             path = str(data) if isinstance(data, (str, Path)) else None
@@ -178,10 +177,10 @@ class Ensemble:
 
     @classmethod
     def resume(cls, run: str | Path, data: Any = None, *, callbacks: Sequence[Callback] = ()) -> Self:
-        """Go on with a run that was interrupted: members that are trained are loaded, the others go on or begin.
+        """Resume a run that was interrupted: members that are trained are loaded, the others are trained.
 
         On the same machine and with as many threads the ensemble becomes, bit for bit, the one of a run that was never
-        interrupted. A run that has come to its end is loaded.
+        interrupted. A finished run is loaded.
 
         Args:
             run: The directory that was given to ``fit``.
@@ -206,10 +205,10 @@ class Ensemble:
         return ensemble
 
     def calibrate(self, data: Any, **schema: Any) -> Self:
-        """Measure weights and intervals of members that are trained already, without training them.
+        """Fit weights and intervals of members that are trained already, without training them.
 
         Args:
-            data: The data that all members were trained on; their validation part is what is measured on.
+            data: The data that all members were trained on; weights and intervals are fitted on their validation part.
             schema: Fields of ``Schema``, as for ``fit``.
 
         Raises:
@@ -233,15 +232,14 @@ class Ensemble:
             data: Series to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every series.
             levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``.
+            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``.
             horizon: Steps to forecast; more than trained for are reached by each member on its own, feeding its
                 forecasts back as history.
 
         Returns:
             A table like that of ``Forecaster.predict``.
         """
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        check_horizon(horizon)
         if data is None and future is None and horizon is None:
             if self._prediction is None:
                 self._prediction = EnsemblePrediction.of(self.fitted)
@@ -253,38 +251,19 @@ class Ensemble:
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
     ) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened, without training anything again.
+        """Forecast many windows of a panel, together with the observed values.
 
         Args:
             windows: Windows of a panel.
             levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, as shares.
+            quantiles: Quantiles to give, between 0 and 1.
         """
         return self.fitted.forecast_windows(windows, tuple(levels), tuple(quantiles))
 
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write all members, their weights and the errors of the whole to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the ends of the series are saved, as for ``Forecaster.save``.
-        """
-        write_directory(Path(path), self.to_files(context=context))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
-        parts = EnsembleParts(self.members, self.fitted, self._asked, self._source is not None)
+        parts = EnsembleParts(self.members, self.fitted, self._weights, self._source is not None)
         return pack_ensemble(parts, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote, or the ensemble of a run. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-        """
-        stored = read_stored(path, "Ensemble")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
@@ -323,7 +302,7 @@ class Ensemble:
         if plan.snapshots is not None and not isinstance(changed[0].training.schedule, Chain):
             raise ConfigError("training.schedule: snapshots are taken from the cycles of a chain; leave it as it is.")
         own.setdefault("combine", self.combine)
-        own.setdefault("weights", self._asked)
+        own.setdefault("weights", self._weights)
         ensemble = type(self)(changed * (plan.snapshots or 1), **own)
         if plan.snapshots is not None:
             ensemble._source = MemberPlan.of(changed[0])
@@ -341,7 +320,7 @@ class Ensemble:
     def is_fitted(self) -> bool:
         """Whether it can forecast."""
         return all(member.is_fitted for member in self.members) and (
-            self._fitted is not None or self._asked != "validation"
+            self._fitted is not None or self._weights != "validation"
         )
 
     @property
@@ -354,16 +333,16 @@ class Ensemble:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what this ensemble is made from, as plain values."""
+        """Return the settings of this ensemble as plain values."""
         return self._plan(None, Schema(), None).to_dict()
 
     @property
     def fitted(self) -> FittedEnsemble:
-        """What training left behind."""
+        """The state of the fitted ensemble."""
         if self._fitted is None:
-            if self._asked == "validation":
+            if self._weights == "validation":
                 raise NotFittedError(
-                    "the weights of this ensemble have not been measured: call fit(data), calibrate(data) if its "
+                    "the weights of this ensemble have not been fitted: call fit(data), calibrate(data) if its "
                     "members are trained, or load a saved one."
                 )
             self._fitted = self._together(self.members[0].fitted.backend)
@@ -412,7 +391,7 @@ class Ensemble:
 
     @property
     def num_parameters(self) -> int:
-        """Numbers that training adjusts, of all members."""
+        """Number of trainable parameters of all members."""
         return sum(member.num_parameters for member in self.members)
 
     @classmethod
@@ -429,7 +408,7 @@ class Ensemble:
         return EnsemblePlan(
             members=tuple(sources),
             combine=self.combine,
-            weights=self._asked,
+            weights=self._weights,
             snapshots=None if self._source is None else self._count,
             path=path,
             table=schema,
@@ -437,7 +416,7 @@ class Ensemble:
         )
 
     def _read(self, data: Any, schema: dict[str, Any]) -> Panel:
-        """Read the data, and decide once for all members about series that are too short for one of them."""
+        """Read the data, and treat series that are too short for one member alike for all."""
         panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
         while True:
             longest = max(member._task.history_for(panel) for member in self.members)
@@ -482,13 +461,13 @@ class Ensemble:
         return members
 
     def _measure(self, panel: Panel, backend: Backend) -> None:
-        """Take up what the members learnt, and measure the whole on what none of them saw."""
+        """Combine the fitted members, and fit weights and intervals on windows that none of them was trained on."""
         fitted = self._together(backend)
         split = fitted.split(panel)
-        if self._asked == "validation":
+        if self._weights == "validation":
             if not len(split.validation):
                 raise ConfigError(
-                    "weights: 'validation' needs windows that no member has learnt from, and there are none. Hold out "
+                    "weights: 'validation' needs windows that no member was trained on, and there are none. Hold out "
                     "more, or leave weights out."
                 )
             fitted = fitted.with_accuracy_weights(split.validation)
@@ -501,7 +480,7 @@ class Ensemble:
 
     def _combination(self) -> Combination:
         try:
-            weights = None if self._asked in (None, "validation") else check_weights(self._asked, len(self.members))
+            weights = None if self._weights in (None, "validation") else check_weights(self._weights, len(self.members))
         except ValueError as error:  # also where training was stopped before all snapshots were there
             raise ConfigError(f"{error}.") from None
         return Combination(tuple(member.task.loss for member in self.members), self.combine, weights)
@@ -515,7 +494,7 @@ def _trained(
     place: EnsembleRun | None,
     checkpoints: Checkpointing | None,
 ) -> Forecaster:
-    """Train a member, or go on with its run, or load it if that has come to its end."""
+    """Train a member, or resume its run, or load it if that is finished."""
     if place is None:
         return member.fit(panel, callbacks=callbacks)
     directory = place.member(number)
@@ -547,10 +526,10 @@ def _check_members(members: tuple[Forecaster, ...]) -> None:
 
 def _check_count(count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ConfigError(f"count: {count!r} must be a whole number of at least 1.")
+        raise ConfigError(f"count: {count!r} must be an integer of at least 1.")
 
 
-def _asked(weights: Any) -> Literal["validation"] | tuple[float, ...] | None:
+def _check_requested(weights: Any) -> Literal["validation"] | tuple[float, ...] | None:
     if weights is None or (isinstance(weights, str) and weights == "validation"):
         return weights  # type: ignore[return-value]
     try:

@@ -1,4 +1,4 @@
-"""Trained models that forecast together."""
+"""The state of a fitted ensemble: trained members and how their forecasts are combined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows, across
-from neuro_divergent.forecasting.ensemble.combination import Answer, Combination, Shares, accuracy_weights
+from neuro_divergent.forecasting.ensemble.combination import (
+    Combination,
+    MemberForecast,
+    Quantiles,
+    accuracy_weights,
+)
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, interval_quantiles
 from neuro_divergent.forecasting.task import Task
@@ -58,15 +63,15 @@ class EnsembleBatcher:
 
 @dataclass(frozen=True, eq=False)
 class FittedEnsemble:
-    """Trained members, how they are combined, and what was measured of the whole.
+    """Trained members, how they are combined, and the errors of the whole.
 
-    It answers what ``FittedModel`` and its predictor answer, so that it can be evaluated, and teach, like one model.
+    It has the interface of ``FittedModel`` and of its predictor, so that it is evaluated, and teaches, like one model.
 
     Attributes:
         members: The trained members, at the end of the same series.
-        combination: How their answers become one.
+        combination: How their forecasts are combined.
         intervals: Errors of the whole on the validation part, where intervals come from them.
-        backend: Kind of table that came in.
+        backend: Kind of the input table.
     """
 
     members: tuple[FittedModel, ...]
@@ -104,7 +109,7 @@ class FittedEnsemble:
         return base.replace(
             input_size=max(member.task.history for member in self.members),
             joint=any(member.task.joint for member in self.members),
-            loss=QuantileLoss(sorted(fixed)) if self.combination.shares_work else base.loss,
+            loss=QuantileLoss(sorted(fixed)) if self.combination.by_quantile else base.loss,
         )
 
     @property
@@ -128,21 +133,21 @@ class FittedEnsemble:
         return EnsembleBatcher(batchers, self.task.history, bool(self.task.joint))
 
     def values(
-        self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Shares
+        self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Quantiles
     ) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         channels = batcher.members[0].panel.num_series if batcher.joint else 1
         point, bounds = self._values(batcher, batches, quantiles)
         return _by_channel(point, channels), None if bounds is None else _by_channel(bounds, channels)
 
-    def forecast_windows(self, windows: Windows, levels: Shares = (), quantiles: Shares = ()) -> WindowForecasts:
-        """Forecast many windows of a panel beside what happened.
+    def forecast_windows(self, windows: Windows, levels: Quantiles = (), quantiles: Quantiles = ()) -> WindowForecasts:
+        """Forecast many windows of a panel, together with the observed values.
 
         Windows with less history than the whole reads are left out.
         """
         check_levels(levels)
         check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
+        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
         batcher = self.batcher(windows.panel, windows.begins)
         windows = dataclasses.replace(windows, input_size=batcher.input_size, joint=batcher.joint)
         if not len(windows):
@@ -158,7 +163,7 @@ class FittedEnsemble:
         return WindowForecasts.join(windows.panel, parts, levels, quantiles)
 
     def split(self, panel: Panel) -> Split:
-        """Cut a panel so that no member has learnt from what is held out."""
+        """Split a panel so that no member was trained on what is held out."""
         task = self.task
         splits = [member.task.split(panel) for member in self.members]
 
@@ -215,28 +220,28 @@ class FittedEnsemble:
     def _lead(self) -> FittedModel:
         return self.members[self.lead_place]
 
-    def _values(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], wanted: Shares) -> Answer:
+    def _values(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], wanted: Quantiles) -> MemberForecast:
         """Return point ``(windows * channels, horizon)`` and quantiles (one more axis)."""
-        answers: list[Answer] = []
-        questions = self.combination.questions(wanted)
-        for member, own, batch, asked in zip(self.members, batcher.members, batches, questions, strict=True):
-            found, bounds = member.predictor.values(own, batch, asked)
-            answers.append((_flat(found), None if bounds is None else _flat(bounds)))
-        point, quantiles = self.combination.answer(wanted, answers)
+        forecasts: list[MemberForecast] = []
+        requested = self.combination.member_quantiles(wanted)
+        for member, own, batch, levels in zip(self.members, batcher.members, batches, requested, strict=True):
+            found, bounds = member.predictor.values(own, batch, levels)
+            forecasts.append((_flat(found), None if bounds is None else _flat(bounds)))
+        point, quantiles = self.combination.combine(wanted, forecasts)
         if wanted and quantiles is None:
             quantiles = self.around(batcher.members[self.lead_place], batches[self.lead_place], point, wanted)
         return point, quantiles
 
-    def around(self, batcher: WindowBatcher, batch: Batch, point: Array, quantiles: Shares) -> Array:
+    def around(self, batcher: WindowBatcher, batch: Batch, point: Array, quantiles: Quantiles) -> Array:
         """Return quantiles around point forecasts ``(windows * channels, steps)`` from measured errors.
 
         Args:
             batcher: What made the batch for the leading member.
             batch: What that member sees.
             point: Forecasts of the whole.
-            quantiles: Shares to give.
+            quantiles: Quantiles to give.
         """
-        offsets = torch.stack([self._offsets(share) for share in quantiles], -1)[None, : point.shape[1], None, :]
+        offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], -1)[None, : point.shape[1], None, :]
         if not batcher.scaler.applied and batch.scale is not None:
             offsets = offsets * batch.scale.cpu().unsqueeze(-1)
         with torch.inference_mode():
@@ -244,17 +249,17 @@ class FittedEnsemble:
             scaled = batcher.rescale(points, batch).unsqueeze(-1) + offsets.to(points.device)
             return _flat(batcher.restore(scaled, batch))
 
-    def _offsets(self, share: float) -> Tensor:
+    def _offsets(self, quantile: float) -> Tensor:
         """Return how far a quantile lies from the point at each step."""
         if self.intervals is None:
             raise InputError(
                 "intervals of an ensemble are measured on a validation part, and there was none. Train it with "
-                "validation set to a share or a number of rows, calibrate it, or train members with quantiles."
+                "validation set to a fraction or a number of rows, calibrate it, or train members with quantiles."
             )
-        if abs(share - 0.5) < 1e-9:
+        if abs(quantile - 0.5) < 1e-9:
             return torch.zeros(self.intervals.errors.shape[1])
-        width = self.intervals.half_widths(abs(2 * share - 1))
-        return width if share > 0.5 else -width
+        width = self.intervals.half_widths(abs(2 * quantile - 1))
+        return width if quantile > 0.5 else -width
 
     def _relative_errors(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""

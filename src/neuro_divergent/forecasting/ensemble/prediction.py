@@ -1,4 +1,4 @@
-"""The view of several models from the end of each series: their forecasts as one table."""
+"""Forecasts of an ensemble after the end of each series, as a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel_builder import build_panel, check_history
-from neuro_divergent.forecasting.ensemble.combination import Answer, Shares
+from neuro_divergent.forecasting.ensemble.combination import MemberForecast, Quantiles
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import interval_quantiles
@@ -22,11 +22,11 @@ from neuro_divergent.forecasting.uncertainty.intervals import check_levels, chec
 
 @dataclass(frozen=True, eq=False)
 class EnsemblePrediction:
-    """Everything about a forecast of all members that does not depend on the levels asked for.
+    """Everything about a forecast of all members that does not depend on the requested levels.
 
     Attributes:
         fitted: The fitted ensemble.
-        members: The outlook of each member.
+        members: The prepared forecast of each member.
         backend: Kind of table to return.
     """
 
@@ -46,34 +46,34 @@ class EnsemblePrediction:
                 panel.require_aligned()
             members, backend = tuple(member.with_context(panel) for member in members), table.backend
         made = (PredictionContext.of(member, future=future, horizon=horizon) for member in members)
-        return cls(fitted, tuple(dataclasses.replace(outlook, backend="polars") for outlook in made), backend)
+        return cls(fitted, tuple(dataclasses.replace(member, backend="polars") for member in made), backend)
 
-    def table(self, levels: Shares, quantiles: Shares) -> Any:
+    def table(self, levels: Quantiles, quantiles: Quantiles) -> Any:
         """Run the networks and lay the result out as a table."""
         check_levels(levels)
         check_quantiles(quantiles)
-        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
+        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
         first, trained, combination = self.members[0], self.fitted.task.horizon, self.fitted.combination
-        questions = combination.questions(wanted)
-        if first.steps > trained and (wanted or any(questions)):
+        requested = combination.member_quantiles(wanted)
+        if first.steps > trained and (wanted or any(requested)):
             cure = "leave out levels and quantiles" if wanted else "train members that each forecast a point"
             raise InputError(
-                f"quantiles reach {trained} steps, the horizon of training; {first.steps} were asked for. Train with "
+                f"quantiles reach {trained} steps, the horizon of training; {first.steps} were requested. Train with "
                 f"horizon={first.steps}, or {cure}."
             )
-        answers = [_answer(outlook, asked) for outlook, asked in zip(self.members, questions, strict=True)]
-        point, bounds = combination.answer(wanted, answers)
+        forecasts = [_member_forecast(member, wanted) for member, wanted in zip(self.members, requested, strict=True)]
+        point, bounds = combination.combine(wanted, forecasts)
         if wanted and bounds is None:
             bounds = self._around(point, wanted)
         columns: dict[str, Any] = {**first.index, "forecast": point.reshape(-1)}
         names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-        names += [f"q-{share:g}" for share in quantiles]
+        names += [f"q-{quantile:g}" for quantile in quantiles]
         for place, name in enumerate(names):
             assert bounds is not None
             columns[name] = bounds[..., place].reshape(-1)
         return to_native(columns, self.backend)
 
-    def _around(self, point: Array, wanted: Shares) -> Array:
+    def _around(self, point: Array, wanted: Quantiles) -> Array:
         lead, parts, begin = self.members[self.fitted.lead_place], [], 0
         for batch in lead.batches:
             end = begin + batch.past_y.shape[0] * batch.past_y.shape[2]
@@ -82,8 +82,8 @@ class EnsemblePrediction:
         return np.concatenate(parts)
 
 
-def _answer(outlook: PredictionContext, asked: Shares) -> Answer:
+def _member_forecast(context: PredictionContext, quantiles: Quantiles) -> MemberForecast:
     """Return what a member forecasts after the end of each series, ``(series, steps)``."""
-    table = outlook.table((), asked)
-    values = table.select(pl.exclude(*outlook.index)).to_numpy().reshape(-1, outlook.steps, 1 + len(asked))
-    return values[..., 0], values[..., 1:] if asked else None
+    table = context.table((), quantiles)
+    values = table.select(pl.exclude(*context.index)).to_numpy().reshape(-1, context.steps, 1 + len(quantiles))
+    return values[..., 0], values[..., 1:] if quantiles else None

@@ -1,4 +1,4 @@
-"""The directory of an ensemble that is being trained: what was asked for, and a run for each member."""
+"""The directory of an ensemble that is being trained: its settings, and a run for each member."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class EnsemblePlan(Config):
     Attributes:
         members: What each member is made from; one alone where the others are snapshots of its training.
         combine: How forecasts become one.
-        weights: How much each member counts.
+        weights: Weight of each member.
         snapshots: Members to take from one training; ``None`` where each is trained by itself.
         path: The file of the data, if it was one.
         table: Columns and policies of the data.
@@ -99,19 +99,19 @@ class EnsembleRun:
         return RunDirectory(self.path / f"member-{number + 1}")
 
     def begin(self, plan: EnsemblePlan, panel: Panel) -> None:
-        """Write what is asked for, before training starts.
+        """Write the settings, before training starts.
 
         Raises:
             InputError: If the place is taken.
         """
         if (self.path / PLAN).exists():
-            raise InputError(f"{self.path}: exists already; go on with it by Ensemble.resume, or choose another place.")
+            raise InputError(f"{self.path}: exists already; resume it with Ensemble.resume, or choose another place.")
         RunDirectory(self.path).check_free()
         document = {"format": FORMAT, "version": __version__, "plan": plan.to_dict(), "data": fingerprint(panel)}
         write_file(self.path / PLAN, strict_json.dumps(document, indent=1))
 
     def plan(self) -> EnsemblePlan:
-        """Return what was asked for.
+        """Return the stored settings.
 
         Raises:
             InputError: If there is no such run.
@@ -123,7 +123,7 @@ class EnsembleRun:
             raise UntrustedFileError(f"{self.path / PLAN}: does not describe an ensemble ({error}).") from error
 
     def require_same_data(self, panel: Panel) -> None:
-        """Refuse to go on with other data.
+        """Refuse to resume with other data.
 
         Raises:
             DataError: If a number, name or time is different.
@@ -134,7 +134,7 @@ class EnsembleRun:
     def _document(self) -> dict[str, Any]:
         path = self.path / PLAN
         if not path.is_file():
-            raise InputError(f"{self.path}: there is no ensemble to go on with.")
+            raise InputError(f"{self.path}: there is no ensemble to resume.")
         document = strict_json.loads(read_file(path, limit=_LIMIT), str(path), _LIMIT)
         version = document.get("format") if isinstance(document, dict) else None
         if type(version) is not int or version < 1 or not isinstance(document.get("plan"), dict):

@@ -14,7 +14,7 @@ from neuro_divergent.core.storage.atomic import read_directory, write_directory
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.predictor import Predictor
-from neuro_divergent.forecasting.uncertainty.residuals import measure
+from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.checkpointing.snapshot import snapshot
@@ -33,7 +33,7 @@ _FILE = "snapshots.safetensors"
 def in_cycles(training: TrainingConfig, count: int) -> TrainingConfig:
     """Return settings whose learning rate falls along ``count`` equal cosines, each from the full rate.
 
-    Nothing chooses among the weights of training or averages them: each cycle comes to its end.
+    Early stopping and averages of weights are switched off: each cycle is complete.
 
     Raises:
         ConfigError: If the optimizer keeps averages in the place of weights.
@@ -64,7 +64,7 @@ class Snapshots(Callback):
         if trainer.plan.total_steps < len(self.schedule.parts):
             raise ConfigError(
                 f"snapshots: {trainer.plan.total_steps} steps of training have no room for {len(self.schedule.parts)} "
-                "cycles; train longer, or ask for fewer."
+                "cycles; train longer, or take fewer snapshots."
             )
 
     def step_end(self, trainer: Trainer) -> None:
@@ -74,22 +74,22 @@ class Snapshots(Callback):
             self._kept[str(step)] = snapshot(trainer.module.state_dict())
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Write what was kept, before anything says that training is over."""
+        """Write the kept weights, before later callbacks mark training as finished."""
         del trainer
         if self.place is not None:
             named = {f"{step}.{name}": item.cpu() for step, kept in self._kept.items() for name, item in kept.items()}
             write_directory(self.place, [(_FILE, dump_tensors(named))])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what was kept so far."""
+        """Return the checkpointable state: the weights kept so far."""
         return {"kept": self._kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self._kept = {step: dict(weights) for step, weights in state["kept"].items()}
 
     def weights(self) -> list[Weights]:
-        """Return what was kept, in the order of training; from the directory where training was over before."""
+        """Return the kept weights in the order of training; from the directory if training had finished before."""
         kept = self._kept
         if not kept and self.place is not None and self.place.exists():
             content = read_directory(self.place, only=[_FILE])[_FILE]
@@ -100,11 +100,11 @@ class Snapshots(Callback):
 
 
 def with_weights(fitted: FittedModel, architecture: Architecture, weights: Weights, validation: Windows) -> FittedModel:
-    """Return a trained model with other weights, and its errors on validation windows measured anew."""
+    """Return a trained model with other weights, and its residuals on validation windows."""
     with torch.random.fork_rng():  # the weights it is built with are replaced at once
         network = build_network(architecture, fitted.task, fitted.spec)
     network.load_state_dict(weights)
     network = network.to(fitted.device).eval()
-    measured = measure(network, fitted.task.loss, fitted.batcher(validation.panel), validation)
-    predictor = Predictor(network, fitted.task.loss, measured.intervals, measured.copula)
+    residuals = fit_residuals(network, fitted.task.loss, fitted.batcher(validation.panel), validation)
+    predictor = Predictor(network, fitted.task.loss, residuals.intervals, residuals.copula)
     return dataclasses.replace(fitted, predictor=predictor)

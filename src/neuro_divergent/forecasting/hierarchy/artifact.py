@@ -85,9 +85,9 @@ def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor], forecaster
     method, backend = description["method"], description["backend"]
     check_method(method)
     nodes, bottom = (_names(description[kind]) for kind in ("nodes", "bottom"))
-    strangers = set(tensors) - {*_MATRIX, "errors", "splits", "covariance"}
-    if strangers or backend not in get_args(Backend):
-        raise ValueError(f"tensor {strangers.pop()!r}" if strangers else f"backend {backend!r}")
+    unknown = set(tensors) - {*_MATRIX, "errors", "splits", "covariance"}
+    if unknown or backend not in get_args(Backend):
+        raise ValueError(f"tensor {unknown.pop()!r}" if unknown else f"backend {backend!r}")
     hierarchy = Hierarchy(nodes, bottom, _matrix(tensors, len(nodes), len(bottom)))
     return HintParts(forecaster, hierarchy, method, _residuals(tensors, hierarchy, forecaster.task.horizon), backend)
 

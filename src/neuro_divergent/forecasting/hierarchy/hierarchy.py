@@ -20,7 +20,7 @@ from neuro_divergent.data.io.table import Table, describe
 class Hierarchy:
     """Which series are sums of which: a tree, several trees over the same leaves, or any other weighted sums.
 
-    Series are named by text; whole numbers become text. The matrix is dense, which is fine for thousands of nodes.
+    Series are named by text; integers become text. The matrix is dense, which is fine for thousands of nodes.
 
     Attributes:
         nodes: All series, in the order of the rows of ``summing``.
@@ -33,7 +33,7 @@ class Hierarchy:
     summing: Floats
 
     def __post_init__(self) -> None:
-        """Check that every bottom series is itself a node, and that every node is a sum of something.
+        """Check that every bottom series is itself a node, and that every node has parts.
 
         Raises:
             DataError: If the matrix does not fit the names, or a name, a row or a weight cannot be used.
@@ -194,7 +194,7 @@ class Hierarchy:
         if not table.frame[target].dtype.is_numeric():
             raise table.error(f"column {target!r} must hold numbers.")
         frame = table.frame.with_columns(pl.col(id).cast(pl.String), pl.col(target).cast(pl.Float64))
-        refuse_strangers(frame[id].unique().to_list(), self.bottom, "bottom series", table.name)
+        check_names(frame[id].unique().to_list(), self.bottom, "bottom series", table.name)
         order = pl.DataFrame({id: self.bottom, "place of series": range(len(self.bottom))})
         frame = frame.join(order, on=id).sort("place of series", time)
         times = frame[time].unique().sort()
@@ -222,7 +222,7 @@ class Hierarchy:
         return float(np.abs(self.aggregate(values[..., self.bottom_rows, :]) - values).max())
 
 
-def refuse_strangers(found: Sequence[str], known: Sequence[str], kind: str, source: str) -> None:
+def check_names(found: Sequence[str], known: Sequence[str], kind: str, source: str) -> None:
     """Refuse a table whose series are not exactly the known ones.
 
     Args:
@@ -234,13 +234,13 @@ def refuse_strangers(found: Sequence[str], known: Sequence[str], kind: str, sour
     Raises:
         DataError: With the first series that is missing or too many.
     """
-    missing, strangers = sorted(set(known) - set(found)), sorted(set(found) - set(known))
+    missing, unknown = sorted(set(known) - set(found)), sorted(set(found) - set(known))
     if missing:
         message = f"{kind} {missing[0]!r} of the hierarchy is not in the table ({len(missing)} missing)."
         cure = " Hierarchy.aggregate_table makes the sums from a table of bottom series." if kind == "node" else ""
         raise DataError(describe(source, message + cure))
-    if strangers:
-        message = f"series {strangers[0]!r} is no {kind} of the hierarchy ({len(strangers)} series)."
+    if unknown:
+        message = f"series {unknown[0]!r} is no {kind} of the hierarchy ({len(unknown)} series)."
         raise DataError(describe(source, message))
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +13,6 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
-from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.io.source import Backend, backend_of, to_native
 from neuro_divergent.data.io.table import describe
@@ -24,7 +22,7 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.artifact import HintParts, pack_hint, unpack_hint
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, refuse_strangers
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, check_names
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors, Noise
 from neuro_divergent.forecasting.hierarchy.reconciliation import (
     NEED_ERRORS,
@@ -34,10 +32,11 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
     lacks_errors,
 )
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
-from neuro_divergent.forecasting.load import read_stored, rebuilding
+from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts, interval_quantiles
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import Callback
@@ -48,7 +47,7 @@ _TOLERANCE = 1e-3  # of the mean size of a node; tables of rounded numbers are n
 
 @dataclass(frozen=True, eq=False)
 class _Base:
-    """Forecasts of the network as they are, in the order of the nodes, and what will make them add up."""
+    """Base forecasts of the network, in the order of the nodes, and their reconciliation."""
 
     values: Floats  # (nodes, steps)
     reconciliation: Reconciliation
@@ -57,7 +56,7 @@ class _Base:
     backend: Backend
 
     def column(self, values: Floats) -> Floats:
-        """Lay values of ``(..., nodes, steps)`` out like the index."""
+        """Return values of ``(..., nodes, steps)`` in the order of the index."""
         order = np.argsort(self.places)
         return np.ascontiguousarray(values[..., order, :]).reshape(-1)
 
@@ -69,16 +68,16 @@ class HINT(ModelWrapper[Forecaster]):
     architecture and any loss: the network forecasts every node, and its forecasts are brought onto the space where
     parts add up to their sums. Intervals come from sample paths that are made coherent one by one (Panagiotelis et al.,
     EJOR 2023). Where the paper draws them from a mixture that the network gives, here a path is the reconciled forecast
-    plus the errors that reconciled forecasts of all nodes had in a past window that training did not see, so that nodes
-    miss together as they did then; it works for networks without a distribution, and the spread of those that have one
+    plus the errors that reconciled forecasts of all nodes had in a past window that training did not see, so that
+    their dependence is kept; it works for networks without a distribution, and the spread of those that have one
     is not used.
 
     Args:
         forecaster: What to train, or a trained one to ``calibrate``.
         hierarchy: Which series are sums of which.
         method: How forecasts are made to add up: ``bottom_up``, ``top_down``, ``mint_ols``, ``mint_structural``,
-            ``mint_variance`` or ``mint_shrink``. The last two need a validation part; ``top_down`` takes shares from
-            the history that a forecast is made from.
+            ``mint_variance`` or ``mint_shrink``. The last two need a validation part; ``top_down`` takes proportions
+            from the history that a forecast is made from.
     """
 
     def __init__(self, forecaster: Forecaster, hierarchy: Hierarchy, method: Method = "mint_shrink") -> None:
@@ -92,11 +91,11 @@ class HINT(ModelWrapper[Forecaster]):
         self._backend: Backend = "polars"
 
     def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
-        """Train the forecaster on a table of all nodes, and measure how it misses them.
+        """Train the forecaster on a table of all nodes, and measure its errors on the validation part.
 
         Args:
             data: As for ``Forecaster.fit``; its series are the nodes. ``Hierarchy.aggregate_table`` makes such a table.
-            callbacks: What else to do at the events of training.
+            callbacks: Callbacks that receive the events of training.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
@@ -112,7 +111,7 @@ class HINT(ModelWrapper[Forecaster]):
         return self
 
     def calibrate(self) -> Self:
-        """Measure how a forecaster that was trained on all nodes in this process misses them, without training it.
+        """Measure the errors of a forecaster that was trained on all nodes in this process, without training it.
 
         Raises:
             NotFittedError: If it was not trained, or was loaded from a file, which holds no validation part.
@@ -152,7 +151,7 @@ class HINT(ModelWrapper[Forecaster]):
             data: Series of all nodes to forecast, with the columns that training had; unset, those of training.
             future: Table of the covariates known ahead, for the horizon of every node.
             levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, as shares: ``[0.1, 0.9]``; any, also of a quantile loss that has others.
+            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``; any, also of a quantile loss that has others.
             horizon: Steps to forecast; more than trained for are reached by feeding forecasts back as history.
             num_paths: Paths that intervals and quantiles are taken from.
             seed: Of the draw of paths.
@@ -166,14 +165,13 @@ class HINT(ModelWrapper[Forecaster]):
             check_levels(tuple(levels))
         if quantiles:
             check_quantiles(tuple(quantiles))
-        if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
-            raise InputError(f"horizon: {horizon!r} must be an integer of at least 1.")
+        check_horizon(horizon)
         base = self._base(data, future, horizon)
         columns: dict[str, Any] = {**base.index, "forecast": base.column(base.reconciliation.apply(base.values))}
-        wanted = [*(share for level in levels for share in interval_quantiles(level)), *quantiles]
+        wanted = [*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles]
         if wanted:
             names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-            names += [f"q-{share:g}" for share in quantiles]
+            names += [f"q-{quantile:g}" for quantile in quantiles]
             found = np.quantile(
                 self._paths(base.values, base.reconciliation, num_paths, seed, noise, wanted), wanted, axis=0
             )
@@ -189,17 +187,17 @@ class HINT(ModelWrapper[Forecaster]):
         seed: int = 0,
         noise: Noise = "bootstrap",
     ) -> Any:
-        """Draw futures in which everything adds up: for each path and time, each sum is that of its parts.
+        """Draw coherent sample paths: for each path and time, each sum is that of its parts.
 
         Args:
-            num_paths: Futures to draw.
+            num_paths: Paths to draw.
             data: As for ``predict``; likewise ``future``, ``seed`` and ``noise``.
             future: Table of the covariates known ahead.
             seed: Of the draw.
             noise: Where paths come from.
 
         Returns:
-            A table of the kind that came in: ``path`` (from 0), id, time, ``value``.
+            A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
         base = self._base(data, future, None)
         paths = self._paths(base.values, base.reconciliation, num_paths, seed, noise)
@@ -240,7 +238,7 @@ class HINT(ModelWrapper[Forecaster]):
         self._require_fitted()
         panel, found = windows.panel, self.forecaster.forecast_windows(windows)
         places = self._places(panel)
-        # Nodes may begin at different times; how many rows before its end a window lies is the same for all.
+        # Nodes may begin at different times, but all end at the same one: windows are matched by the rows to the end.
         ages, cutoff = np.unique(found.rows - panel.offsets[found.series + 1], return_inverse=True)
         base = np.full((len(ages), panel.num_series, windows.horizon), np.nan)
         base[cutoff, found.series] = found.point
@@ -250,7 +248,7 @@ class HINT(ModelWrapper[Forecaster]):
                 f"node {panel.ids[int(missing.argmax())]!r} has no window at some cut-offs of others. Forecasts add up "
                 "only at cut-offs that all nodes have: pass windows that begin at the same times."
             )
-        wanted = [*(share for level in levels for share in interval_quantiles(level)), *quantiles]
+        wanted = [*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles]
         made = np.empty((1 + len(wanted), *base.shape))
         for number, age in enumerate(ages.tolist()):
             reconciliation, values = self._reconciliation_at(panel, places, age), base[number, places]
@@ -264,35 +262,14 @@ class HINT(ModelWrapper[Forecaster]):
             point=point,
             lower={level: ends[2 * place] for place, level in enumerate(levels)},
             upper={level: ends[2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={share: ends[2 * len(levels) + place] for place, share in enumerate(quantiles)},
+            quantiles={quantile: ends[2 * len(levels) + place] for place, quantile in enumerate(quantiles)},
         )
-
-    def save(self, path: str | Path, *, context: bool = True) -> None:
-        """Write network, hierarchy and errors to a directory, complete or not at all.
-
-        Args:
-            path: The directory; a model that is there is replaced.
-            context: Whether the ends of the series are saved, as for ``Forecaster.save``. Without them the measured
-                errors are replaced by draws from a normal distribution with their covariance. The hierarchy is a
-                setting and is saved always, with the names of its nodes.
-        """
-        write_directory(Path(path), self.to_files(context=context))
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
         self._require_fitted()
         parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)
         return pack_hint(parts, context=context)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote. Nothing in the directory is ever executed.
-
-        Raises:
-            UntrustedFileError: If it is something else, was altered, or was written by a newer version.
-        """
-        stored = read_stored(path, "HINT")
-        return cls.from_files(stored.files, stored.place)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
@@ -328,7 +305,7 @@ class HINT(ModelWrapper[Forecaster]):
     @property
     def is_fitted(self) -> bool:
         """Whether it can forecast."""
-        # Shares of a total come from the history of each forecast, so they may not be known yet.
+        # Proportions of a total come from the history of each forecast, so they may not be known yet.
         return self._is_measured and (self._reconciliation is not None or self.method == "top_down")
 
     @property
@@ -357,7 +334,7 @@ class HINT(ModelWrapper[Forecaster]):
         self._take(HierarchyResiduals.of(self.forecaster, self.hierarchy, places), backend)
 
     def _take(self, residuals: HierarchyResiduals | None, backend: Backend) -> None:
-        """Accept what was measured, and work out how to make forecasts add up that follow the end of training."""
+        """Accept residuals, and fit the reconciliation of forecasts that follow the end of training."""
         self._residuals, self._backend, self._is_measured = residuals, backend, True
         self._reconciliation = None
         context = self.forecaster.fitted.context
@@ -365,7 +342,7 @@ class HINT(ModelWrapper[Forecaster]):
             self._reconciliation = self._reconciliation_after(context)
 
     def _reconciliation_after(self, context: Panel) -> Reconciliation:
-        """Return how to make forecasts add up that follow a history; only shares of a total depend on it."""
+        """Return the reconciliation of forecasts that follow a history; only that of ``top_down`` depends on it."""
         if self._reconciliation is not None and self.method != "top_down":
             return self._reconciliation
         history = None
@@ -377,7 +354,7 @@ class HINT(ModelWrapper[Forecaster]):
         return Reconciliation.fit(self.hierarchy, self.method, covariance=covariance, history=history)
 
     def _reconciliation_at(self, panel: Panel, places: Ints, age: int) -> Reconciliation:
-        """Return how to make forecasts add up that begin ``-age`` rows before the end of the series of a panel."""
+        """Return the reconciliation of forecasts that begin ``-age`` rows before the end of the series of a panel."""
         if self._reconciliation is not None and self.method != "top_down":
             return self._reconciliation
         values, seen = aligned(panel, places)
@@ -399,16 +376,16 @@ class HINT(ModelWrapper[Forecaster]):
         noise: Noise,
         wanted: Sequence[float] = (),
     ) -> Floats:
-        """Return paths ``(num_paths, nodes, steps)`` that can tell the quantiles that are wanted of them."""
+        """Return paths ``(num_paths, nodes, steps)`` enough of them for the requested quantiles."""
         if self._residuals is None:
             raise InputError(
                 "paths need forecast errors of windows that training did not see, and there are none. Train with "
-                "validation set to a share or a number of rows of at least one horizon."
+                "validation set to a fraction or a number of rows of at least one horizon."
             )
         steps, reach = values.shape[1], self._residuals.errors.values.shape[2]
         if steps > reach:
             raise InputError(
-                f"paths reach {reach} steps, the horizon of training; {steps} were asked for. Train with "
+                f"paths reach {reach} steps, the horizon of training; {steps} were requested. Train with "
                 f"horizon={steps}, or leave out levels and quantiles."
             )
         errors = self._residuals.after(reconciliation, self.method)
@@ -416,15 +393,15 @@ class HINT(ModelWrapper[Forecaster]):
         return reconciliation.apply(values) + errors.draw(num_paths, seed=seed, noise=noise)[:, :, :steps]
 
     def _base(self, data: Any, future: Any, horizon: int | None) -> _Base:
-        """Let the network forecast every node."""
+        """Return the base forecasts of every node."""
         self._require_fitted()
-        outlook = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
-        context = outlook.fitted.context
+        prediction = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
+        context = prediction.fitted.context
         places = self._places(context)
-        table = dataclasses.replace(outlook, backend="polars").table((), ())
-        values = table["forecast"].to_numpy().astype(np.float64).reshape(len(places), outlook.steps)
-        backend = self._backend if data is None else outlook.backend
-        return _Base(values[places], self._reconciliation_after(context), outlook.index, places, backend)
+        table = dataclasses.replace(prediction, backend="polars").table((), ())
+        values = table["forecast"].to_numpy().astype(np.float64).reshape(len(places), prediction.steps)
+        backend = self._backend if data is None else prediction.backend
+        return _Base(values[places], self._reconciliation_after(context), prediction.index, places, backend)
 
     def _places(self, panel: Panel) -> Ints:
         """Return the place of each node in a panel.
@@ -433,7 +410,7 @@ class HINT(ModelWrapper[Forecaster]):
             DataError: If its series are not the nodes, or do not all end at the same time.
         """
         names = panel.ids.cast(pl.String).to_list()
-        refuse_strangers(names, self.hierarchy.nodes, "node", panel.source)
+        check_names(names, self.hierarchy.nodes, "node", panel.source)
         ends = panel.frequency.time_at(panel.starts, panel.lengths - 1)
         if ends.n_unique() > 1:
             other = int(np.flatnonzero((ends != ends[0]).to_numpy())[0])
@@ -446,18 +423,18 @@ class HINT(ModelWrapper[Forecaster]):
 
 
 def _warn_incoherent(panel: Panel, places: Ints, hierarchy: Hierarchy) -> None:
-    """Warn about a table that does not add up itself, which speaks for another hierarchy."""
+    """Warn about a table that does not add up, which may belong to another hierarchy."""
     values, seen = aligned(panel, places)
     values = values[:, seen]
     if not values.size:
         return
     apart = np.abs(hierarchy.aggregate(values[hierarchy.bottom_rows]) - values).max(1)
-    shares = apart / np.maximum(np.abs(values).mean(1), np.finfo(np.float32).tiny)
-    worst = int(shares.argmax())
-    if shares[worst] > _TOLERANCE:
+    relative = apart / np.maximum(np.abs(values).mean(1), np.finfo(np.float32).tiny)
+    worst = int(relative.argmax())
+    if relative[worst] > _TOLERANCE:
         warnings.warn(
             f"node {hierarchy.nodes[worst]!r} differs from the sum of its parts by up to {apart[worst]:.3g}, "
-            f"{shares[worst]:.1%} of its mean size. Is this the hierarchy of the table?",
+            f"{relative[worst]:.1%} of its mean size. Is this the hierarchy of the table?",
             DataWarning,
             stacklevel=3,
         )

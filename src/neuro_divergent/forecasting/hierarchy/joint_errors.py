@@ -1,4 +1,4 @@
-"""How all series together were missed in the past."""
+"""Errors of past windows for all series at once."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _LEAST_SHRINKAGE = 1e-6  # keeps a covariance invertible where errors of sums ar
 
 @dataclass(frozen=True, eq=False)
 class JointErrors:
-    """Errors of the same windows for all series, so that what goes together in them can go together in paths.
+    """Errors of the same windows for all series, so that paths keep their dependence.
 
     Attributes:
-        values: What happened minus what was forecast, ``(windows, series, horizon)``; windows are one row apart.
+        values: Observed minus forecast values, ``(windows, series, horizon)``; windows are one row apart.
     """
 
     values: Floats
 
     @property
     def variances(self) -> Floats:
-        """Mean square error of each series; one that was never missed counts as nearly, not infinitely, certain."""
+        """Mean square error of each series; that of a series without errors is small, not zero."""
         squares = np.square(self.values).mean((0, 2))
         largest = float(squares.max())
         result: Floats = np.maximum(squares, 1e-10 * (largest if largest > 0 else 1.0))
@@ -39,7 +39,7 @@ class JointErrors:
     def covariance(self) -> Floats:
         """Return the covariance ``(series, series)`` of errors at the same step, with correlations shrunk towards none.
 
-        The share of shrinkage minimises the expected squared error (Schaefer and Strimmer, 2005). Errors count around
+        The shrinkage intensity minimises the expected squared error (Schaefer and Strimmer, 2005). Errors count around
         zero, so a bias is part of them. Windows overlap, so the rows that were forecast count as cases, not how often
         each was.
         """
@@ -51,16 +51,16 @@ class JointErrors:
         apart = ~np.eye(series, dtype=bool)
         signal = float(np.square(correlation[apart]).sum())
         noise = float(spread[apart].sum()) / max(count + horizon - 2, 1)
-        share = 1.0 if signal == 0 else float(np.clip(noise / signal, _LEAST_SHRINKAGE, 1))
-        result: Floats = np.where(apart, (1 - share) * correlation, 1.0) * np.outer(deviations, deviations)
+        intensity = 1.0 if signal == 0 else float(np.clip(noise / signal, _LEAST_SHRINKAGE, 1))
+        result: Floats = np.where(apart, (1 - intensity) * correlation, 1.0) * np.outer(deviations, deviations)
         return result
 
     def draw(self, count: int, *, seed: int, noise: Noise = "bootstrap") -> Floats:
-        """Return errors that could happen next, ``(count, series, horizon)``.
+        """Draw errors, ``(count, series, horizon)``.
 
         ``bootstrap`` repeats whole windows of the past, each about as often. ``normal`` draws from a normal
         distribution whose covariance is that between series times that between steps; the latter is the same for all
-        series, so few windows are enough to know it. Both are sums of what happened, so errors of sums that are sums of
+        series, so few windows are enough to know it. Both are sums of past errors, so errors of sums that are sums of
         errors remain so.
         """
         check_noise(noise)
@@ -84,7 +84,7 @@ class JointErrors:
         return self.values.transpose(0, 2, 1).reshape(-1, self.values.shape[1])
 
     def check_quantiles(self, quantiles: Sequence[float], noise: Noise) -> None:
-        """Refuse quantiles that lie further out than as many windows can tell.
+        """Refuse quantiles that are too extreme for the number of windows.
 
         Raises:
             InputError: If more windows would be needed.
@@ -92,12 +92,12 @@ class JointErrors:
         check_noise(noise)
         if noise == "normal" or not quantiles:
             return
-        furthest = min(quantiles, key=lambda share: min(share, 1 - share))
+        furthest = min(quantiles, key=lambda quantile: min(quantile, 1 - quantile))
         needed = math.ceil(1 / min(furthest, 1 - furthest) - 1 - 1e-9)
         if len(self.values) < needed:
             raise InputError(
                 f"the quantile {furthest:g} needs at least {needed} validation windows, there are {len(self.values)}. "
-                "Pass noise='normal', ask for a lower level, or hold out more for validation."
+                "Pass noise='normal', take a lower level, or hold out more for validation."
             )
 
 

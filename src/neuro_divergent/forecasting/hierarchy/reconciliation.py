@@ -1,10 +1,10 @@
-"""Forecasts that add up.
+"""Reconciliation: makes forecasts of a hierarchy add up.
 
 A reconciliation is a matrix ``P`` from forecasts of all nodes of a hierarchy to forecasts of the bottom ones, so that
 ``S P`` makes any forecast, or any sampled path, coherent.
 
-- ``bottom_up``: forget the forecasts of sums.
-- ``top_down``: split the forecast of the total by the shares that bottom series had in the past (Gross and Sohl, 1990).
+- ``bottom_up``: ignore the forecasts of sums.
+- ``top_down``: split the forecast of the total by the proportions of bottom series in the past (Gross and Sohl, 1990).
 - ``mint_*``: minimum trace (Wickramasuriya et al., JASA 2019), the coherent forecast of least error variance among
   those that leave coherent forecasts alone, for a covariance of the errors that is the identity (``mint_ols``), the
   number of bottom series below a node (``mint_structural``), the variance of each node (``mint_variance``), or the
@@ -45,14 +45,14 @@ class Reconciliation:
     def fit(
         cls, hierarchy: Hierarchy, method: Method, *, covariance: Floats | None = None, history: Floats | None = None
     ) -> Reconciliation:
-        """Work out the matrix of a method.
+        """Compute the matrix of a method.
 
         Args:
             hierarchy: The hierarchy.
             method: One of ``METHODS``.
             covariance: Of forecast errors, ``(nodes, nodes)``, positive definite, for ``mint_variance`` (its diagonal)
                 and ``mint_shrink``.
-            history: Past values ``(bottom, steps)`` that ``top_down`` takes shares from.
+            history: Past values ``(bottom, steps)`` that ``top_down`` takes proportions from.
 
         Raises:
             ConfigError: If there is no such method, or it lacks what it needs.
@@ -100,7 +100,7 @@ def lacks_errors(method: str) -> ConfigError:
     """Return the error for a method that has no past errors to work with."""
     return ConfigError(
         f"the reconciliation {method!r} needs forecast errors of windows that training did not see, and there are "
-        "none. Set validation to a share or a number of rows, or choose 'mint_structural', which needs no errors."
+        "none. Set validation to a fraction or a number of rows, or choose 'mint_structural', which needs no errors."
     )
 
 
@@ -110,11 +110,11 @@ def _minimum_trace(summing: Floats, weighted: Floats) -> Floats:
 
 
 def _top_down(hierarchy: Hierarchy, history: Floats | None) -> Floats:
-    """Split the node that sums up every bottom series by the shares they had of it."""
+    """Split the node that sums up every bottom series by their past proportions."""
     if hierarchy.total_row is None:
         raise ConfigError("'top_down' needs a node that is the sum of all bottom series; the hierarchy has none.")
     if history is None or not history.sum():
-        raise ConfigError("'top_down' needs a history whose total is not zero, to take shares from.")
+        raise ConfigError("'top_down' needs a history whose total is not zero, to take proportions from.")
     projection = np.zeros((len(hierarchy.bottom), len(hierarchy.nodes)))
     projection[:, hierarchy.total_row] = history.sum(1) / history.sum()
     return projection

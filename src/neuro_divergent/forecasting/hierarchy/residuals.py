@@ -1,4 +1,4 @@
-"""What a forecaster of a hierarchy got wrong on windows that training did not see."""
+"""Residuals of a forecaster on all nodes of a hierarchy, on windows that training did not see."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class HierarchyResiduals:
     """Errors of past windows, each of all nodes at once.
 
     Attributes:
-        errors: What happened minus what was forecast, ``(windows, nodes, horizon)``.
-        splits: What happened minus the shares, in the history of the window, of the total that happened, ``(windows,
-            bottom, horizon)``: what top-down gets wrong even if it knows the total. ``None`` if there is no total.
+        errors: Observed minus forecast values, ``(windows, nodes, horizon)``.
+        splits: Observed values minus the observed total split by the proportions of the history, ``(windows, bottom,
+            horizon)``: the errors of top-down even if it knows the total. ``None`` if there is no total.
         stored_covariance: Covariance of the errors that ``errors`` were drawn with; ``None`` where they were measured.
     """
 
@@ -51,7 +51,7 @@ class HierarchyResiduals:
         if not len(windows):
             return None
         found = forecaster.forecast_windows(windows)
-        # Series may begin at different times; how many rows before its end a window lies is the same for all.
+        # Series may begin at different times, but all end at the same one: windows are matched by the rows to the end.
         ages, window = np.unique(found.rows - windows.panel.offsets[found.series + 1], return_inverse=True)
         values = np.full((len(ages), windows.panel.num_series, windows.horizon), np.nan)
         values[window, found.series] = np.where(found.observed, found.actual.astype(np.float64) - found.point, np.nan)
@@ -113,7 +113,7 @@ def _splits(
     sums = np.pad(np.cumsum(bottom * seen, axis=1), ((0, 0), (1, 0)))
     history = sums[:, begins] - sums[:, begins - input_size]
     total = history.sum(0)
-    shares = np.divide(history, total, out=np.zeros_like(history), where=total != 0)
+    proportions = np.divide(history, total, out=np.zeros_like(history), where=total != 0)
     steps = begins[:, None] + np.arange(horizon)
-    missed = bottom[:, steps] - shares[:, :, None] * past[hierarchy.total_row, steps]
+    missed = bottom[:, steps] - proportions[:, :, None] * past[hierarchy.total_row, steps]
     return np.ascontiguousarray(missed.transpose(1, 0, 2))

@@ -1,4 +1,4 @@
-"""How the steps of a forecast go together."""
+"""The dependence between the steps of a forecast."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units, precise
 
-_HALVINGS = 12  # of the range that a share lies in; windows are only ranked by it
+_BISECTIONS = 12  # windows are only ranked by the result
 
 
 @dataclass(frozen=True, eq=False)
 class Copula:
-    """Ranks of what happened among past windows, step by step: which windows were high in their distributions, where.
+    """An empirical copula: ranks of past windows by where their observed values lay in the forecast distributions.
 
-    Windows that were high at one step and at the next tell how steps go together, whatever the distributions of the
-    steps are. Those come from the forecast; this says which of their quantiles belong together in a path.
+    It describes the dependence between steps, whatever the distribution of each step is. That comes from the forecast;
+    the copula says which quantiles occur together in a path.
 
     Attributes:
         ranks: From 0, ``(windows, horizon)``; each column holds each rank once.
@@ -37,11 +37,11 @@ class Copula:
 
     @classmethod
     def of(cls, scores: Tensor) -> Copula | None:
-        """Rank windows by how high they were at each step; ties are broken by chance, the same for the same scores.
+        """Rank windows at each step; ties are broken by chance, the same for the same scores.
 
         Args:
-            scores: Any measure that rises with what happened, ``(windows, horizon)``, such as the share of the forecast
-                distribution that lies below it. Without any window there is nothing to tell.
+            scores: Any increasing function of the observed value, ``(windows, horizon)``, such as the forecast
+                distribution function at it. Without any window there is no copula.
         """
         if not len(scores):
             return None
@@ -59,13 +59,13 @@ class Copula:
         return result
 
     def gaussian(self, count: int, rows: int, generator: np.random.Generator) -> Floats:
-        """Draw shares ``(count, rows, horizon)`` whose normal scores are correlated like those of the past windows."""
+        """Draw probabilities ``(count, rows, horizon)``; their normal scores are correlated as in past windows."""
         drawn = generator.standard_normal((count, rows, self.ranks.shape[1])) @ np.linalg.cholesky(self.correlation).T
         result: Floats = torch.special.ndtr(torch.from_numpy(drawn)).numpy()
         return result
 
     def shuffled(self, count: int, rows: int, generator: np.random.Generator) -> Floats:
-        """Draw shares ``(count, rows, horizon)`` that have, at each step, the ranks of past windows.
+        """Draw probabilities ``(count, rows, horizon)`` that have, at each step, the ranks of past windows.
 
         This is the Schaake shuffle (Clark et al., Journal of Hydrometeorology 2004): each path follows one window, and
         every window is followed about as often. With more paths than windows, those of a window are next to each other
@@ -80,19 +80,19 @@ class Copula:
 
 
 def independent(count: int, rows: int, horizon: int, generator: np.random.Generator) -> Floats:
-    """Draw shares ``(count, rows, horizon)`` of steps that have nothing to do with each other."""
+    """Draw independent probabilities ``(count, rows, horizon)``."""
     return generator.random((count, rows, horizon))
 
 
-def share_below(loss: Loss, raw: Tensor, target: Tensor, batch: Batch) -> Tensor:
-    """Return the share of the forecast probability that lies below what happened, to the fourth digit.
+def cdf_at_target(loss: Loss, raw: Tensor, target: Tensor, batch: Batch) -> Tensor:
+    """Return the forecast distribution function at the observed value, to the fourth digit.
 
     Where the probability of a single value is not 0, as that of a count is not, half of it counts as below.
 
     Args:
         loss: A probabilistic loss.
         raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
-        target: What happened, on the scale of the network.
+        target: The observed values, on the scale of the network.
         batch: What the outputs were made from.
     """
     if not isinstance(loss, DistributionLoss):
@@ -108,9 +108,9 @@ def share_below(loss: Loss, raw: Tensor, target: Tensor, batch: Batch) -> Tensor
 
 
 def _search(loss: Loss, raw: Tensor, value: Tensor, batch: Batch) -> Tensor:
-    """Return the share of the probability below values, by halving what it may be."""
+    """Return the distribution function at values, by bisection."""
     low, high = torch.zeros_like(value), torch.ones_like(value)
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         is_above = loss.inverse(raw, middle.unsqueeze(0), batch).squeeze(0) > value
         low, high = low.where(is_above, middle), middle.where(is_above, high)
@@ -118,14 +118,14 @@ def _search(loss: Loss, raw: Tensor, value: Tensor, batch: Batch) -> Tensor:
 
 
 def _ranks(values: NDArray[np.generic], chance: Floats) -> Ints:
-    """Return the rank of each value in its column; of equal ones, the one with less chance is lower."""
+    """Return the rank of each value in its column; ties are broken by ``chance``."""
     return np.argsort(np.lexsort((chance, values), axis=0), axis=0)
 
 
 def not_measured() -> InputError:
-    """Return what to say when it is not known how steps go together."""
+    """Return the error for a model without a copula."""
     return InputError(
-        "how the steps of a path go together was not measured: no series was long enough to hold out a validation "
+        "the dependence between steps was not measured: no series was long enough to hold out a validation "
         "part, or the model was saved by an earlier version. Pass dependence='independent', or train with validation "
-        "set to a smaller share."
+        "set to a smaller fraction."
     )

@@ -1,4 +1,4 @@
-"""Intervals for forecasters that only give a point, measured on data that training did not fit."""
+"""Intervals for forecasters that only give a point, from their errors on the validation part."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Intervals:
     """Absolute errors of a forecaster on its validation part, in units of the spread of each window.
 
     The half-width for a level is the split-conformal quantile of the errors at the same step. Where a step has few
-    errors, those of the nearest steps are added. What it promises is coverage on average over series and times that are
-    exchangeable with the validation part; a series that changes its ways afterwards is not covered.
+    errors, those of the nearest steps are added. Coverage holds on average over series and times that are exchangeable
+    with the validation part; not for a series that changes afterwards.
 
     Attributes:
         errors: Sorted along the first axis, ``(windows, horizon)``.
@@ -30,7 +30,7 @@ class Intervals:
     def summarized(self, most: int = 199) -> Intervals:
         """Return quantiles of the errors in their place where there are more than ``most`` for each step.
 
-        With the default, levels up to 99.5 percent can be told from one step.
+        With the default, one step has enough of them for levels up to 99.5 percent.
         """
         if len(self.errors) <= most:
             return self
@@ -41,7 +41,7 @@ class Intervals:
         """Return the half-width of the interval at each step, ``(horizon,)``.
 
         Args:
-            level: Share to cover, between 0 and 1.
+            level: Coverage, between 0 and 1.
 
         Raises:
             InputError: If there are too few errors to claim that level.
@@ -64,24 +64,24 @@ class Intervals:
         width = self.half_widths(abs(2 * quantile - 1))
         return width if quantile > 0.5 else -width
 
-    def offsets(self, share: Tensor) -> Tensor:
-        """Return how far from the point forecast the given shares of what may happen lie.
+    def offsets(self, quantile: Tensor) -> Tensor:
+        """Return how far from the point forecast the given quantiles lie.
 
         Either side of the forecast has the errors that were measured, so that half of it lies above. Nothing lies
         further away than the largest of them.
 
         Args:
-            share: Shares between 0 and 1, ``(..., horizon, channel)``.
+            quantile: Between 0 and 1, ``(..., horizon, channel)``.
         """
         count, horizon = self.errors.shape
-        pooled = self._pooled(min(horizon, math.ceil(_ENOUGH / count))).sort(1).values.to(share.device)
+        pooled = self._pooled(min(horizon, math.ceil(_ENOUGH / count))).sort(1).values.to(quantile.device)
         among = pooled.shape[1]
-        rank = ((among + 1) * (2 * share - 1).abs()).ceil().long().clamp(1, among)
-        steps = torch.arange(horizon, device=share.device).unsqueeze(1)
-        return pooled[steps, rank - 1] * (share - 0.5).sign()
+        rank = ((among + 1) * (2 * quantile - 1).abs()).ceil().long().clamp(1, among)
+        steps = torch.arange(horizon, device=quantile.device).unsqueeze(1)
+        return pooled[steps, rank - 1] * (quantile - 0.5).sign()
 
     def _pooled(self, steps: int) -> Tensor:
-        """Return the errors of each step and those nearest to it, as many steps as are said, ``(horizon, errors)``."""
+        """Return the errors of each step and those nearest to it, ``steps`` in all, ``(horizon, errors)``."""
         horizon = self.errors.shape[1]
         begins = [min(max(step - steps // 2, 0), horizon - steps) for step in range(horizon)]
         return torch.stack([self.errors[:, begin : begin + steps].flatten() for begin in begins])
@@ -95,7 +95,7 @@ def check_levels(levels: tuple[float, ...]) -> None:
 
 
 def check_quantiles(quantiles: tuple[float, ...]) -> None:
-    """Refuse quantiles that are not shares."""
+    """Refuse quantiles that are not between 0 and 1."""
     wrong = [quantile for quantile in quantiles if not 0 < quantile < 1]
     if wrong:
-        raise InputError(f"quantiles are shares between 0 and 1, such as [0.1, 0.9]; got {wrong[0]!r}.")
+        raise InputError(f"quantiles are between 0 and 1, such as [0.1, 0.9]; got {wrong[0]!r}.")

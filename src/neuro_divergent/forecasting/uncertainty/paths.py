@@ -1,4 +1,4 @@
-"""Paths of networks that forecast each step from the one before."""
+"""Sample paths of autoregressive networks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEYOND = 5  # paths that lie further out than the outermost quantile that is re
 
 @dataclass(frozen=True)
 class PointFeedback:
-    """Lets an autoregressive network read on the point forecast of its loss."""
+    """Feeds the point forecast of the loss back into an autoregressive network."""
 
     loss: Loss
 
@@ -29,7 +29,7 @@ class PointFeedback:
 
 
 def forecast_from(network: nn.Module, batch: Batch) -> Tensor:
-    """Return the raw outputs of a network that does not see what happened, even if the batch holds it."""
+    """Return the raw outputs of a network that does not see the targets, even if the batch holds them."""
     raw: Tensor = network(batch if batch.future_y is None else batch._replace(future_y=None))
     return raw
 
@@ -39,25 +39,25 @@ def draws_paths(network: nn.Module, loss: Loss) -> bool:
     return loss.probabilistic and isinstance(inner_network(network), AutoregressiveNetwork)
 
 
-def draw_paths(network: nn.Module, loss: Loss, batch: Batch, shares: Tensor) -> Tensor:
+def draw_paths(network: nn.Module, loss: Loss, batch: Batch, probabilities: Tensor) -> Tensor:
     """Return paths on the scale of the batch, ``(paths, batch, horizon, channel)``.
 
     Args:
         network: An autoregressive network.
         loss: Says what its outputs mean; probabilistic.
         batch: The windows.
-        shares: Where in the distribution of a step each path lies, of the shape of the result or one that broadcasts to
-            it. Uniform and independent ones give paths that are as likely as the network says.
+        probabilities: Where in the distribution of a step each path lies, of a shape that broadcasts to that of
+            the result. Uniform and independent ones give samples of the forecast distribution.
     """
     inside = inner_network(network)
     assert isinstance(inside, AutoregressiveNetwork)
     seen = network.inside(batch) if isinstance(network, ReversibleNetwork) else batch
-    count, rows = shares.shape[0], batch.past_y.shape[0]
-    shares = shares.expand(count, rows, *shares.shape[2:]).flatten(0, 1)
+    count, rows = probabilities.shape[0], batch.past_y.shape[0]
+    probabilities = probabilities.expand(count, rows, *probabilities.shape[2:]).flatten(0, 1)
     many = Batch._make(None if item is None else item.repeat(count, *(1,) * (item.ndim - 1)) for item in seen)
 
     def draw(raw: Tensor, step: int) -> Tensor:
-        return loss.inverse(raw, shares[None, :, step : step + 1], many).squeeze(0)
+        return loss.inverse(raw, probabilities[None, :, step : step + 1], many).squeeze(0)
 
     values = inside.paths(seen, count, draw)
     if isinstance(network, ReversibleNetwork):
@@ -65,13 +65,13 @@ def draw_paths(network: nn.Module, loss: Loss, batch: Batch, shares: Tensor) -> 
     return values.view(count, rows, *values.shape[1:])
 
 
-def evenly_spread(quantiles: tuple[float, ...], horizon: int, channels: int) -> Tensor:
-    """Return shares ``(paths, 1, horizon, channel)`` for as many paths as quantiles need, always the same ones.
+def latin_hypercube(quantiles: tuple[float, ...], horizon: int, channels: int) -> Tensor:
+    """Return probabilities ``(paths, 1, horizon, channel)`` for as many paths as quantiles need, always the same ones.
 
     At each step there is one in each of as many equal parts (a Latin hypercube), so that fewer paths are enough. They
     are the same for all windows: what is forecast for one does not depend on the others.
     """
-    furthest = min(min(share, 1 - share) for share in quantiles)
+    furthest = min(min(quantile, 1 - quantile) for quantile in quantiles)
     count = max(_FEWEST, math.ceil(_BEYOND / furthest))
     generator = torch.Generator().manual_seed(0)
     order = torch.rand(count, horizon, channels, generator=generator).argsort(0)
@@ -84,13 +84,13 @@ def quantiles_of(paths: Tensor, quantiles: tuple[float, ...], *, whole: bool) ->
 
     Args:
         paths: Values, any shape.
-        quantiles: Shares.
+        quantiles: Between 0 and 1.
         whole: Whether a quantile is one of the values, as it is of counts, or may lie between two of them.
     """
     ordered, count = paths.sort(0).values, len(paths)
     found = []
-    for share in quantiles:
-        place = math.ceil(share * count - 1e-9) - 1 if whole else share * count - 0.5
+    for quantile in quantiles:
+        place = math.ceil(quantile * count - 1e-9) - 1 if whole else quantile * count - 0.5
         place = min(max(place, 0), count - 1)
         below = int(place)
         found.append(ordered[below].lerp(ordered[min(below + 1, count - 1)], place - below))

@@ -1,4 +1,4 @@
-"""Measuring a network's errors on windows it was not trained on."""
+"""Residuals of a network on windows it was not trained on: its errors and the dependence between steps."""
 
 from __future__ import annotations
 
@@ -14,42 +14,32 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.predictor import by_series
-from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
+from neuro_divergent.forecasting.uncertainty.copula import Copula, cdf_at_target
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.losses.base import Loss
 
 _ROWS = 1024  # windows that go through the network at once
-_RANKED = 1000  # windows of a series that tell how steps go together
+_RANKED = 1000  # windows that the dependence between steps is estimated from
 
 
 class Residuals(NamedTuple):
-    """What windows that training did not see tell about a network; ``None`` where there are none.
+    """Residual statistics of a network on validation windows; ``None`` where there are none.
 
     Attributes:
-        intervals: How far it missed.
-        copula: How the steps it missed go together; ``None`` also where there is one step, or where the network draws
-            each given the steps before.
+        intervals: Absolute errors by step.
+        copula: Dependence between the errors of steps; ``None`` also where there is one step, or where the
+            network is autoregressive.
     """
 
     intervals: Intervals | None
     copula: Copula | None
 
 
-def measure_errors(
+def fit_residuals(
     network: nn.Module, loss: Loss, batcher: WindowBatcher, windows: Windows, *, most: int = 2000
-) -> Intervals | None:
-    """Measure absolute errors of a network on windows it was not trained on.
-
-    Windows overlap, one row apart; at most ``most`` of them are used, evenly spread.
-    """
-    return measure(network, loss, batcher, windows, most=most, together=False).intervals
-
-
-def measure(
-    network: nn.Module, loss: Loss, batcher: WindowBatcher, windows: Windows, *, most: int = 2000, together: bool = True
 ) -> Residuals:
-    """Measure errors of a network on windows it was not trained on, and how those of its steps go together.
+    """Measure the errors of a network on windows it was not trained on, and the dependence between its steps.
 
     Windows overlap, one row apart; at most ``most`` of them are used, evenly spread.
     """
@@ -58,8 +48,8 @@ def measure(
         return Residuals(None, None)
     chosen = np.unique(np.linspace(0, len(dense) - 1, min(most, len(dense))).round().astype(np.int64))
     channels = batcher.panel.num_series if batcher.joint else 1
-    together = together and batcher.horizon > 1 and not draws_paths(network, loss)
-    ranked = np.random.default_rng(0).permutation(len(chosen) * channels)[: _RANKED if together else 0]
+    has_copula = batcher.horizon > 1 and not draws_paths(network, loss)
+    ranked = np.random.default_rng(0).permutation(len(chosen) * channels)[: _RANKED if has_copula else 0]
     errors, scores = [], []
     with torch.inference_mode():
         for first in range(0, len(chosen), _ROWS):
@@ -81,9 +71,9 @@ def measure(
 
 
 def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Ints) -> Tensor:
-    """Return how high what happened is in what was forecast, for some windows of single series, ``(picked, horizon)``.
+    """Return a score of each observed value within its forecast, for some windows, ``(picked, horizon)``.
 
-    Of a distribution it is the share below what happened, of a point the error itself.
+    For a distribution it is the distribution function at the observed value, for a point the error.
     """
     if not loss.probabilistic or not len(picked):
         return error[picked]
@@ -104,8 +94,8 @@ def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Ints) 
         unit_loc=scale(batch.unit_loc),
         unit_scale=scale(batch.unit_scale),
     )
-    share = share_below(loss, some(raw), some(batch.future_y), alone)
-    return share.squeeze(2).cpu().masked_fill(error[picked].isnan(), torch.nan)
+    probability = cdf_at_target(loss, some(raw), some(batch.future_y), alone)
+    return probability.squeeze(2).cpu().masked_fill(error[picked].isnan(), torch.nan)
 
 
 def _complete(values: Tensor) -> Tensor:

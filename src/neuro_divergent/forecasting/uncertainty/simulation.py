@@ -1,4 +1,4 @@
-"""Drawing what may happen after the end of each series."""
+"""Draws sample paths after the end of each series."""
 
 from __future__ import annotations
 
@@ -25,44 +25,46 @@ DEPENDENCES: tuple[Dependence, ...] = get_args(Dependence)
 _VALUES = 2**21  # that are drawn at once
 
 
-def simulate(outlook: PredictionContext, num_paths: int, *, seed: int, dependence: Dependence) -> Array:
+def simulate(context: PredictionContext, num_paths: int, *, seed: int, dependence: Dependence) -> Array:
     """Draw paths of every series in the units of the data, ``(num_paths, num_series, horizon)``.
 
     Args:
-        outlook: Where to draw from.
+        context: The prepared forecast.
         num_paths: Paths of each series.
         seed: Of the draw.
-        dependence: What makes the steps of a path belong together, as in ``Forecaster.simulate``.
+        dependence: The dependence between steps, as in ``Forecaster.simulate``.
     """
     _check(num_paths, seed, dependence)
-    predictor, generator = outlook.fitted.predictor, np.random.default_rng(seed)
-    draw_shares = _dependence(predictor, dependence, outlook.fitted.task.horizon)
+    predictor, generator = context.fitted.predictor, np.random.default_rng(seed)
+    draw_probabilities = _dependence(predictor, dependence, context.fitted.task.horizon)
     parts: list[Array] = []
-    for batch in outlook.batches:
-        size, horizon, channels = len(batch.past_y), outlook.fitted.task.horizon, batch.past_y.shape[2]
+    for batch in context.batches:
+        size, horizon, channels = len(batch.past_y), context.fitted.task.horizon, batch.past_y.shape[2]
         rows = max(1, _VALUES // (num_paths * horizon * channels))
         for first in range(0, size, rows):
             some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
             count = len(some.past_y)
-            shares = draw_shares(num_paths, count * channels, generator).reshape(num_paths, count, channels, horizon)
-            drawn = _values(predictor, outlook.batcher, some, shares)
+            probabilities = draw_probabilities(num_paths, count * channels, generator).reshape(
+                num_paths, count, channels, horizon
+            )
+            drawn = _values(predictor, context.batcher, some, probabilities)
             parts.append(by_series(drawn).movedim(-1, 0).cpu().numpy())
     return np.concatenate(parts, axis=1)
 
 
-def as_table(outlook: PredictionContext, paths: Array) -> Any:
-    """Lay paths out as a table of the kind that came in: ``path`` (from 0), id, time, ``value``."""
+def as_table(context: PredictionContext, paths: Array) -> Any:
+    """Return paths as a table of the same kind as the input: ``path`` (from 0), id, time, ``value``."""
     rows = paths[0].size
     repeat = np.tile(np.arange(rows), len(paths))
     columns: dict[str, Any] = {"path": np.repeat(np.arange(len(paths)), rows)}
-    columns |= {name: values.gather(repeat) for name, values in outlook.index.items()}
-    return to_native({**columns, "value": paths.reshape(-1)}, outlook.backend)
+    columns |= {name: values.gather(repeat) for name, values in context.index.items()}
+    return to_native({**columns, "value": paths.reshape(-1)}, context.backend)
 
 
 def _dependence(
     predictor: Predictor, dependence: Dependence, horizon: int
 ) -> Callable[[int, int, np.random.Generator], Floats]:
-    """Return what draws shares ``(paths, rows, horizon)`` from the number of paths, that of rows and a generator."""
+    """Return a function of the numbers of paths and rows that draws probabilities ``(paths, rows, horizon)``."""
 
     def apart(count: int, rows: int, generator: np.random.Generator) -> Floats:
         return independent(count, rows, horizon, generator)
@@ -70,8 +72,8 @@ def _dependence(
     if predictor.draws_paths:
         if dependence != "auto":
             raise ConfigError(
-                f"dependence={dependence!r}: this network draws each step given the steps before, which says how steps "
-                "go together. Leave dependence at 'auto'."
+                f"dependence={dependence!r}: this network draws each step given the steps before, which is their "
+                "dependence. Leave dependence at 'auto'."
             )
         return apart
     if dependence == "independent" or horizon == 1:
@@ -82,19 +84,19 @@ def _dependence(
 
 
 @torch.inference_mode()
-def _values(predictor: Predictor, batcher: WindowBatcher, batch: Batch, shares: Floats) -> Tensor:
-    """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
+def _values(predictor: Predictor, batcher: WindowBatcher, batch: Batch, probabilities: Floats) -> Tensor:
+    """Return the values at probabilities ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
     loss = predictor.loss
-    share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
-    share = share.clamp(2**-24, 1 - 2**-24)  # both ends may be infinite
+    probability = torch.from_numpy(probabilities.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
+    probability = probability.clamp(2**-24, 1 - 2**-24)  # both ends may be infinite
     if predictor.draws_paths:
-        values = draw_paths(predictor.network, loss, batch, share)
+        values = draw_paths(predictor.network, loss, batch, probability)
     else:
         raw = forecast_from(predictor.network, batch)
         if loss.probabilistic:
-            values = loss.inverse(raw, share, batch)
+            values = loss.inverse(raw, probability, batch)
         else:
-            values = predictor.around(loss.forecast(raw, (), batch).point, batcher, batch, share)
+            values = predictor.around(loss.forecast(raw, (), batch).point, batcher, batch, probability)
     restored = batcher.restore(values.movedim(0, -1), batch)
     return restored.round() if loss.whole else restored
 

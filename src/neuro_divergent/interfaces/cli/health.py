@@ -35,9 +35,9 @@ def health(
     parts = [f"{run}: {found.state}", show_progress(found)]
     if found.quiet is not None:
         parts.append(f"last sign of life {format_duration(found.quiet)} ago")
-    following = None if found.is_well else next_step(found)
+    following = None if found.is_healthy else next_step(found)
     screen = Screen(as_json=as_json)
     screen.say(", ".join(parts) + ("" if following is None else f"; next: {following}"))
-    screen.result({**found.to_dict(), "healthy": found.is_well, "next": next_step(found)})
-    if not found.is_well:
+    screen.result({**found.to_dict(), "healthy": found.is_healthy, "next": next_step(found)})
+    if not found.is_healthy:
         raise typer.Exit(1)

@@ -119,7 +119,7 @@ class RunIndex:
             return Entry(key, known.summary, known.row, stamp, now)
         summary = describe_run(path, stale=self._stale)
         if (path / CHECKPOINTS).is_symlink():  # what it leads to is not part of the run
-            summary = replace(summary, checkpoints=(), set_aside=(), metric=None, best=None)
+            summary = replace(summary, checkpoints=(), quarantined=(), metric=None, best=None)
         return Entry(key, summary, row_of(key, summary), stamp, now)
 
 

@@ -57,24 +57,24 @@ def test_quantiles_are_averaged_level_by_level() -> None:
     tables = np.sort(random(3, 7, 4, 3), axis=-1)
     combination = Combination((loss,) * 3, weights=np.array([0.5, 0.25, 0.25]))
     wanted = (0.9, 0.1)
-    assert combination.questions(wanted) == [(0.1, 0.9)] * 3
-    point, made = combination.answer(wanted, [(table[..., 1], table[..., [0, 2]]) for table in tables])
+    assert combination.member_quantiles(wanted) == [(0.1, 0.9)] * 3
+    point, made = combination.combine(wanted, [(table[..., 1], table[..., [0, 2]]) for table in tables])
     mean = 0.5 * tables[0] + 0.25 * tables[1] + 0.25 * tables[2]
     np.testing.assert_allclose(point, mean[..., 1], rtol=1e-6)
     assert made is not None
     np.testing.assert_allclose(made, mean[..., [2, 0]], rtol=1e-6)
-    median, _ = Combination((loss,) * 3, "median").answer((), [(table[..., 1], None) for table in tables])
+    median, _ = Combination((loss,) * 3, "median").combine((), [(table[..., 1], None) for table in tables])
     assert (median == np.median(tables[..., 1], axis=0)).all()
 
 
-def test_one_model_per_quantile_is_sorted_as_a_whole_whatever_is_asked() -> None:
+def test_one_model_per_quantile_sorts_all_quantiles_whichever_are_requested() -> None:
     combination = Combination((Q([0.1]), Q([0.5]), Q([0.9])))
     points = random(3, 50, 2)
 
     def made(*wanted: float) -> Any:
-        questions = combination.questions(wanted)
-        assert questions == [(0.1,), (0.5,), (0.9,)]
-        return combination.answer(wanted, [(point, point[..., None]) for point in points])
+        requested = combination.member_quantiles(wanted)
+        assert requested == [(0.1,), (0.5,), (0.9,)]
+        return combination.combine(wanted, [(point, point[..., None]) for point in points])
 
     ordered = np.sort(points, axis=0)
     point, all_three = made(0.1, 0.5, 0.9)
@@ -84,14 +84,14 @@ def test_one_model_per_quantile_is_sorted_as_a_whole_whatever_is_asked() -> None
     assert (made()[0] == ordered[1]).all()
     assert made()[1] is None
     with pytest.raises(InputError, match=r"0\.25 was not trained: the members have 0\.1, 0\.5, 0\.9"):
-        combination.questions((0.25,))
+        combination.member_quantiles((0.25,))
 
 
 def test_a_quantile_comes_from_the_members_that_know_it() -> None:
     combination = Combination((Q([0.1, 0.5, 0.9]), Q([0.5, 0.95])))
-    assert combination.questions((0.95,)) == [(0.1, 0.5, 0.9), (0.5, 0.95)]
+    assert combination.member_quantiles((0.95,)) == [(0.1, 0.5, 0.9), (0.5, 0.95)]
     first, second = np.array([[1.0, 2.0, 5.0]]), np.array([[4.0, 4.5]])
-    point, made = combination.answer((0.5, 0.9, 0.95), [(first[:, 1], first), (second[:, 0], second)])
+    point, made = combination.combine((0.5, 0.9, 0.95), [(first[:, 1], first), (second[:, 0], second)])
     assert made is not None
     assert made.tolist() == [[3.0, 4.5, 5.0]]  # 0.9 and 0.95 crossed
     assert point.tolist() == [3.0]
@@ -119,12 +119,12 @@ def test_a_pool_is_wider_than_the_average_of_quantiles_where_members_disagree() 
     losses = (ImplicitQuantileLoss(),) * 2
     pool, average = Combination(losses, "pool"), Combination(losses)
     wanted = (0.1, 0.9)
-    assert pool.questions(wanted) == [GRID] * 2
-    assert average.questions(wanted) == [wanted] * 2
+    assert pool.member_quantiles(wanted) == [GRID] * 2
+    assert average.member_quantiles(wanted) == [wanted] * 2
     own = [stats.norm(centre, 1).ppf(wanted)[None] for centre in (-2, 2)]
     centres = [np.array([-2.0]), np.array([2.0])]
-    _, wide = pool.answer(wanted, list(zip(centres, tables, strict=True)))
-    point, narrow = average.answer(wanted, list(zip(centres, own, strict=True)))
+    _, wide = pool.combine(wanted, list(zip(centres, tables, strict=True)))
+    point, narrow = average.combine(wanted, list(zip(centres, own, strict=True)))
     assert wide is not None
     assert narrow is not None
     np.testing.assert_allclose(narrow[0], stats.norm(0, 1).ppf(wanted), atol=1e-9)
@@ -135,9 +135,9 @@ def test_a_pool_is_wider_than_the_average_of_quantiles_where_members_disagree() 
 def test_the_average_of_quantiles_has_its_median_as_the_point() -> None:
     losses = (ImplicitQuantileLoss(), ImplicitQuantileLoss())
     combination = Combination(losses, "quantile_average")
-    assert combination.questions(()) == [(0.5,)] * 2
-    answers: list[Any] = [(np.array([9.0]), np.array([[1.0]])), (np.array([9.0]), np.array([[2.0]]))]
-    assert combination.answer((), answers)[0].tolist() == [1.5]
+    assert combination.member_quantiles(()) == [(0.5,)] * 2
+    forecasts: list[Any] = [(np.array([9.0]), np.array([[1.0]])), (np.array([9.0]), np.array([[2.0]]))]
+    assert combination.combine((), forecasts)[0].tolist() == [1.5]
 
 
 def test_weights_by_accuracy_are_the_best_for_independent_errors() -> None:
@@ -161,11 +161,11 @@ def test_weights_by_accuracy_do_not_depend_on_the_size_of_a_series() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_member_is_left_alone(method: Any) -> None:
+def test_combination_of_one_member_returns_its_forecast(method: Any) -> None:
     combination = Combination((ImplicitQuantileLoss(),), method)
-    assert combination.questions((0.123,)) == [(0.123,)]
-    answer = (random(3), random(3, 1))
-    assert combination.answer((0.123,), [answer]) is answer
+    assert combination.member_quantiles((0.123,)) == [(0.123,)]
+    forecast = (random(3), random(3, 1))
+    assert combination.combine((0.123,), [forecast]) is forecast
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,6 @@ def test_one_member_is_left_alone(method: Any) -> None:
         ((Q([0.5]), nd.MAE()), "quantile_average", "not all members forecast the median"),
     ],
 )
-def test_combinations_that_are_none_are_refused(losses: Any, method: Any, message: str) -> None:
+def test_invalid_combinations_are_refused(losses: Any, method: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Combination(losses, method)

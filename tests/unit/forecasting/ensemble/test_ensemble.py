@@ -328,7 +328,7 @@ class InterruptAt(Callback):
             trainer.interrupt("SIGINT")
 
 
-def test_an_interrupted_ensemble_goes_on_where_it_was(tmp_path: Path, seeds: Ensemble) -> None:
+def test_resume_of_an_interrupted_ensemble_gives_identical_weights(tmp_path: Path, seeds: Ensemble) -> None:
     run = tmp_path / "run"
     with pytest.raises(Interrupted):
         Ensemble.seeds(forecaster(), 3).fit(TABLE, run=run, callbacks=[InterruptAt(2, 7)])
@@ -350,7 +350,7 @@ def test_an_interrupted_ensemble_goes_on_where_it_was(tmp_path: Path, seeds: Ens
         Ensemble.resume(tmp_path / "elsewhere")
 
 
-def test_interrupted_snapshots_go_on_where_they_were(tmp_path: Path) -> None:
+def test_resume_of_interrupted_snapshots_gives_identical_weights(tmp_path: Path) -> None:
     ensemble = Ensemble.snapshots(forecaster(), 2, weights="validation")
     whole = ensemble.clone().fit(TABLE)
     with pytest.raises(Interrupted):
@@ -384,7 +384,7 @@ Ensemble.seeds(one, 3).fit(sys.argv[1], run=sys.argv[2], callbacks=[Kill()], che
 """
 
 
-def test_a_killed_ensemble_becomes_the_one_that_was_never_killed(tmp_path: Path, seeds: Ensemble) -> None:
+def test_resume_of_a_killed_ensemble_gives_identical_weights(tmp_path: Path, seeds: Ensemble) -> None:
     TABLE.write_parquet(tmp_path / "data.parquet")
     source = str(Path(nd.__path__[0]).parent)
     done = subprocess.run(
@@ -482,6 +482,6 @@ def test_mistakes_are_named(make: Any, message: str) -> None:
         make()
 
 
-def test_an_untrained_ensemble_says_so() -> None:
+def test_unfitted_ensemble_raises_not_fitted_error() -> None:
     with pytest.raises(NotFittedError):
         Ensemble.seeds(forecaster(), 2).predict()

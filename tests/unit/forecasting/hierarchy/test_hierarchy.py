@@ -100,7 +100,7 @@ def test_a_sum_with_a_missing_part_is_missing_and_no_other_is() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
-def test_sums_come_in_the_kind_of_table_that_the_parts_came_in(kind: str) -> None:
+def test_aggregate_table_returns_the_same_kind_of_table_as_the_input(kind: str) -> None:
     table: Any = BOTTOM.to_arrow()
     if kind == "pandas":
         pandas = pytest.importorskip("pandas")

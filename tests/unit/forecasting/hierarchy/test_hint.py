@@ -143,7 +143,7 @@ def test_every_path_adds_up_and_quantiles_are_those_of_the_paths(hint: HINT, noi
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_bootstrap_paths_miss_as_reconciled_forecasts_did(hint: HINT, method: Method) -> None:
+def test_bootstrap_paths_have_the_errors_of_past_reconciled_forecasts(hint: HINT, method: Method) -> None:
     """A path is the reconciled forecast plus the error that a forecast reconciled alike had in a past window."""
     assert hint.errors is not None
     other = hint.with_method(method)
@@ -217,7 +217,7 @@ def test_saving_and_loading_changes_nothing(hint: HINT, tmp_path: Path) -> None:
     assert HINT.load(tmp_path / "hint").predict().equals(hint.predict())
 
 
-def test_a_trained_forecaster_need_not_be_trained_again() -> None:
+def test_calibrate_takes_a_trained_forecaster_without_training_it() -> None:
     trained = forecaster().fit(TABLE)
     weights = {name: item.clone() for name, item in trained.fitted.predictor.network.state_dict().items()}
     made = HINT(trained, TREE).calibrate()
@@ -303,7 +303,7 @@ def test_series_too_short_for_a_validation_part_still_have_the_methods_that_need
     assert relative_incoherence(matrix(made)) < 1e-6
 
 
-def test_top_down_takes_shares_from_the_history_of_the_forecast(hint: HINT) -> None:
+def test_top_down_takes_proportions_from_the_history_of_the_forecast(hint: HINT) -> None:
     """What a bottom series lost or gained since training shows in its share of the total."""
     changed = bottom_table().with_columns(pl.when(unique_id="a").then(3 * pl.col("y")).otherwise("y").alias("y"))
     table = TREE.aggregate_table(changed)
@@ -313,7 +313,7 @@ def test_top_down_takes_shares_from_the_history_of_the_forecast(hint: HINT) -> N
     np.testing.assert_allclose(made[TREE.bottom_rows], np.outer(shares, made[0]), rtol=1e-6)
 
 
-def test_says_which_levels_few_windows_cannot_tell(hint: HINT) -> None:
+def test_levels_too_high_for_few_windows_are_refused(hint: HINT) -> None:
     with pytest.raises(InputError, match=r"quantile 0.005 needs at least 199 validation windows, there are 27"):
         hint.predict(levels=[99])
     assert (matrix(hint.predict(levels=[99], noise="normal"), "lo-99") < matrix(hint.predict())).all()

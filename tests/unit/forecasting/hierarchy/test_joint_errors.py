@@ -93,7 +93,7 @@ def test_errors_of_sums_stay_sums_of_errors(windows: int) -> None:
         np.testing.assert_allclose(drawn[:, 0], drawn[:, 1:].sum(1), atol=1e-10)
 
 
-def test_says_what_few_windows_cannot_tell() -> None:
+def test_quantiles_too_extreme_for_few_windows_are_refused() -> None:
     errors = JointErrors(errors_of(9, 2, 2))
     errors.check_quantiles([0.1, 0.9], "bootstrap")
     errors.check_quantiles([0.001], "normal")

@@ -97,7 +97,7 @@ def test_minimum_trace_has_the_least_variance_of_all_unbiased_ways(method: Metho
 
 
 @given(hierarchy=hierarchies(), seed=st.integers(0, 99))
-def test_bottom_up_forgets_the_sums_and_top_down_all_but_the_total(hierarchy: Hierarchy, seed: int) -> None:
+def test_bottom_up_ignores_sums_and_top_down_all_but_the_total(hierarchy: Hierarchy, seed: int) -> None:
     base = np.random.default_rng(seed).normal(size=(len(hierarchy.nodes), 2))
     up = fit(hierarchy, "bottom_up", seed).apply(base)
     np.testing.assert_array_equal(up[hierarchy.bottom_rows], base[hierarchy.bottom_rows])

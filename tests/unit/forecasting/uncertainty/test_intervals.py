@@ -21,7 +21,7 @@ def test_half_width_is_the_conformal_rank(level: float) -> None:
         assert float(widths[step]) == float(errors[:, step].sort().values[rank - 1])
 
 
-def test_coverage_on_fresh_errors_is_what_was_asked_for() -> None:
+def test_coverage_on_new_errors_is_the_requested_level() -> None:
     generator = torch.Generator().manual_seed(1)
     inside = []
     for _ in range(200):

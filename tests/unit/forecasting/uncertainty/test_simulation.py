@@ -17,9 +17,9 @@ import neuro_divergent as nd
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.uncertainty.copula import Copula, share_below
+from neuro_divergent.forecasting.uncertainty.copula import Copula, cdf_at_target
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
-from neuro_divergent.forecasting.uncertainty.paths import evenly_spread, quantiles_of
+from neuro_divergent.forecasting.uncertainty.paths import latin_hypercube, quantiles_of
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, simulate
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.distribution.negative_binomial import NegativeBinomial
@@ -69,7 +69,9 @@ class TestTable:
             assert part.select("unique_id", "ds").equals(forecast.select("unique_id", "ds"))
         np.testing.assert_array_equal(found["value"], draw(direct["normal"], 4).reshape(-1))
 
-    def test_it_is_of_the_kind_that_came_in_and_may_follow_other_series(self, direct: dict[str, nd.Forecaster]) -> None:
+    def test_simulate_returns_the_same_kind_of_table_and_takes_other_series(
+        self, direct: dict[str, nd.Forecaster]
+    ) -> None:
         longer = TABLE.to_pandas().groupby("unique_id").head(80)
         found = direct["normal"].simulate(3, data=longer)
         assert isinstance(found, pd.DataFrame)
@@ -253,7 +255,7 @@ class TestCopula:
                 assert np.abs(ranks[:, 0] - ranks[:, 1]).max() < max(1, np.ceil(count / 30))
                 assert np.abs(ranks[:, 0] + ranks[:, 2] - count + 1).max() < max(1, np.ceil(count / 30))
 
-    def test_a_model_without_validation_says_that_nothing_was_measured(self) -> None:
+    def test_simulate_without_validation_part_is_refused(self) -> None:
         model = fit(nd.NLinear(), Normal(), validation=0)
         with pytest.raises(nd.InputError, match="dependence='independent'"):
             model.simulate(3)
@@ -276,15 +278,15 @@ class TestShareBelow:
     """Where in its distribution something happened."""
 
     @pytest.mark.parametrize("loss", [Normal(), nd.QuantileLoss(), ImplicitQuantileLoss()], ids=str)
-    def test_it_undoes_the_quantiles(self, loss: Loss) -> None:
+    def test_cdf_at_target_inverts_the_quantiles(self, loss: Loss) -> None:
         generator = torch.Generator().manual_seed(0)
         raw = torch.randn(6, 4, 2, loss.outputs, generator=generator)
         share = torch.rand(6, 4, 2, generator=generator) * 0.9 + 0.05
         batch = Batch(torch.zeros(6, 1, 2), torch.ones(6, 1, 2))
         value = loss.inverse(raw, share.unsqueeze(0), batch).squeeze(0)
-        torch.testing.assert_close(share_below(loss, raw, value, batch), share, atol=1e-3, rtol=0)
+        torch.testing.assert_close(cdf_at_target(loss, raw, value, batch), share, atol=1e-3, rtol=0)
 
-    def test_half_of_a_count_lies_below_it(self) -> None:
+    def test_cdf_at_target_of_a_count_includes_half_its_probability(self) -> None:
         loss = NegativeBinomial()
         raw = torch.randn(5, 3, 1, loss.outputs, generator=torch.Generator().manual_seed(0))
         units = {"unit_loc": torch.full((5, 1, 1), 3.0), "unit_scale": torch.full((5, 1, 1), 2.5)}
@@ -293,7 +295,7 @@ class TestShareBelow:
         law = loss.distribution(raw, batch)
         up_to = law.cdf(counts.double())  # type: ignore[no-untyped-call]
         expected = up_to - law.log_prob(counts.double()).exp() / 2  # type: ignore[no-untyped-call]
-        found = share_below(loss, raw, (counts - 3.0) / 2.5, batch)
+        found = cdf_at_target(loss, raw, (counts - 3.0) / 2.5, batch)
         torch.testing.assert_close(found.double(), expected, atol=1e-3, rtol=0)
 
 
@@ -308,14 +310,14 @@ def test_offsets_from_errors_are_the_half_widths_of_intervals() -> None:
     assert intervals.offsets(torch.rand(9, 3, 1)).abs().max() <= errors.max()
 
 
-def test_shares_are_spread_evenly_at_each_step() -> None:
-    shares = evenly_spread((0.1, 0.5), 4, 2)
+def test_latin_hypercube_has_one_probability_in_each_part_of_each_step() -> None:
+    shares = latin_hypercube((0.1, 0.5), 4, 2)
     assert shares.shape == (200, 1, 4, 2)
-    assert torch.equal(shares, evenly_spread((0.1, 0.5), 4, 2))
+    assert torch.equal(shares, latin_hypercube((0.1, 0.5), 4, 2))
     assert torch.equal(
         (shares.sort(0).values * 200).floor().long(), torch.arange(200).reshape(-1, 1, 1, 1).expand_as(shares)
     )
-    assert len(evenly_spread((0.001, 0.5), 4, 2)) == 5000
+    assert len(latin_hypercube((0.001, 0.5), 4, 2)) == 5000
 
 
 def test_quantiles_of_counts_are_counts() -> None:

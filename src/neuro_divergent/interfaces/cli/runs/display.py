@@ -81,7 +81,7 @@ def show_run(run: RunSummary, screen: Screen) -> None:
     if run.damaged:
         rows.append(("damaged", ", ".join(run.damaged)))
     screen.facts(rows)
-    if run.checkpoints or run.set_aside:
+    if run.checkpoints or run.quarantined:
         screen.say("", _checkpoint_table(run))
     following = next_step(run)
     if following:
@@ -104,6 +104,6 @@ def _checkpoint_table(run: RunSummary) -> Table:
 
     for item in run.checkpoints:
         add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")
-    for item in run.set_aside:
+    for item in run.quarantined:
         add(item, "damaged, set aside")
     return table

@@ -62,7 +62,7 @@ def show_run(run: TheRun) -> JsonResponse:
             **run.row,
             "path": str(path),
             "checkpoints": [asdict(item) for item in summary.checkpoints],
-            "set_aside": [asdict(item) for item in summary.set_aside],
+            "quarantined": [asdict(item) for item in summary.quarantined],
             "damaged": list(summary.damaged),
             "config": _text(path / CONFIG),
             "environment": _json(path / ENVIRONMENT),

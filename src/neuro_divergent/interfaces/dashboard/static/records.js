@@ -13,7 +13,7 @@ export class Checkpoints {
   }
 
   show() {
-    const { checkpoints = [], set_aside: aside = [], damaged = [], metric } = this.run.details;
+    const { checkpoints = [], quarantined: aside = [], damaged = [], metric } = this.run.details;
     const parts = [];
     if (checkpoints.length) {
       const columns = [{ title: "Checkpoint" }, { title: "Step", numeric: true }, { title: "Size", numeric: true }, { title: "Written", numeric: true }, { title: "Remarks" }];
