@@ -1,4 +1,4 @@
-"""What every architecture is: a frozen config that builds a network for a task."""
+"""Base class of the architectures: a frozen config that builds a network for a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Architecture(Component):
     traits: ClassVar[Traits]
 
     def build(self, spec: TaskSpec) -> nn.Module:
-        """Return a fresh network whose ``forward(batch)`` gives ``(batch, horizon, channel, outputs)``.
+        """Return a new network whose ``forward(batch)`` gives ``(batch, horizon, channel, outputs)``.
 
         Raises:
             ConfigError: If the task has covariates that the architecture cannot use.

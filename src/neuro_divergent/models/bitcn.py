@@ -1,4 +1,4 @@
-"""BiTCN: one stack of convolutions looks back along the history, another ahead along what is known."""
+"""BiTCN: convolutions backward over the history and forward over the known covariates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class BiTCN(Architecture):
     Sprangers et al., "Parameter-Efficient Deep Probabilistic Forecasting", International Journal of Forecasting 2023,
     in the form that NeuralForecast gives it: a perceptron over time makes the states of the horizon, and the forward
     network is there only if something is known ahead. Each network has just as many layers as it takes to see the whole
-    sequence, at least one. What the last layer would add to its input is not used by anything.
+    sequence, at least one. The residual output of the last layer is not used.
 
     Attributes:
         hidden_size: Width of a state, and hidden units of the perceptron over time.
-        dropout: Share left out in training of what the networks read, of their hidden states and of the perceptron.
+        dropout: Fraction dropped in training of inputs, hidden states and the perceptron.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -82,7 +82,7 @@ class _Network(nn.Module):
 
 
 class _Convolutions(nn.Module):
-    """A linear layer and as many convolutions as it takes to see all steps; what they share is added up."""
+    """A linear layer and as many convolutions as cover all steps; their skip outputs are summed."""
 
     def __init__(self, inputs: int, hidden_size: int, steps: int, dropout: float, *, ahead: bool) -> None:
         super().__init__()

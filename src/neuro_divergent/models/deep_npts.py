@@ -26,12 +26,12 @@ class DeepNPTS(Architecture):
     mean of the distribution over past values that the paper draws from, for all steps of the horizon at once. No
     forecast leaves the range of the history, and values that were not observed do not count.
 
-    Each output of the loss, such as a quantile, has weights of its own; NeuralForecast takes point losses only.
+    Each output of the loss, such as a quantile, has its own weights; NeuralForecast supports point losses only.
 
     Attributes:
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation after each activation: none, over the ``batch``, or over the ``layer``.
     """
 
@@ -74,6 +74,6 @@ class _Network(nn.Module):
         """Return ``(row, history, horizon * outputs)``, of which each column sums to 1."""
         scores: Tensor = self.layers(known).view(known.shape[0], self.spec.input_size, -1)
         if mask is not None:
-            # Not minus infinity: a history in which nothing was observed would give no numbers at all.
+            # Not minus infinity: a history without observed values would give NaN.
             scores = scores.masked_fill(mask[..., None] == 0, torch.finfo(scores.dtype).min)
         return scores.softmax(1)

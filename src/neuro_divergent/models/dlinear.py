@@ -19,7 +19,7 @@ from neuro_divergent.models.base import Architecture
 
 @register("dlinear")
 class DLinear(Architecture):
-    """Sum of two linear maps from history to horizon, of a moving average and of what it leaves.
+    """Sum of two linear maps from history to horizon, of a moving average and of the remainder.
 
     Zeng et al., "Are Transformers Effective for Time Series Forecasting?", AAAI 2023. One set of weights serves all
     channels, as in the published runs.

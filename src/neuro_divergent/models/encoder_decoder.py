@@ -1,4 +1,4 @@
-"""What the transformers with an encoder and a decoder have in common.
+"""Base of the transformers with an encoder and a decoder.
 
 The encoder reads the history. The decoder reads its end and as many blanks as the horizon has steps, and turns all
 blanks into forecasts at once.
@@ -33,7 +33,7 @@ Place = Literal["encoder", "decoder", "cross"]
 class EncoderDecoder(MultiHead):
     """Sizes of an encoder and a decoder, with the defaults of NeuralForecast.
 
-    A subclass says which attention it uses. One set of weights serves all channels.
+    A subclass defines the attention. All channels share one set of weights.
 
     Attributes:
         hidden_size: Width of a token, a multiple of ``num_heads``.
@@ -42,8 +42,8 @@ class EncoderDecoder(MultiHead):
         decoder_num_layers: Decoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        start_share: Share of the history, its end, that the decoder reads before the horizon.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        start_share: Fraction of the history, its end, that the decoder reads before the horizon.
     """
 
     hidden_size: int = knob(128, choices=(64, 128, 256, 512), ge=1)
@@ -93,12 +93,12 @@ class _Network(nn.Module):
 
 
 class SequenceNetwork(_Network):
-    """Encoder and decoder after Vaswani et al., which know the places of their tokens and normalise them.
+    """Encoder and decoder after Vaswani et al., with positional encoding and normalisation.
 
     Args:
-        config: Sizes, and what makes the attention.
+        config: Sizes and the factory of the attention.
         spec: The task.
-        between: What goes between the encoder layers.
+        between: Module between the encoder layers.
     """
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, between: tuple[nn.Module, ...] = ()) -> None:
@@ -129,7 +129,7 @@ class DecompositionNetwork(_Network):
     """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast.
 
     Args:
-        config: Sizes, and what makes the attention.
+        config: Sizes and the factory of the attention.
         spec: The task.
         kernel_size: Odd number of steps that the moving average covers.
     """

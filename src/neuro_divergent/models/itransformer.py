@@ -36,11 +36,11 @@ class ITransformer(MultiHead):
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
         norm: Normalisation inside the encoder layers, over each token (``layer``) or over the tokens of a ``batch``.
-        stochastic_depth: Share of windows that skip a branch of the last encoder layer in training; earlier layers are
-            skipped less, in proportion to their depth.
+        stochastic_depth: Fraction of windows that skip a branch of the last encoder layer in training; earlier layers
+            are skipped less, in proportion to their depth.
     """
 
     traits: ClassVar[Traits] = Traits(

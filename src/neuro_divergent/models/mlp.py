@@ -28,7 +28,7 @@ class MLP(Architecture):
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers.
         activation: Activation after each hidden layer.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
     """
 

@@ -1,4 +1,4 @@
-"""N-HiTS: blocks that each look at one time scale."""
+"""N-HiTS: blocks at different time scales."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class NHITS(Architecture):
         num_blocks: Blocks per stack: one number for all, or one for each.
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers with an activation, after the linear one.
-        pooling_mode: Whether pooling takes the largest value or the average.
+        pooling_mode: Whether pooling uses the maximum or the average.
         interpolation: How a forecast is filled in between its values.
         activation: Activation of the hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
-        stochastic_depth: Share of windows that skip the last block in training; earlier ones are skipped less, in
+        stochastic_depth: Fraction of windows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
     """
 

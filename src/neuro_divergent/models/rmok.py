@@ -32,9 +32,9 @@ class RMoK(Architecture):
         taylor_order: Powers in the polynomials, from 0 on.
         jacobi_degree: Highest degree of the Jacobi polynomials.
         wavelet: Shape of the wavelets.
-        dropout: Share of the normalised history left out in training.
+        dropout: Fraction of the normalised history dropped in training.
         affine: Whether the normalisation of the history has a learned gain and shift.
-        norm: Normalisation of what the wavelets forecast: none, over the ``batch``, or over the ``layer``.
+        norm: Normalisation of the forecast of the wavelets: none, over the ``batch``, or over the ``layer``.
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/2408.11306")

@@ -1,4 +1,4 @@
-"""What architectures that encode a history step by step and decode a whole horizon at once have in common."""
+"""Base of the architectures that encode a history step by step and decode the horizon at once."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from neuro_divergent.models.base import Architecture
 
 @register("tide")
 class TiDE(Architecture):
-    """Dense encoder and decoder, a decoder of each step that also sees its covariates, and a linear map past them all.
+    """Dense encoder and decoder, a temporal decoder with the covariates of each step, and a linear skip connection.
 
     Das et al., "Long-term Forecasting with TiDE: Time-series Dense Encoder", TMLR 2023, with NeuralForecast's defaults.
     Covariates known only in the past are an addition of NeuralForecast's.
@@ -33,10 +33,10 @@ class TiDE(Architecture):
         hidden_size: Units of the encoder, the decoder and the projections.
         num_encoder_layers: Residual blocks of the encoder.
         num_decoder_layers: Residual blocks of the decoder.
-        projection_size: Numbers that stand for the covariates of a step.
-        decoder_output_size: Numbers that the decoder gives for each step of the horizon.
+        projection_size: Size of the projected covariates of a step.
+        decoder_output_size: Output features of the decoder for each step of the horizon.
         temporal_hidden_size: Hidden units of the decoder of a step.
-        dropout: Share of what a block adds to its linear part that is left out in training.
+        dropout: Fraction of the residual branch of a block dropped in training.
         norm: Normalisation after each block: none, or over the ``layer``.
     """
 
@@ -96,7 +96,7 @@ class _Network(nn.Module):
 
 
 class _ResidualBlock(nn.Module):
-    """One hidden layer beside a linear map, added up and normalised."""
+    """A hidden layer plus a linear skip connection, normalised."""
 
     def __init__(self, inputs: int, hidden_size: int, outputs: int, dropout: float, norm: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""TimeXer: patches of each series, and one token of it that looks at everything else."""
+"""TimeXer: patches of each series, and a global token that attends to all other series."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class TimeXer(MultiHead):
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -102,7 +102,7 @@ class _Network(nn.Module):
 
 
 class _Layer(EncoderLayer):
-    """Encoder layer in which, between attention and perceptron, the last token of a row looks at the other series."""
+    """Encoder layer in which, between attention and perceptron, the last token of a row attends to the other series."""
 
     def __init__(self, config: TimeXer) -> None:
         super().__init__(

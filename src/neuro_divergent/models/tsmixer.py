@@ -1,4 +1,4 @@
-"""TSMixer: perceptrons that take turns over time and over channels."""
+"""TSMixer: perceptrons alternately over time and over channels."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TSMixer(Architecture):
     Attributes:
         num_blocks: Mixing blocks.
         hidden_size: Hidden units of the perceptron over channels.
-        dropout: Share of hidden units, and of what a mixing adds, left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of hidden units and residual branches dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
         norm: Normalisation of whole windows before each mixing, over the ``batch`` or over the ``layer``.
     """
 

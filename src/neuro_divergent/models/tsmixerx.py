@@ -30,8 +30,8 @@ class TSMixerx(Architecture):
     Attributes:
         num_blocks: Mixing blocks after the first.
         hidden_size: Features of a step inside, and hidden units of the perceptrons over them.
-        dropout: Share of hidden units, and of what a mixing adds, left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of hidden units and residual branches dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(

@@ -1,4 +1,4 @@
-"""XLinear: gates over time and over channels, with a token of each channel that goes between them."""
+"""XLinear: gates over time and over channels, connected by a token of each channel."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class XLinear(Architecture):
         hidden_size: Width of the embedding of a channel, and of its token.
         temporal_size: Hidden units of the gate over time.
         channel_size: Hidden units of the gate over channels; the paper likes a multiple of the channels.
-        temporal_dropout: Share of the hidden units of the gate over time left out in training.
-        channel_dropout: Share of the hidden units of the gate over channels left out in training.
-        embedding_dropout: Share of the embedding left out in training.
-        head_dropout: Share of what the head reads left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        temporal_dropout: Fraction of the hidden units of the gate over time dropped in training.
+        channel_dropout: Fraction of the hidden units of the gate over channels dropped in training.
+        embedding_dropout: Fraction of the embedding dropped in training.
+        head_dropout: Fraction of the inputs of the head dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -105,7 +105,7 @@ class _Network(nn.Module):
 
 
 class _Gate(nn.Module):
-    """Scales each number by a share between 0 and 1 that a perceptron finds from all of them."""
+    """Scales each value by a gate between 0 and 1, computed by a perceptron from all of them."""
 
     def __init__(self, size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()

@@ -63,7 +63,7 @@ def test_training_config_round_trips_with_every_part_changed() -> None:
         (lambda: nd.TrainingConfig(optimizer={"name": "sgd", "momentun": 1}), "Did you mean 'momentum'"),
         (lambda: nd.TrainingConfig(max_steps=None, max_epochs=None), "training would never end"),
         (lambda: nd.Task(horizon=-3), "horizon: -3 must be greater than or equal to 1"),
-        (lambda: nd.Task(horizon="x"), "horizon: 'x' must be a whole number"),
+        (lambda: nd.Task(horizon="x"), "horizon: 'x' must be an integer"),
         (lambda: nd.Task(), "horizon: field required"),
         (lambda: nd.Schema(past=["a"], future=["a"]), "column 'a' has more than one role"),
     ],

@@ -41,9 +41,9 @@ def loader(panel: Panel, size: int, **settings: Any) -> MaskedLoader:
     joint = settings.pop("joint", False)
     begins = settings.pop("begins", panel.offsets[:-1])
     windows = Windows(panel, 0, size, begins, panel.offsets[1:], 1, joint)
-    gather = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
+    batcher = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
     order = Order(batch_size=settings.pop("batch_size", 8), shuffle=True, seed=settings.pop("seed", 1))
-    return MaskedLoader(windows, gather, order, **{"patch_length": 4, "mask_share": 0.4, **settings})
+    return MaskedLoader(windows, batcher, order, **{"patch_length": 4, "mask_share": 0.4, **settings})
 
 
 def hidden_patches(batch: Batch, length: int) -> np.ndarray[Any, Any]:
@@ -100,8 +100,8 @@ def test_does_not_ask_for_what_was_not_observed() -> None:
 def test_does_not_ask_for_what_lies_before_the_range() -> None:
     begins = PANEL.offsets[:-1] + 30
     windows = Windows(PANEL, 8, 4, begins, PANEL.offsets[1:], 4)
-    gather = WindowBatcher(PANEL, 12, 0, IdentityScaler())
-    source = MaskedLoader(windows, gather, Order(batch_size=99, shuffle=False), patch_length=4, mask_share=0.5)
+    batcher = WindowBatcher(PANEL, 12, 0, IdentityScaler())
+    source = MaskedLoader(windows, batcher, Order(batch_size=99, shuffle=False), patch_length=4, mask_share=0.5)
     (batch,) = source.epoch(0)
     assert batch.future_y is not None
     assert batch.future_mask is not None

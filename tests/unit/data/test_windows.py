@@ -175,8 +175,8 @@ def test_joint_windows_hold_all_series_side_by_side() -> None:
     panel = panel_of([30, 30, 30])
     windows = split_by_time(panel, input_size=4, horizon=2, joint=True, validation=0).train
     assert len(windows) == 25
-    gather = WindowBatcher(panel, 4, 2, IdentityScaler(), joint=True)
-    batch = gather.windows(*windows.locate(np.array([3, 7])))
+    batcher = WindowBatcher(panel, 4, 2, IdentityScaler(), joint=True)
+    batch = batcher.windows(*windows.locate(np.array([3, 7])))
     assert batch.past_y.shape == (2, 4, 3)
     assert batch.past_y[1, :, 2].tolist() == [67, 68, 69, 70]
     assert batch.future_y[0, :, 1].tolist() == [37, 38]

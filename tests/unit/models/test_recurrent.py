@@ -164,7 +164,7 @@ def test_teacher_forcing_reads_the_true_values_but_never_missing_ones() -> None:
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 11])
-def test_known_values_in_one_go_are_the_same_as_step_by_step(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teacher_forcing_in_one_pass_equals_step_by_step(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = replace(SPEC, horizon=horizon)
     network, batch = autoregressive(spec).train(), example(spec)
     calls = []
@@ -172,7 +172,7 @@ def test_known_values_in_one_go_are_the_same_as_step_by_step(horizon: int, monke
     fast = network(batch)
     assert len(calls) == 1
     gradients = torch.autograd.grad(fast.square().sum(), list(network.parameters()))
-    monkeypatch.setattr(type(network), "_knows_all", lambda *_: False)
+    monkeypatch.setattr(type(network), "_reads_all_targets", lambda *_: False)
     slow = network(batch)
     assert len(calls) == 1 + horizon
     torch.testing.assert_close(fast, slow)

@@ -31,6 +31,6 @@ def write_table(path: Path, frame: pl.DataFrame) -> Path:
 
 
 def check_table_name(path: Path) -> None:
-    """Refuse names that do not say which kind of table to write."""
+    """Refuse file names without a known extension."""
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"{path}: write forecasts to a .csv or a .parquet file.")

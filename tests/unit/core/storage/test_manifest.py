@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from neuro_divergent.core.errors import InputError, UntrustedFileError
 from neuro_divergent.core.storage.atomic import write_directory
-from neuro_divergent.core.storage.manifest import MANIFEST, entry_of, is_name, read_manifest, verify_files, write_manifest
+from neuro_divergent.core.storage.manifest import (
+    MANIFEST,
+    entry_of,
+    is_name,
+    read_manifest,
+    verify_files,
+    write_manifest,
+)
 
 FILES = {"a.bin": b"first", "b.json": b"{}", "empty": b""}
 
