@@ -15,7 +15,7 @@ from .core.errors import (
     StorageWarning as StorageWarning,
     UntrustedFileError as UntrustedFileError,
 )
-from .core.spec import Batch as Batch, Feature as Feature, TaskSpec as TaskSpec, Traits as Traits
+from .core.spec import Batch as Batch, Feature as Feature, Inputs as Inputs, TaskSpec as TaskSpec, Traits as Traits
 from .data.augment import Augmentation as Augmentation
 from .data.augment.jitter import Jitter as Jitter
 from .data.augment.mask import MaskHistory as MaskHistory

@@ -12,18 +12,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class Inputs(NamedTuple):
+    """The inputs of a network: the part of a ``Batch`` that a forecast depends on."""
+
+    past_y: Tensor  # B L C
+    past_mask: Tensor | None = None  # B L C
+    past_x: Tensor | None = None  # B L Fp, known only in the past
+    future_x: Tensor | None = None  # B L+H Ff, known ahead
+    static_x: Tensor | None = None  # B Fs
+
+
 class Batch(NamedTuple):
     """A batch of windows, on the scale of the network.
 
     Masks are 1 where a value was observed and 0 where it was not, and ``None`` where every value was observed; a masked
     value is stored as 0. ``future_y`` is absent when forecasting.
 
-    Networks read the fields up to ``static_x``; autoregressive ones also read ``future_y`` and ``future_mask`` for
-    teacher forcing. The others are for scaling and the loss: ``loc`` and ``scale`` are the statistics of the window
-    scaler (``y = past_y * scale + loc``), ``series`` is the place of each window's series in the panel, ``weight`` is
-    the weight of each target, and ``soft_y`` is the forecast of a teacher for it. ``unit_loc`` and ``unit_scale`` lead
-    to the units of the data where scaling is affine: a value there is ``unit_loc + unit_scale * value``; absent, both
-    scales are the same.
+    Networks read the fields of ``Inputs``. One that reads more declares ``reads_batch = True``, as for teacher forcing
+    with ``future_y`` and ``future_mask``. The other fields are for scaling and the loss: ``loc`` and ``scale`` are the
+    statistics of the window scaler (``y = past_y * scale + loc``), ``series`` is the place of each window's series in
+    the panel, ``weight`` is the weight of each target, and ``soft_y`` is the forecast of a teacher for it. ``unit_loc``
+    and ``unit_scale`` lead to the units of the data where scaling is affine: a value there is ``unit_loc + unit_scale *
+    value``; absent, both scales are the same.
     """
 
     past_y: Tensor  # B L C
@@ -40,6 +50,11 @@ class Batch(NamedTuple):
     soft_y: Tensor | None = None  # B H C
     unit_loc: Tensor | None = None  # B 1 C
     unit_scale: Tensor | None = None  # B 1 C
+
+    @property
+    def inputs(self) -> Inputs:
+        """The fields that a network reads."""
+        return Inputs(self.past_y, self.past_mask, self.past_x, self.future_x, self.static_x)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +45,7 @@ class AutoregressiveNetwork(nn.Module):
             point forecast here.
     """
 
+    reads_batch: ClassVar[bool] = True  # the target, and the units for ``feedback``
     teacher_forcing_ratio: float = 1.0
     shown_in_validation: bool = False
 

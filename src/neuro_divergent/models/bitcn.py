@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.convolution import SkipConvolution
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -65,9 +65,9 @@ class _Network(nn.Module):
         self.expand = OverTime(hidden, spec.horizon)
         self.output = nn.Linear(hidden * (3 if ahead else 1), spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         states_LND = self.backward_network(read_history(values, covariates))
         if self.forward_network is None:
             return windows_first(self.output(self._to_horizon(states_LND)), self.spec.channels)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -63,10 +63,10 @@ class _Network(nn.Module):
             width = config.hidden_size
         self.layers = nn.Sequential(*layers, nn.Linear(width, spec.input_size * spec.horizon * spec.outputs))
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         weights = self._weights(join_known(history, encoded), None if mask is None else fold_channels(mask))
         return unfold_channels(history[:, None] @ weights, self.spec.channels, self.spec.horizon)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.decomposition import Window, moving_average_matrix
 from neuro_divergent.layers.export import has_rows
@@ -48,8 +48,8 @@ class _Network(nn.Module):
         averaging = moving_average_matrix(spec.input_size, config.kernel_size)
         self.register_buffer("averaging", averaging, persistent=False)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         forecast = self._forecast(fold_channels(values))
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 

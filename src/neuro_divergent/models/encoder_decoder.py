@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob
-from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.core.spec import Inputs, TaskSpec
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
@@ -82,9 +82,9 @@ class _Network(nn.Module):
             for steps in (spec.input_size, self.read)
         )
 
-    def _tokens(self, batch: Batch, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
+    def _tokens(self, inputs: Inputs, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tokens of encoder and decoder; the decoder starts from the end of ``last_NL1``."""
-        _, future, _ = self.covariates(None, batch.future_x, None)
+        _, future, _ = self.covariates(None, inputs.future_x, None)
         begun = functional.pad(last_NL1[:, -self.start :], (0, 0, 0, self.spec.horizon))
         return (
             self.encoder_embedding(history_NL1, None if future is None else future[:, : self.spec.input_size]),
@@ -116,11 +116,11 @@ class SequenceNetwork(_Network):
         self.decoder = Decoder(forecasting, nn.LayerNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:
         """Return ``(batch, horizon, channel, outputs)``."""
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, begun = self._tokens(batch, history, history)
+        past, begun = self._tokens(inputs, history, history)
         tokens_NHD = self.decoder(begun, self.encoder(past))[:, -self.spec.horizon :]
         return unfold_channels(self.projection(tokens_NHD), self.spec.channels, self.spec.horizon)
 
@@ -159,11 +159,11 @@ class DecompositionNetwork(_Network):
         self.decoder = DecompositionDecoder(forecasting, SeasonalNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:
         """Return ``(batch, horizon, channel, outputs)``."""
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, begun = self._tokens(batch, history, self.decomposition(history))
+        past, begun = self._tokens(inputs, history, self.decomposition(history))
         tokens, trend = self.decoder(begun, self.encoder(past))
         ahead = slice(-self.spec.horizon, None)
         forecast = self.projection(tokens[:, ahead]) + trend[:, ahead] + history.mean(1, keepdim=True)

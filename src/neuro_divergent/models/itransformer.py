@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -90,9 +90,9 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        _, future, _ = self.covariates(None, batch.future_x, None)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        _, future, _ = self.covariates(None, inputs.future_x, None)
         if not self.use_norm:
             return self._forecast(values, future)
         window = Standardisation.of(values, mask)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.dropout import Dropout
@@ -154,8 +154,8 @@ class _Base(nn.Module):
         self.use_norm, self.level = config.use_norm, config.level
         self.encoder = _Encoder(config, spec)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if not self.use_norm:
             return self._decode(self.encoder(fold_channels(values)))
         window = Standardisation.of(values, mask, self.level)

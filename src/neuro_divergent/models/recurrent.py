@@ -8,7 +8,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
@@ -128,9 +128,9 @@ class _DirectNetwork(nn.Module):
         self.lengthen = OverTime(spec.input_size, spec.horizon) if spec.horizon > spec.input_size else None
         self.decoder = decoder
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         states, _ = self.encoder(read_history(values, covariates))
         states_HND = states[-self.spec.horizon :] if self.lengthen is None else self.lengthen(states)
         return windows_first(self.decoder(beside_horizon(states_HND, covariates)), self.spec.channels)

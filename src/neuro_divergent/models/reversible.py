@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 from neuro_divergent.core.spec import Batch
@@ -15,6 +17,8 @@ class ReversibleNetwork(GainAndShift):
     Reversible instance normalisation (Kim et al., ICLR 2022): the statistics in the batch are
     removed, a learned gain and shift per channel are applied, and both are inverted after the network.
     """
+
+    reads_batch: ClassVar[bool] = True  # the statistics of the windows
 
     def __init__(self, network: nn.Module, channels: int) -> None:
         super().__init__(channels)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import sinusoidal_positions
 from neuro_divergent.layers.encoder import EncoderLayer
@@ -75,8 +75,8 @@ class _Network(nn.Module):
         )
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if not self.use_norm:
             return self._forecast(values)
         measured = Standardisation.of(values, mask)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.gating import GatedLinearUnit
 from neuro_divergent.layers.masking import observed
@@ -66,8 +66,8 @@ class _Network(nn.Module):
             nn.Linear(steps, steps), nn.LeakyReLU(), nn.Linear(steps, spec.horizon * spec.outputs)
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history_BCL = values.transpose(1, 2)
         filters = chebyshev_polynomials(self.graph(history_BCL))
         forecasts = []

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, Feature, TaskSpec, Traits
+from neuro_divergent.core.spec import Feature, Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
@@ -25,7 +25,7 @@ class TFT(MultiHead):
     """Temporal fusion transformer: selected covariates, a recurrent encoder and decoder, and interpretable attention.
 
     Lim et al., "Temporal Fusion Transformers for Interpretable Multi-horizon Time Series Forecasting", International
-    Journal of Forecasting, 2021. ``network.explain(batch)`` returns the forecast with the weights of the variables and
+    Journal of Forecasting, 2021. ``network.explain(inputs)`` returns the forecast with the weights of the variables and
     of the steps.
 
     Without covariates that are known ahead the last value is used as one, as in NeuralForecast. Only the steps of the
@@ -107,15 +107,15 @@ class _Network(nn.Module):
         self.output_skip = GatedSkip(size)
         self.output = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        return self.explain(batch).forecast
+    def forward(self, inputs: Inputs) -> Tensor:
+        return self.explain(inputs).forecast
 
-    def explain(self, batch: Batch) -> Explanation:
+    def explain(self, inputs: Inputs) -> Explanation:
         """Forecast, and return the variable selection and attention weights."""
         steps, channels = self.spec.input_size, self.spec.channels
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        past, future, static = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         known = self.future(history[:, -1:].expand(-1, steps + self.spec.horizon, -1) if future is None else future)
         seen = [*([] if past is None else [self.past(past)]), known[:, :steps], self.target(history)]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates, Encoded
 from neuro_divergent.layers.dropout import Dropout
@@ -81,10 +81,10 @@ class _Network(nn.Module):
         self.temporal_decoder = block(of_step, spec.outputs, config.temporal_hidden_size, "none")
         self.skip = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)
-        past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        past, future, static = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         past = None if past is None or self.project_past is None else self.project_past(past)
         future = None if future is None or self.project_future is None else self.project_future(future)
         hidden = self.decoder(self.encoder(join_known(history, Encoded(past, future, static))))

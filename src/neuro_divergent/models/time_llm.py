@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.attention import DotProduct
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.dropout import Dropout
@@ -97,8 +97,8 @@ class _Network(nn.Module):
         self.reprogramming = _Reprogramming(config, language.width)
         self.head = nn.Linear(self.read_size * self.patches, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         window = Standardisation.of(values, mask)
         history = fold_channels(window.remove(values))
         prompts = self.language.embed(self.prompts(history, None if mask is None else fold_channels(mask)), history)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.decomposition import Decomposition, Waves, Window
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import ValueEmbedding
@@ -93,8 +93,8 @@ class _Network(nn.Module):
             if config.mix_channels
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         scales = self._coarsen(values, mask)
         if not self.config.use_norm:
             return self._forecast([values for values, _ in scales])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.embedding import SequenceEmbedding
@@ -74,10 +74,10 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.output = nn.Linear(config.hidden_size, width * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         values_NLC = values if self._joint else fold_channels(values)[..., None]
-        _, future, _ = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        _, future, _ = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         tokens_NTD = self._embed(values_NLC, future)
         for block in self.blocks:
             tokens_NTD = self.norm(block(tokens_NTD))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.attention import Attention
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
@@ -80,9 +80,9 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.head = nn.Linear((patches + 1) * config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        past, static = self.past(batch.past_x), self.static(batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        past, static = self.past(inputs.past_x), self.static(inputs.static_x)
         if not self.use_norm:
             return self._forecast(values, past, static)
         window = Standardisation.of(values, mask)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import mixing_layer
 from neuro_divergent.layers.normalization import Normalization
@@ -64,8 +64,8 @@ class _Network(nn.Module):
         )
         self.projection = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if self.revin is None:
             return self._forecast(values)
         values, measured = self.revin(values, mask)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import FeatureMixing, mixing_layer
@@ -83,9 +83,9 @@ class _Network(nn.Module):
         self.blocks = nn.ModuleList(mixing_layer(steps, width, hidden, **settings) for _ in range(config.num_blocks))
         self.projection = nn.Linear(hidden, spec.outputs * spec.channels)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         if self.revin is None:
             return self._forecast(values, *encoded)
         values, measured = self.revin(values, mask)

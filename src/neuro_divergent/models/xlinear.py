@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.masking import observed
@@ -82,9 +82,9 @@ class _Network(nn.Module):
             nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         known = [item.flatten(1) for item in encoded if item is not None]
         if not self.use_norm:
             return self._forecast(values, known)
