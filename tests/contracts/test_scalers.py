@@ -45,7 +45,7 @@ class TestWindowScaler:
         expected = torch.from_numpy(np.stack([data.series(index)[5 + L : 5 + L + H] for index in range(3)]))
         assert torch.allclose(batcher.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-5)
 
-    def test_sees_nothing_of_the_target(self, name: str) -> None:
+    def test_statistics_do_not_depend_on_the_target(self, name: str) -> None:
         values = positive_values()
         changed = values.copy()
         changed[:, 5 + L :] *= 100
@@ -56,7 +56,7 @@ class TestWindowScaler:
         assert torch.equal(first.past_y, second.past_y)
         assert torch.equal(first.scale, second.scale)
 
-    def test_masked_values_do_not_matter(self, name: str) -> None:
+    def test_masked_values_do_not_change_statistics(self, name: str) -> None:
         values, mask = positive_values(), np.ones((3, 40), dtype=bool)
         mask[:, 7:10] = False
         changed = values.copy()
