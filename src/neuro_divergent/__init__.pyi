@@ -16,7 +16,7 @@ from .core.errors import (
     UntrustedFileError as UntrustedFileError,
     WorkerDiedError as WorkerDiedError,
 )
-from .core.spec import Batch as Batch, Feature as Feature, TaskSpec as TaskSpec, Traits as Traits
+from .core.spec import Batch as Batch, Feature as Feature, Inputs as Inputs, TaskSpec as TaskSpec, Traits as Traits
 from .data.augment import Augmentation as Augmentation
 from .data.augment.jitter import Jitter as Jitter
 from .data.augment.mask import MaskHistory as MaskHistory

@@ -16,6 +16,7 @@ from neuro_divergent.core.spec import Batch, Feature, TaskSpec
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.objective import Example, Objective
@@ -230,6 +231,16 @@ def test_ignores_the_target(name: str) -> None:
     assert torch.equal(network(batch._replace(future_y=None)), expected)
     changed = batch._replace(future_y=batch.future_y + 9, future_mask=torch.zeros_like(batch.future_y))
     assert torch.equal(network(changed), expected)
+
+
+@every_architecture
+def test_reads_the_inputs_of_a_batch_and_nothing_else(name: str) -> None:
+    spec = task(name)
+    network, batch = network_for(name, spec), example(spec)
+    if getattr(network, "reads_batch", False):
+        assert isinstance(network, AutoregressiveNetwork)
+        return
+    assert torch.equal(network(batch.inputs), network(batch))
 
 
 @every_architecture

@@ -40,12 +40,12 @@ def positive_values(count: int = 3, length: int = 40) -> np.ndarray:
 class TestWindowScaler:
     def test_is_inverted_exactly(self, name: str) -> None:
         data = panel(positive_values())
-        gather = WindowBatcher(data, L, H, WindowScaler.from_dict(name))
-        batch = gather.windows(np.array([0, 1, 2]), data.offsets[:-1] + 5)
+        batcher = WindowBatcher(data, L, H, WindowScaler.from_dict(name))
+        batch = batcher.windows(np.array([0, 1, 2]), data.offsets[:-1] + 5)
         expected = torch.from_numpy(np.stack([data.series(index)[5 + L : 5 + L + H] for index in range(3)]))
-        assert torch.allclose(gather.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-5)
+        assert torch.allclose(batcher.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-5)
 
-    def test_sees_nothing_of_the_target(self, name: str) -> None:
+    def test_statistics_do_not_depend_on_the_target(self, name: str) -> None:
         values = positive_values()
         changed = values.copy()
         changed[:, 5 + L :] *= 100
@@ -56,7 +56,7 @@ class TestWindowScaler:
         assert torch.equal(first.past_y, second.past_y)
         assert torch.equal(first.scale, second.scale)
 
-    def test_masked_values_do_not_matter(self, name: str) -> None:
+    def test_masked_values_do_not_change_statistics(self, name: str) -> None:
         values, mask = positive_values(), np.ones((3, 40), dtype=bool)
         mask[:, 7:10] = False
         changed = values.copy()
@@ -81,11 +81,11 @@ class TestWindowScaler:
 
     @pytest.mark.parametrize("level", [0.0, 1.0, -5.0, 1e6, 1e-6])
     def test_a_constant_window_stays_finite(self, name: str, level: float) -> None:
-        gather = WindowBatcher(panel(np.full((1, 40), level)), L, H, WindowScaler.from_dict(name))
-        batch = gather.windows(np.array([0]), np.array([3]))
+        batcher = WindowBatcher(panel(np.full((1, 40), level)), L, H, WindowScaler.from_dict(name))
+        batch = batcher.windows(np.array([0]), np.array([3]))
         assert torch.isfinite(batch.past_y).all()
         assert (batch.scale > 0).all()
-        assert torch.allclose(gather.restore(batch.past_y, batch), torch.full((1, L, 1), level))
+        assert torch.allclose(batcher.restore(batch.past_y, batch), torch.full((1, L, 1), level))
 
     def test_nothing_observed_gives_usable_numbers(self, name: str) -> None:
         loc, scale = WindowScaler.from_dict(name).statistics(torch.zeros(2, L, 1), torch.zeros(2, L, 1))
@@ -99,11 +99,11 @@ class TestSeriesScaler:
         data = panel(positive_values())
         scaler = SeriesScaler.from_dict(name)
         fitted = fit_series_scaler(scaler, data, data.offsets[1:])
-        gather = WindowBatcher(data, L, H, WindowScaler.from_dict("standard"), scaler, fitted)
-        batch = gather.windows(np.array([2, 0]), np.array([83, 4]))
+        batcher = WindowBatcher(data, L, H, WindowScaler.from_dict("standard"), scaler, fitted)
+        batch = batcher.windows(np.array([2, 0]), np.array([83, 4]))
         expected = torch.from_numpy(np.stack([data.series(2)[3 + L : 3 + L + H], data.series(0)[4 + L : 4 + L + H]]))
-        assert torch.allclose(gather.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-3)
-        quantiles = gather.restore(batch.future_y.unsqueeze(-1).expand(-1, -1, -1, 3), batch)
+        assert torch.allclose(batcher.restore(batch.future_y, batch).squeeze(-1), expected, rtol=1e-3)
+        quantiles = batcher.restore(batch.future_y.unsqueeze(-1).expand(-1, -1, -1, 3), batch)
         assert torch.allclose(quantiles[..., 2].squeeze(-1), expected, rtol=1e-3)
 
     def test_is_fitted_on_the_training_part_alone(self, name: str) -> None:
@@ -119,10 +119,10 @@ class TestSeriesScaler:
     def test_a_constant_series_stays_finite(self, name: str) -> None:
         data = panel(np.full((1, 40), 5.0))
         scaler = SeriesScaler.from_dict(name)
-        gather = WindowBatcher(
+        batcher = WindowBatcher(
             data, L, H, WindowScaler.from_dict("identity"), scaler, fit_series_scaler(scaler, data, data.offsets[1:])
         )
-        assert torch.isfinite(gather.windows(np.array([0]), np.array([0])).past_y).all()
+        assert torch.isfinite(batcher.windows(np.array([0]), np.array([0])).past_y).all()
 
     def test_values_outside_its_domain_are_refused_with_the_series(self, name: str) -> None:
         values = positive_values()

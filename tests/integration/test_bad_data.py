@@ -162,8 +162,8 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         "irregular",
         HEADER + "A,2024-01-01T00:00,1\nA,2024-01-01T01:00,2\nA,2024-01-01T02:00,3\nA,2024-01-01T02:30,4\n",
         {},
-        "series 'A': row 4, 2024-01-01 02:30:00 is not a whole number of steps (1h) after 2024-01-01 02:00:00; 1 such "
-        "row. Resample the series, or pass the right frequency (--frequency)",
+        "series 'A': row 4, 2024-01-01 02:30:00 is not an integer number of steps (1h) after 2024-01-01 02:00:00; 1 "
+        "such row. Resample the series, or pass the right frequency (--frequency)",
     ),
     (
         "mixed_frequencies",
@@ -452,11 +452,11 @@ def test_new_data_must_be_like_that_of_training(known) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("ds", [0.5, 1.5], "column 'ds' is Float64; accepted are dates, datetimes and whole numbers"),
+        ("ds", [0.5, 1.5], "column 'ds' is Float64; accepted are dates, datetimes and integers"),
         ("ds", [2**63 - 1, 1], "row 1, column 'ds': 9223372036854775807 outside supported range, ±2^61"),
         ("y", ["1", "2"], "column 'y' is String; numbers are needed, so convert it first"),
         ("y", [date(2024, 1, 1)] * 2, "column 'y' is Date; numbers are needed, so convert it first"),
-        ("unique_id", [1.0, 2.0], "column 'unique_id' is Float64; series are named by text or whole numbers"),
+        ("unique_id", [1.0, 2.0], "column 'unique_id' is Float64; series are named by text or integers"),
         ("x", [[1], [2]], "column 'x' is List(Int64); numbers are needed, so convert it first"),
         (
             "x",
@@ -485,7 +485,7 @@ def test_what_is_not_a_table() -> None:
             [datetime(2024, 1, 1), datetime(2024, 1, 2)],
             "calendar: unknown feature 'huor'. Did you mean 'hour'?",
         ),
-        ("month", [1, 2], "calendar: 'month' needs dates, and the time column 'ds' holds whole numbers"),
+        ("month", [1, 2], "calendar: 'month' needs dates, and the time column 'ds' holds integers"),
         (
             "hour_sin",
             [date(2024, 1, 1), date(2024, 1, 2)],

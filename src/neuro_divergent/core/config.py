@@ -1,4 +1,4 @@
-"""Frozen, validated settings that survive a trip through a plain dict and a TOML file.
+"""Frozen, validated settings that round-trip through a plain dict and a TOML file.
 
 ``Config`` is the base of every settings class. ``Component`` is a ``Config`` that belongs to a family
 (optimizers, losses, architectures, ...) and is found by its name, so a field annotated with the family accepts an
@@ -25,9 +25,9 @@ _LARGEST = 1 << 20  # bytes of a TOML file
 # A key of more than 32 parts: tomllib takes minutes for one of thousands, and no setting has more than four.
 _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)[ \t]*\.[ \t]*){32}""")
 _SHORTER = {
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    "int_parsing": "must be an integer",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
     "float_parsing": "must be a number",
     "float_type": "must be a number",
     "bool_parsing": "must be true or false",
@@ -37,7 +37,7 @@ _SHORTER = {
 
 
 class Config(BaseModel):
-    """Settings that are keyword-only, frozen and checked when they are made."""
+    """Settings that are keyword-only, frozen and validated on construction."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=True)
 
@@ -69,7 +69,7 @@ class Config(BaseModel):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild an object from what ``to_dict`` returned."""
+        """Rebuild an object from the result of ``to_dict``."""
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
@@ -163,14 +163,14 @@ class Component(Config):
 
 
 def register(name: str) -> Any:
-    """Enter a component class under ``name`` in the registry of its family."""
+    """Register a component class under ``name`` in the registry of its family."""
 
-    def enter(member: C) -> C:
+    def decorate(member: C) -> C:
         member.name = name
         member.registry.add(name, member)
         return member
 
-    return enter
+    return decorate
 
 
 def knob(
@@ -185,22 +185,22 @@ def knob(
     """Declare a field together with the range that a search should try.
 
     Args:
-        default: Value when nothing is given.
+        default: Default value.
         low: Lowest value worth trying.
         high: Highest value worth trying.
         log: Whether the range is better explored on a logarithmic scale.
         choices: Values worth trying, instead of a range.
-        limits: What is *valid* (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than what is worth trying.
+        limits: Valid range (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than the search range.
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
     return Field(default, json_schema_extra={"search": search}, **limits)
 
 
 def read_toml(source: str | Path) -> dict[str, Any]:
-    """Parse a TOML file (``Path``) or document (``str``) and say where it is wrong."""
+    """Parse a TOML file (``Path``) or document (``str``); errors name the place."""
     try:
         if isinstance(source, Path) and source.exists() and not (source.is_file() or source.is_dir()):
-            raise ConfigError(f"{source}: is not a regular file")  # Opening a pipe would wait for somebody to write.
+            raise ConfigError(f"{source}: is not a regular file")  # Opening a pipe would block.
         if isinstance(source, Path) and source.is_file() and source.stat().st_size > _LARGEST:
             raise ConfigError(f"{source}: {source.stat().st_size:,} bytes, settings have {_LARGEST:,} at most")
         text = source.read_text("utf-8") if isinstance(source, Path) else source
@@ -256,7 +256,7 @@ def _show(value: object) -> str:
 
 
 def _explain(cls: type[Config], error: ValidationError) -> str:
-    """Say in one line which setting is wrong and why."""
+    """Return a one-line message with the invalid settings and the reasons."""
     whole: list[str] = []
     fields: dict[str, tuple[Any, list[str]]] = {}
     for item in error.errors():

@@ -32,7 +32,7 @@ class ConfigError(InputError):
 
 
 class NotFittedError(InputError):
-    """A forecaster was asked for something that only a fitted one has."""
+    """An operation that needs a fitted forecaster was called before ``fit``."""
 
 
 class MissingDependencyError(NeuroDivergentError, ImportError):
@@ -61,7 +61,7 @@ class StorageError(NeuroDivergentError, OSError):
 
 
 class DivergedError(NeuroDivergentError, ArithmeticError):
-    """Training produced a number that is not finite."""
+    """The loss, a gradient or a weight became NaN or infinite."""
 
     exit_code = 5
 
@@ -77,13 +77,13 @@ class WorkerDiedError(NeuroDivergentError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked the process to end; what was to be saved has been saved.
+    """A signal requested the end of the process; the state has been saved.
 
-    Like its parent it is no ``Exception``, so that code which catches those does not go on by mistake.
+    Like its parent it is no ``Exception``, so that code which catches those does not continue by mistake.
 
     Args:
         name: Name of the signal, ``"SIGINT"`` or ``"SIGTERM"``.
-        message: What was done about it.
+        message: What was saved.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -92,20 +92,20 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects of a process that ends by this signal."""
+        """Exit code of a process that ends by this signal."""
         return 143 if self.name == "SIGTERM" else 130
 
 
 class DivergenceWarning(UserWarning):
-    """Training produced a number that is not finite and went on as its settings say."""
+    """The loss or a gradient became NaN or infinite, and training continued as configured."""
 
 
 class StorageWarning(UserWarning):
-    """Something could not be written, and work goes on without it for now."""
+    """A file could not be written; work continues without it."""
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but perhaps not all of it is what it seems."""
+    """The data can be used but looks suspicious."""
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """A setting that is a Python function, or the label of one that a file could not hold.
 
 A file cannot hold a function, and none is ever imported by a name that a file gives: ``to_dict`` writes the label
-``module:name`` so that a reader sees what was used, and a label that is used where a function is needed is an error.
+``module:name`` as information for the reader; using a label where a function is needed is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def label_of(function: UserFunction) -> str:
 
 
 def require(function: UserFunction, what: str) -> Callable[..., Any]:
-    """Return the function, or say that it must be passed.
+    """Return the function, or raise if there is only a label.
 
     Args:
         function: The setting.

@@ -1,7 +1,7 @@
 """How much memory there is, and keeping it between training steps.
 
-Each step frees the large buffers of the step before. glibc gives such memory back to the system and asks for it again
-at once, and the system clears every page anew: a quarter of the time of an LSTM step. Inside ``keeping_memory`` freed
+Each step frees the large buffers of the step before. glibc returns such memory to the system and requests it again
+at once, and the system clears every page again: a quarter of the time of an LSTM step. Inside ``keeping_memory`` freed
 memory stays with the process, and it is given back at the end.
 """
 
@@ -22,7 +22,7 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def memory_limit() -> float:
-    """GiB of memory that this process may use: of the machine or of its container; infinite where neither tells."""
+    """GiB of memory that this process may use: of the machine or of its container; infinite if neither is known."""
     limits = [float("inf")]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
@@ -33,7 +33,7 @@ def memory_limit() -> float:
 
 @contextmanager
 def keeping_memory() -> Iterator[None]:
-    """Let the allocator keep what is freed inside the block; without effect where the allocator is not glibc's."""
+    """Let the allocator keep memory that is freed inside the block; without effect unless it is glibc's."""
     library = _glibc()
     if library is None:
         yield

@@ -22,9 +22,9 @@ class Registry:
     """Maps the names of one kind of component to their classes.
 
     Args:
-        kind: What the members are, for messages.
+        kind: Kind of the members, for messages.
         packages: Packages (or single modules) whose ``@register("name")`` classes are the members; packages within
-            them are not looked into.
+            them are not searched.
     """
 
     def __init__(self, kind: str, *packages: str) -> None:
@@ -33,7 +33,7 @@ class Registry:
         self._members: dict[str, type] = {}
 
     def add(self, name: str, member: type) -> None:
-        """Enter a class. Two different classes cannot share a name."""
+        """Register a class. Two different classes cannot have the same name."""
         known = self._members.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (member.__module__, member.__qualname__):
             raise ConfigError(f"{self.kind} {name!r} is already registered by {known.__module__}.")
@@ -47,7 +47,7 @@ class Registry:
         return self._members[key]
 
     def check(self, name: str) -> str:
-        """Return the name as it is registered, or say which one was probably meant; imports nothing."""
+        """Return the registered name, or raise with the closest known one; imports nothing."""
         key = name.lower().replace("-", "_")
         if key not in self._members and key not in self._modules:
             hint = did_you_mean(key, self.names())

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch inside the block and give the caller's random state back afterwards.
+    """Seed torch inside the block and restore the caller's random state afterwards.
 
-    The same seed gives the same numbers whatever ran before, and whoever calls a library function does not find his own
-    random numbers changed by it.
+    The same seed gives the same random numbers whatever ran before, and the random state of the caller is not
+    changed.
     """
     import torch
 
@@ -46,7 +46,7 @@ def random_state(device: torch.device) -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any], device: torch.device) -> None:
-    """Set the generators to what ``random_state`` returned; those that it does not have stay as they are."""
+    """Restore the generators from ``random_state``; those that it does not contain are not changed."""
     import numpy as np
     import torch
 

@@ -1,7 +1,7 @@
 """Running a chain of blocks in segments that forget their activations and work them out again when they are needed.
 
-The backward pass reads what the forward pass has computed inside each block. Kept until then, that grows with the
-number of blocks; a segment keeps only what went into it, and runs a second time on the way back.
+The backward pass reads the activations of each block, whose memory grows with the number of blocks. A segment keeps
+only its input and runs a second time in the backward pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_in_segments(owner: nn.Module, blocks: Sequence[Block], every: int, state
 
     Args:
         owner: The module whose parts the blocks are.
-        blocks: Functions of the state that return the next one; none may overwrite the state it is given.
+        blocks: Functions of the state that return the next one; none may modify its input in place.
         every: Blocks per segment.
         state: A tensor or a tuple of tensors.
     """
@@ -54,7 +54,7 @@ def _run_forgetting(segment: Sequence[Block], state: Any, counting: Sequence[nn.
     following = checkpoint(_run, segment, state, use_reentrant=False, context_fn=contexts)
     if _versions(state) != before:
         raise InputError(
-            "activations cannot be recomputed, because a segment overwrites what it is given. Is an activation with "
+            "activations cannot be recomputed, because a segment modifies its input in place. Is an activation with "
             "inplace=True at its start? Make it inplace=False."
         )
     return following

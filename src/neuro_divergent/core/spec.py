@@ -1,4 +1,4 @@
-"""The contracts between the rooms: what a task is, what a batch holds, what an architecture can use.
+"""The types shared between packages: the task, the batch and the traits of an architecture.
 
 Letters used for shapes everywhere: B batch, L history, H horizon, C channel, F feature, P outputs per step.
 """
@@ -12,15 +12,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class Inputs(NamedTuple):
+    """The inputs of a network: the part of a ``Batch`` that a forecast depends on."""
+
+    past_y: Tensor  # B L C
+    past_mask: Tensor | None = None  # B L C
+    past_x: Tensor | None = None  # B L Fp, known only in the past
+    future_x: Tensor | None = None  # B L+H Ff, known ahead
+    static_x: Tensor | None = None  # B Fs
+
+
 class Batch(NamedTuple):
-    """A batch of windows, on the scale the network sees.
+    """A batch of windows, on the scale of the network.
 
     Masks are 1 where a value was observed and 0 where it was not, and ``None`` where every value was observed; a masked
-    value is stored as 0. ``future_y`` is absent when forecasting. ``loc`` and ``scale`` are what the
-    scaler took out of each window: ``y = past_y * scale + loc``; networks need not look at them, nor at ``series``, the
-    place of each window's series in the panel. ``weight`` says how much each target counts in the loss, and ``soft_y``
-    is what a teacher forecasts for it. ``unit_loc`` and ``unit_scale`` lead to the units of the data where that is a
-    shift and a factor: a value there is ``unit_loc + unit_scale * value``; absent, both scales are the same.
+    value is stored as 0. ``future_y`` is absent when forecasting.
+
+    Networks read the fields of ``Inputs``. One that reads more declares ``reads_batch = True``, as for teacher forcing
+    with ``future_y`` and ``future_mask``. The other fields are for scaling and the loss: ``loc`` and ``scale`` are the
+    statistics of the window scaler (``y = past_y * scale + loc``), ``series`` is the place of each window's series in
+    the panel, ``weight`` is the weight of each target, and ``soft_y`` is the forecast of a teacher for it. ``unit_loc``
+    and ``unit_scale`` lead to the units of the data where scaling is affine: a value there is ``unit_loc + unit_scale *
+    value``; absent, both scales are the same.
     """
 
     past_y: Tensor  # B L C
@@ -38,12 +51,17 @@ class Batch(NamedTuple):
     unit_loc: Tensor | None = None  # B 1 C
     unit_scale: Tensor | None = None  # B 1 C
 
+    @property
+    def inputs(self) -> Inputs:
+        """The fields that a network reads."""
+        return Inputs(self.past_y, self.past_mask, self.past_x, self.future_x, self.static_x)
+
 
 @dataclass(frozen=True)
 class Feature:
     """One covariate column.
 
-    A categorical column holds whole numbers ``0 .. cardinality - 1`` stored as floats, where 0 is reserved for
+    A categorical column holds integers ``0 .. cardinality - 1`` stored as floats, where 0 is reserved for
     categories that training never saw. A numeric column has no cardinality.
     """
 
@@ -53,13 +71,13 @@ class Feature:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What a network is built for: the sizes it reads and the sizes it must emit.
+    """The task of a network: the sizes of its inputs and outputs.
 
     Attributes:
         horizon: Steps to forecast (H).
         input_size: Steps of history (L).
         channels: Series that a window holds side by side (C); 1 unless windows are joint.
-        outputs: Numbers to emit per step and channel (P), decided by the loss.
+        outputs: Outputs per step and channel (P), defined by the loss.
         past: Covariates known only in the past, in the order of ``Batch.past_x``.
         future: Covariates known ahead, in the order of ``Batch.future_x``.
         static: Covariates that do not change over time, in the order of ``Batch.static_x``.
@@ -76,7 +94,7 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an architecture can use and how it works; the tables in the documentation are made from these.
+    """Capabilities of an architecture; the tables in the documentation are generated from these.
 
     Attributes:
         family: ``linear``, ``mlp``, ``recurrent``, ``convolutional``, ``transformer`` or ``graph``.

@@ -1,4 +1,4 @@
-"""Cutting windows out of a panel: one gather per batch."""
+"""Cuts windows out of a panel and scales them: one indexing operation per batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class WindowBatcher:
-    """Makes batches of windows from a panel, scaled as the network wants them.
+    """Makes batches of scaled windows from a panel.
 
     NumPy copies a window as one block of memory, which is five times faster than indexing with torch, and reads from a
     memory-mapped panel only what a batch needs.
@@ -182,25 +182,25 @@ def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:
     """Fit a scaler to each series up to (not including) row ``ends`` of the panel.
 
     Returns:
-        The fitted numbers, ``(num_series, numbers)``.
+        The parameters, ``(num_series, params)``.
 
     Raises:
         DataError: If a value is outside the domain of the scaler, with the series named.
     """
-    fitted: list[Any] = []
+    scaler_params: list[Any] = []
     for index in range(panel.num_series):
         rows = slice(int(panel.offsets[index]), int(ends[index]))
         values = panel.y[rows].astype(np.float64)
-        whole = panel.series(index)
+        everything = panel.series(index)
         if panel.mask is not None:
             values = values[panel.mask[rows]]
-            whole = whole[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
-        if whole.size and whole.min() <= scaler.lowest:
+            everything = everything[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
+        if everything.size and everything.min() <= scaler.lowest:
             message = (
-                f"series {panel.ids[index]!r}: value {whole.min():g} cannot be scaled with {scaler.name!r}, which "
+                f"series {panel.ids[index]!r}: value {everything.min():g} cannot be scaled with {scaler.name!r}, which "
                 f"needs values above {scaler.lowest:g}. Choose another series scaler."
             )
             raise DataError(describe(panel.source, message))
-        # A series without a value in training is scaled like one that is always the smallest harmless number.
-        fitted.append(scaler.fit(values if values.size else np.array([max(scaler.lowest + 1.0, 0.0)])))
-    return np.stack(fitted)
+        # A series without an observed training value is scaled as if it were constant, at a value that is allowed.
+        scaler_params.append(scaler.fit(values if values.size else np.array([max(scaler.lowest + 1.0, 0.0)])))
+    return np.stack(scaler_params)

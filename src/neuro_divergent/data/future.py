@@ -24,7 +24,7 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
     other series) are ignored, so one table can serve several forecasts.
 
     Args:
-        source: What ``read_table`` accepts; may be None where every feature is a calendar feature.
+        source: Anything ``read_table`` accepts; may be None where every feature is a calendar feature.
         panel: The series to forecast, with the categories of training.
         horizon: Steps to forecast.
 
@@ -90,7 +90,7 @@ def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> In
 
 
 def _match(table: Table, column: pl.Series, like: pl.Series) -> pl.Series:
-    """Give a column the type that it has in the panel, where nothing is lost by it."""
+    """Cast a column to its type in the panel, if the cast is lossless."""
     if column.dtype == like.dtype:
         return column
     zoned = [getattr(dtype, "time_zone", None) is not None for dtype in (column.dtype, like.dtype)]
@@ -137,7 +137,7 @@ def _place(panel: Panel, step: int, horizon: int) -> str:
 
 
 def _strangers(panel: Panel, given: pl.DataFrame) -> str:
-    """Mention a series that the panel does not have: its name may be what is wrong."""
+    """Mention a series that is not in the panel, since its name may be misspelled."""
     if panel.schema.id is None:
         return ""
     unknown = given["id"].filter(~given["id"].is_in(panel.ids.implode()))

@@ -28,9 +28,9 @@ _LARGE = 2 * _BATCH
 
 
 def load_panel(source: Any, schema: Schema) -> Panel:
-    """Do what ``build_panel`` does, with less memory where the source is a large Parquet file.
+    """Build a panel like ``build_panel``, with less memory if the source is a large Parquet file.
 
-    Such a file is read a part at a time, so the whole table is never in memory beside the panel. That needs rows sorted
+    Such a file is read in parts, so the whole table and the panel are never in memory at once. That needs rows sorted
     by series. Where they are not, or where anything is wrong, the table is read as a whole: the message then has the
     rows of the table, not of a part.
     """
@@ -50,7 +50,7 @@ def _load(source: str, schema: Schema) -> Panel:
 
 
 def _is_large(source: Any) -> bool:
-    """Whether a source is Parquet files with many rows; a file that cannot be read is left to say so later."""
+    """Whether a source is Parquet files with many rows; a file that cannot be read raises its error later."""
     if not isinstance(source, (str, os.PathLike)) or not str(source).endswith((".parquet", ".pq")):
         return False
     try:
@@ -60,7 +60,7 @@ def _is_large(source: Any) -> bool:
 
 
 def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
-    """Give whole series as panels, as many at a time as about a million rows hold."""
+    """Yield panels of complete series, about a million rows each."""
     files = find_files(source)
     for file in files:
         check_parquet(file, columns_of(schema))

@@ -1,7 +1,7 @@
 """Batches, epoch after epoch.
 
-A loader is anything with ``epoch(number, start)`` and a length. The same epoch number gives the same batches, and
-``start`` skips batches without making them, so a position in training is two numbers.
+A loader is anything with ``epoch(number, start)`` and a length. The same epoch number yields the same batches, and
+``start`` skips batches without computing them, so a position in training is an epoch and a batch number.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Windows
 
-_CHUNK = 64  # batches whose window numbers are worked out at once
+_CHUNK = 64  # batches whose window numbers are computed at once
 
 
 class Loader(Protocol):
-    """What the engine needs of a source of batches."""
+    """A source of batches for the engine."""
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
@@ -39,12 +39,12 @@ class Loader(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """In which order items are taken and how they are grouped.
+    """Order and batch size of items.
 
     Attributes:
         batch_size: Items per batch.
-        shuffle: Whether each epoch has a random order of its own, decided by ``seed``.
-        seed: Decides the random orders.
+        shuffle: Whether each epoch has its own random order, derived from ``seed``.
+        seed: Seed of the random orders.
         drop_last: Whether a last batch that is not full is left out.
     """
 
@@ -75,18 +75,18 @@ class WindowLoader:
 
     Args:
         windows: Which windows.
-        gather: How they are cut and scaled.
+        batcher: Cuts and scales them.
         order: Batch size and shuffling.
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
-        prefetch: Batches that a background thread keeps ready. Worth it where reading waits for a slow disk; elsewhere
-            the thread only takes turns with the training step.
+        prefetch: Batches that a background thread keeps ready. Useful if the disk is slow; otherwise the thread only
+            competes with the training step.
     """
 
     def __init__(
-        self, windows: Windows, gather: WindowBatcher, order: Order, *, by_time: bool = False, prefetch: int = 0
+        self, windows: Windows, batcher: WindowBatcher, order: Order, *, by_time: bool = False, prefetch: int = 0
     ) -> None:
         self.windows = windows
-        self.gather = gather
+        self.batcher = batcher
         self.order = order
         self.prefetch = prefetch
         self._numbers = windows.by_time() if by_time and not order.shuffle else None
@@ -102,7 +102,7 @@ class WindowLoader:
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
         for series, rows in self._places(number, start):
-            yield self.gather.windows(series, rows)
+            yield self.batcher.windows(series, rows)
 
     def _places(self, number: int, start: int) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch."""
@@ -171,7 +171,7 @@ def as_loader(data: Any, order: Order, device: torch.device) -> Loader:
 
 
 def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
-    """Yield the same batches while a thread prepares up to ``count`` more."""
+    """Yield the same batches while a thread prefetches up to ``count`` more."""
     ready: queue.Queue[tuple[str, Any]] = queue.Queue(maxsize=count)
     stopped = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Windows with hidden patches, to be filled in again."""
+"""Windows with masked patches, for pre-training by reconstruction."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from neuro_divergent.data.windows import Windows
 class MaskedLoader(WindowLoader):
     """Batches whose target is the history itself, where it is hidden.
 
-    In every channel of every window the same number of whole patches is hidden. Which ones is decided by the seed of
-    the order, the epoch and the place of the batch in it, so that an epoch gives the same batches from any of them on.
+    In every channel of every window the same number of complete patches is hidden. Which ones depends on the seed of
+    the order, the epoch and the batch number, so that an epoch yields the same batches from any start.
     A target counts where it is hidden, was observed and lies in the range of the windows: a validation window may reach
     back into what was trained on, and those values do not count.
 
     Args:
         windows: Which windows; history and target together are what the network reads.
-        gather: How they are cut and scaled, with no horizon.
+        batcher: Cuts and scales them, with no horizon.
         order: Batch size, shuffling and seed.
         patch_length: Steps that are hidden together; the last patch of a history may be shorter.
-        mask_fraction: Share of the patches to hide, rounded to whole ones; at least one is hidden and one is left.
+        mask_fraction: Fraction of the patches to hide, rounded; at least one is hidden and one is left.
         by_time: As for ``WindowLoader``.
         prefetch: As for ``WindowLoader``.
 
@@ -40,7 +40,7 @@ class MaskedLoader(WindowLoader):
     def __init__(
         self,
         windows: Windows,
-        gather: WindowBatcher,
+        batcher: WindowBatcher,
         order: Order,
         *,
         patch_length: int,
@@ -48,20 +48,20 @@ class MaskedLoader(WindowLoader):
         by_time: bool = False,
         prefetch: int = 0,
     ) -> None:
-        super().__init__(windows, gather, order, by_time=by_time, prefetch=prefetch)
-        assert gather.horizon == 0, "what is to be filled in is in the history"
+        super().__init__(windows, batcher, order, by_time=by_time, prefetch=prefetch)
+        assert batcher.horizon == 0, "the values to reconstruct are in the history"
         self.patch_length = patch_length
-        self.num_patches = -(-gather.input_size // patch_length)
+        self.num_patches = -(-batcher.input_size // patch_length)
         if self.num_patches < 2:
             raise ConfigError(
-                f"a history of {gather.input_size} steps is a single patch of {patch_length}: hiding it leaves nothing "
-                "to fill it in from. Give a longer input_size or shorter patches."
+                f"a history of {batcher.input_size} steps is a single patch of {patch_length}: hiding it leaves "
+                "nothing to reconstruct it from. Give a longer input_size or shorter patches."
             )
         self.num_hidden = min(max(round(mask_fraction * self.num_patches), 1), self.num_patches - 1)
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
         for place, (series, rows) in enumerate(self._places(number, start), start):
-            batch = self.gather.windows(series, rows)
+            batch = self.batcher.windows(series, rows)
             hidden = self._hidden(batch.past_y, number, place)
             hidden_mask, shown_mask = hidden.to(batch.past_y.dtype), (~hidden).to(batch.past_y.dtype)
             if batch.past_mask is not None:
@@ -82,5 +82,5 @@ class MaskedLoader(WindowLoader):
 
     def _in_range(self, series: Ints, rows: Ints) -> Tensor:
         """Return which steps lie in the range of the windows, ``(batch, history, 1)``."""
-        steps = rows[:, None] + np.arange(self.gather.input_size)
-        return torch.from_numpy(steps >= self.windows.begins[series][:, None]).to(self.gather.device)[..., None]
+        steps = rows[:, None] + np.arange(self.batcher.input_size)
+        return torch.from_numpy(steps >= self.windows.begins[series][:, None]).to(self.batcher.device)[..., None]

@@ -34,7 +34,7 @@ from neuro_divergent.data.schema import Schema
 FORMAT = 1
 _BY_ROW = ("y", "mask", "weight", "past_x", "future_x")
 _ARRAYS = ("offsets", *_BY_ROW, "static_x")
-_AT_ONCE = ("panel.json", "index.parquet", "offsets.npy")  # what is read even if the values stay on disk
+_AT_ONCE = ("panel.json", "index.parquet", "offsets.npy")  # read even if the values stay on disk
 _DAMAGES = (
     KeyError, TypeError, ValueError, EOFError, OSError, MemoryError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
@@ -50,7 +50,7 @@ class Panel:
         ids: One value per series, in the type the table had; sorted.
         starts: First time of each series, in the type the table had.
         frequency: Step between two rows.
-        offsets: Where each series begins, and the end: ``num_series + 1`` whole numbers.
+        offsets: Where each series begins, and the end: ``num_series + 1`` integers.
         y: Target, one value per row; 0 where not observed.
         mask: Whether ``y`` was observed, or ``None`` when all of it was.
         weight: How much each row counts as a target in the loss, or ``None`` when all count the same.
@@ -219,7 +219,7 @@ class Panel:
     def to_frame(self) -> pl.DataFrame:
         """Return the series as a long table again: id, time, target, past, future and static covariates.
 
-        What was not observed, and a category that training did not know, is null. Numbers are 32-bit floats.
+        Missing values and categories unknown in training are null. Numbers are 32-bit floats.
         """
         series, _ = _count_out(self.lengths)
         schema, y = self.schema, pl.Series(self.y)
@@ -270,7 +270,7 @@ class Panel:
         Args:
             directory: Where it is.
             mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Of their files only
-                the sizes are checked then; what is read at once is compared with its SHA-256.
+                the sizes are checked then; files read at once are verified by SHA-256.
 
         Raises:
             DataError: If there is no such directory.
@@ -294,7 +294,7 @@ class Panel:
         return panel
 
     def is_consistent(self) -> bool:
-        """Whether the arrays have the sizes that they have in every panel; asked of one that was read."""
+        """Whether the arrays of a panel that was read have consistent sizes."""
         rows, series = len(self.y), len(self.ids)
         shapes = {
             "offsets": (series + 1,),
@@ -388,7 +388,7 @@ def _count_out(lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def _read_parts(path: Path, files: dict[str, bytes]) -> dict[str, Any]:
-    """Return the fields of a panel from what was read of its files; arrays that were not are mapped."""
+    """Return the fields of a panel from its files; arrays that were not read are memory-mapped."""
     rest = strict_json.loads(files["panel.json"], str(path / "panel.json"))
     arrays = {
         name: np.load(io.BytesIO(files[file]), allow_pickle=False)

@@ -1,7 +1,7 @@
 """From a table to a checked panel.
 
-Everything that is wrong with the data is said here, once: with the column, the series, the row (counted from 1), how
-many there are and what to do. Nothing is repaired that the schema does not ask for.
+All errors in the data are reported here, with the column, the series, the row (counted from 1), the count and a remedy.
+Nothing is repaired unless the schema requests it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Known = dict[str, list[Any]]
 def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | None = None) -> Panel:
     """Read a table, check it and lay its series end to end.
 
-    Rows may come in any order. A ``DataWarning`` tells about rows that are out of time order within their series, which
-    are sorted, and about series that never change. Times are dates, datetimes, whole numbers or text in ISO 8601.
-    Series are named by text or whole numbers and sorted by name.
+    Rows may come in any order. A ``DataWarning`` reports rows that are out of time order within their series, which
+    are sorted, and constant series. Times are dates, datetimes, integers or text in ISO 8601.
+    Series are named by text or integers and sorted by name.
 
     Where ``schema.missing`` or ``schema.gaps`` is not ``"error"``, holes are filled within a series. ``interpolate``
     draws a line between observed neighbours and repeats the nearest value at the ends. ``forward`` repeats the last
@@ -45,10 +45,10 @@ def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | No
     rows of its series. Missing means null or NaN; infinite values and values beyond 32-bit floats are always refused.
 
     Args:
-        source: What ``read_table`` accepts, or a ``Table``.
+        source: Anything ``read_table`` accepts, or a ``Table``.
         schema: The roles of the columns and the policies; those of ``fitted``, or the defaults, when left out.
         fitted: The panel that a model was trained on, when the table is new data for it: its frequency and categories
-            are used, and what they do not allow is refused.
+            are used, and data that does not match them is refused.
 
     Returns:
         A panel whose schema names the series column only if the table has one. A table without one is a single series
@@ -246,7 +246,7 @@ def _ordered(
 def _check_names(table: Table, column: str) -> pl.Series:
     names = table.frame[column]
     if not (names.dtype.is_integer() or is_category(names.dtype)):
-        raise table.error(f"column {column!r} is {show_type(names.dtype)}; series are named by text or whole numbers")
+        raise table.error(f"column {column!r} is {show_type(names.dtype)}; series are named by text or integers")
     if missing := names.null_count():
         row = int(names.is_null().arg_true()[0]) + 1
         raise table.error(f"column {column!r}: {missing} missing, first row {row}; every row needs a series")
@@ -264,7 +264,7 @@ def _sortable(names: pl.Series) -> pl.Series:
 
 
 def _codes(names: pl.Series) -> Array:
-    """Return numbers that sort as the names do; of 16 bits where possible, which numpy sorts much faster."""
+    """Return integers that sort like the names; of 16 bits where possible, which numpy sorts much faster."""
     names = _sortable(names)
     if names.dtype == pl.String:
         names = names.cast(pl.Enum(names.unique().sort())).to_physical()
@@ -274,7 +274,7 @@ def _codes(names: pl.Series) -> Array:
 
 
 def _warn_reordered(layout: Layout, given: Array) -> None:
-    """Tell about rows that are not in time order within their series; the order of the series does not matter."""
+    """Warn about rows that are not in time order within their series; the order of the series does not matter."""
     moved = layout.series(np.flatnonzero(layout.order != given))
     first = int(moved[0])
     place = f"{layout.label(first)}: " if layout.schema.id else ""
@@ -351,7 +351,7 @@ def _numbers(layout: Layout, name: str) -> Floats32:
 
 
 def explain_size(value: float) -> str:
-    """Say why a value is too large."""
+    """Return the reason why a value is too large."""
     if abs(value) > float(np.finfo(np.float32).max):
         return "exceeds float32, which ends at 3.4e38"
     return f"exceeds {LARGEST:g}, beyond which float32 cannot hold squares; divide the column by a power of ten"

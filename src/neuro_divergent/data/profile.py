@@ -1,4 +1,4 @@
-"""What a panel looks like to somebody who has to trust it: sizes, holes, outliers, seasons, suspicious covariates."""
+"""Profile of a panel: sizes, missing values, outliers, seasonality and suspicious covariates."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ SHIFTS = 24
 """Rows by which covariates are moved against the target when they are compared."""
 
 _MOST_ROWS = 1_000_000  # a larger panel is judged by some of its series
-_CLOSER = (256, 2048)  # series and rows of each that are looked at one by one: medians, seasons
+_CLOSER = (256, 2048)  # series and rows of each that are examined one by one: medians, seasonality
 _CLOSEST = (32, 512)  # series and rows of each whose covariates are moved against the target
 _FEWEST_SEASONS = 3
 _NAMED = 5
 _NORMAL_FROM_MEDIAN, _NORMAL_FROM_MEAN = 1.4826, 1.2533  # absolute deviations to standard deviation
-_FLAT = 1e-7  # a spread below this share of the size is rounding error of float32
+_FLAT = 1e-7  # a spread below this fraction of the magnitude is rounding error of float32
 
 
 def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> dict[str, Any]:
-    """Describe the data of training in plain values, for ``data.json``.
+    """Profile the training data as plain values, for ``data.json``.
 
-    A panel of more than a million rows is judged by evenly spaced series, and ``looked_at`` says by how much of it.
-    The same panel always gives the same answer.
+    A panel of more than a million rows is sampled by evenly spaced series; ``looked_at`` is how much of it was used.
+    The result is deterministic.
 
     Args:
         panel: The series.
         train_ends: Row after the last one of training, per series, counted over all rows of the panel. Values after it
-            are not looked at. Unset, all are.
+            are not used. Unset, all are.
 
     Returns:
         ``rows``, ``series``, ``begin``, ``end``, ``frequency`` and ``lengths`` are those of the whole panel. Of the
-        rows looked at: ``missing_share``, and among observed values ``zero_share``, ``negative_share`` and
+        rows used: ``missing_share``, and among observed values ``zero_share``, ``negative_share`` and
         ``outlier_share`` (a robust z-score, within the series, above ``OUTLIER``; ``largest_outlier`` is the largest).
         ``constant_series`` counts series that never change, ``short_names`` has the names of some. ``size`` is the mean
         absolute value of a series that is not constant, ``scale_ratio`` the largest of it divided by the smallest.
@@ -89,7 +89,7 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Numbers of each series of a sample."""
+    """Statistics of each series of a sample."""
 
     observed: Ints
     mean: Floats
@@ -145,7 +145,7 @@ class _Sample:
         return rows
 
     def measure(self) -> _Measured:
-        """Measure each series."""
+        """Compute the statistics of each series."""
         count = len(self.series)
         if not count:
             nothing = np.zeros(0)
@@ -199,7 +199,7 @@ class _Sample:
 
 
 def _outliers(series: list[tuple[Floats, Bools]]) -> tuple[float, float]:
-    """Return the share of values whose robust z-score is high, and the highest score."""
+    """Return the fraction of values with a high robust z-score, and the highest score."""
     count, total, largest = 0, 0, 0.0
     for y, seen in series:
         values = y[seen]
@@ -218,7 +218,7 @@ def _outliers(series: list[tuple[Floats, Bools]]) -> tuple[float, float]:
 
 
 def _seasonality(series: list[tuple[Floats, Bools]], period: int) -> dict[str, Any] | None:
-    """Return how much of what a moving average over the period leaves comes back after a period; median of series."""
+    """Return the autocorrelation at the period of the series minus its moving average; median over the series."""
     found = []
     for y, seen in series:
         if period < 2 or seen.sum() < _FEWEST_SEASONS * period or len(y) < (_FEWEST_SEASONS + 1) * period:
@@ -264,7 +264,7 @@ def _covariates(panel: Panel, sample: _Sample, measured: _Measured) -> Iterator[
 def _moving(
     panel: Panel, sample: _Sample, role: str, features: tuple[Feature, ...], array: Array
 ) -> Iterator[dict[str, Any]]:
-    """Describe the covariates that have a value in each row, held against the target at the same and other rows."""
+    """Describe the covariates that vary by row, compared with the target at the same and other rows."""
     series, rows = _CLOSEST
     y = sample.side_by_side(panel.y, series, rows)
     if panel.mask is not None:
@@ -319,7 +319,7 @@ def _compare(x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _shifted(x: Floats, y: Floats, lead: int) -> tuple[Floats, Floats]:
-    """Return the rows of two tables that belong together when the first knows the second ``lead`` rows ahead."""
+    """Return the matching rows of two tables when the first leads the second by ``lead`` rows."""
     rows = x.shape[1]
     if abs(lead) >= rows:
         return x[:, :0], y[:, :0]
@@ -350,7 +350,7 @@ def _correlate(x: Floats, y: Floats) -> float | None:
 
 
 def _equal_share(x: Floats, y: Floats) -> float:
-    """Return the share of rows where two numbers are the same, of those where they are known and not both zero."""
+    """Return the fraction of rows where two values are equal, of those where they are known and not both zero."""
     counted = np.isfinite(x) & np.isfinite(y) & ((x != 0) | (y != 0))
     near = np.abs(x - y) <= 1e-6 * np.maximum(np.abs(x), np.abs(y))
     return float((near & counted).sum() / max(int(counted.sum()), 1))

@@ -1,4 +1,4 @@
-"""Which column of a table means what, and what to do where the table is not clean."""
+"""Roles of the columns of a table, and policies for missing values, gaps and short series."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class Schema(Config):
 
     Attributes:
         target: Column to forecast.
-        time: Column of dates, datetimes or whole numbers.
+        time: Column of dates, datetimes or integers.
         id: Column that names the series. Left unset, ``unique_id`` is used if it exists, else the table is one series.
         past: Covariates known only in the past.
-        future: Covariates known ahead; they must be given again for the horizon when forecasting.
+        future: Covariates known ahead; their values for the horizon are needed when forecasting.
         static: Covariates that are constant within a series.
-        weight: Column that says how much each target counts in the loss, zero or more; rows that fill gaps count 0.
+        weight: Column with the weight of each target in the loss, zero or more; rows that fill gaps count 0.
         categorical: Numeric columns to treat as categories. Text, categorical and enum columns are categories anyway;
             booleans are the numbers 0 and 1.
         calendar: Features computed from the time column and treated as known ahead, for example ``("hour",
             "day_of_week")``.
         frequency: Step between rows, such as ``"1h"``, ``"1d"``, ``"1mo"`` or ``1``; inferred when unset.
-        missing: What to do with missing targets and covariates: refuse, fill in between, repeat the last value, put
+        missing: Policy for missing targets and covariates: refuse, fill in between, repeat the last value, put
             zero, or mask (hidden from training and loss).
-        gaps: What to do with missing rows, in the same words.
-        short: What to do with series that are too short for one window: refuse, leave them out with a warning, or
+        gaps: Policy for missing rows, with the same values.
+        short: Policy for series that are too short for one window: refuse, leave them out with a warning, or
             lengthen them to the left with masked values.
-        unknown_category: What to do with a category at prediction that training never saw: refuse, or use the slot
+        unknown_category: Policy for a category at prediction that training never saw: refuse, or use the slot
             reserved for unknown ones.
         encoding: How the text of CSV files is written, such as ``"latin-1"``; UTF-8 when unset.
         date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``.
-        strict: Refuse what otherwise gives a warning: rows out of time order and series that never change.
+        strict: Turn warnings into errors: rows out of time order and constant series.
     """
 
     target: str = "y"

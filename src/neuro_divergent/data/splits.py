@@ -34,15 +34,15 @@ def split_by_time(
 ) -> Split:
     """Cut the end of each series off for validation and test.
 
-    A share is taken of the whole series and is at least one horizon. A series that has no room for a training window
-    before its cut is used for training alone, so that no series goes unused. Validation and test windows are one
+    A fraction is of the whole series and at least one horizon. A series that has no room for a training window
+    before its cut is used for training alone, so that every series is used. Validation and test windows are one
     horizon apart, so each value is forecast at most once.
 
     Args:
         panel: Series to cut.
         input_size: Rows of history of a window.
         horizon: Rows of target of a window.
-        validation: Share of each series (below 1) or number of rows for validation; 0 for none.
+        validation: Fraction of each series (below 1) or number of rows for validation; 0 for none.
         test: The same for test, which comes last.
         step: Rows between two training windows.
         joint: Whether windows span all series at once.
@@ -79,7 +79,7 @@ def split_by_time(
 
 
 def _rows(amount: int | float, lengths: Ints, horizon: int) -> Ints:
-    """Return how many rows of each series a share or a count stands for."""
+    """Return the number of rows of each series for a fraction or a count."""
     if amount == 0:
         return np.zeros_like(lengths)
     if amount < 1:

@@ -1,4 +1,4 @@
-"""Windows over a panel, as numbers.
+"""Index of the windows over a panel.
 
 A window is a history of ``input_size`` rows followed by a target of ``horizon`` rows. Its number gives its series and
 its first row by arithmetic, so a million windows cost no more memory than one.
@@ -17,7 +17,7 @@ from neuro_divergent.data.panel import Panel
 
 
 class _Table(NamedTuple):
-    """What turns a window number into a place, per series."""
+    """Offsets that turn a window number into a place, per series."""
 
     cumulative: Ints  # windows of this series and all before it
     zero: Ints  # row where the history of window number 0 would begin if it were of this series

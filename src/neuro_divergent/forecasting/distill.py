@@ -28,7 +28,7 @@ class TaughtLoader(WindowLoader):
     """
 
     def __init__(self, loader: WindowLoader, teacher: FittedModel) -> None:
-        student = loader.gather
+        student = loader.batcher
         _check(student, teacher)
         super().__init__(loader.windows, student, loader.order, prefetch=loader.prefetch)
         self._numbers = loader._numbers
@@ -38,14 +38,14 @@ class TaughtLoader(WindowLoader):
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
         for series, rows in self._places(number, start):
-            batch = self.gather.windows(series, rows)
+            batch = self.batcher.windows(series, rows)
             yield batch._replace(soft_y=self._forecast(series, rows, batch))
 
     def _forecast(self, series: Ints, rows: Ints, batch: Batch) -> torch.Tensor:
         """Return the teacher's point forecast ``(batch, horizon, channel)``, scaled like the student's targets."""
         seen = self._reader.windows(series, rows + self._later)
         point, _ = self._teacher.predictor.values(self._reader, seen, ())
-        return self.gather.rescale(point, batch).clone()  # no longer a tensor of inference mode
+        return self.batcher.rescale(point, batch).clone()  # no longer a tensor of inference mode
 
 
 def _check(student: WindowBatcher, teacher: FittedModel) -> None:

@@ -45,7 +45,7 @@ _OVERWRITING = frozenset({"ReLU", "ReLU6", "LeakyReLU", "ELU", "CELU", "SELU", "
 def activation_name(value: Any) -> Any:
     """Return the torch name of an activation given in any case, with or without ``-`` and ``_``.
 
-    ``swish`` is another name of SiLU and ``linear`` of Identity. What is not text is returned as it is.
+    ``swish`` is another name of SiLU and ``linear`` of Identity. Values that are not text are returned unchanged.
 
     Raises:
         ValueError: If there is no such activation.

@@ -32,9 +32,9 @@ def attend(
         query_BMQE: Queries, ``(batch, head, query, width)``.
         key_BMKE: Keys.
         value_BMKE: Values.
-        dropout: What leaves out weights.
-        mask_QK: Which keys a query sees, of a shape that fits ``(batch, head, query, key)``; all unless given.
-        causal: Whether a query sees no key that comes after it, instead of a mask.
+        dropout: Module applied to the attention weights.
+        mask_QK: Which keys a query attends to, of a shape that fits ``(batch, head, query, key)``; all unless given.
+        causal: Whether a query attends to no later key, instead of a mask.
     """
     share = dropout.p if dropout.training else 0.0
     if not share or query_BMQE.device.type != "cpu":
@@ -55,8 +55,8 @@ class DotProduct(nn.Module):
     """Weighs the values by the softmax of the scaled products of query and keys (Vaswani et al., 2017).
 
     Args:
-        dropout: Share of attention weights left out in training.
-        causal: Whether a query sees no key that comes after it.
+        dropout: Fraction of attention weights dropped in training.
+        causal: Whether a query attends to no later key.
     """
 
     def __init__(self, dropout: float = 0.0, causal: bool = False) -> None:
@@ -70,7 +70,7 @@ class DotProduct(nn.Module):
 
 
 class ProbSparse(nn.Module):
-    """Gives attention only to the queries that would not spread it evenly; the others get the mean of the values.
+    """ProbSparse attention: only queries with uneven attention use it; the others get the mean of the values.
 
     Zhou et al., "Informer", AAAI 2021. A query is measured by how far its largest score is above its mean score, over a
     sample of ``factor * ceil(ln(keys))`` keys; ``factor * ceil(ln(queries))`` queries are kept. The sample is random in
@@ -80,8 +80,8 @@ class ProbSparse(nn.Module):
 
     Args:
         factor: Keys sampled and queries kept, in units of the logarithm of how many there are.
-        dropout: Share of attention weights left out in training.
-        causal: Whether a query sees no key that comes after it; there must then be as many keys as queries.
+        dropout: Fraction of attention weights dropped in training.
+        causal: Whether a query attends to no later key; there must then be as many keys as queries.
     """
 
     def __init__(self, factor: int, dropout: float = 0.0, causal: bool = False) -> None:
@@ -110,7 +110,7 @@ class ProbSparse(nn.Module):
         return spread.scatter(2, index_BMUE, attended)
 
     def _sparsity(self, query_BMQE: Tensor, key_BMKE: Tensor) -> Tensor:
-        """Return how unevenly each query would look at the keys, ``(batch, head, query)``."""
+        """Return how uneven the attention of each query would be, ``(batch, head, query)``."""
         queries, keys = query_BMQE.shape[2], key_BMKE.shape[2]
         count, device = self._count(keys), query_BMQE.device
         with torch.no_grad():
@@ -166,16 +166,16 @@ class AutoCorrelation(nn.Module):
 
 
 class Attention(nn.Module):
-    """Lets every query look at all keys with several heads.
+    """Multi-head attention of every query to all keys.
 
     The projections of queries, keys and values are one matrix, applied in one go when all three are the same tokens.
 
     Args:
         hidden_size: Width of a token, a multiple of ``num_heads``.
         num_heads: Heads.
-        dropout: Share of attention weights left out in training.
-        scoring: What turns projected queries, keys and values ``(batch, head, token, width)`` into what is attended to;
-            the scaled dot product with ``dropout`` unless given.
+        dropout: Fraction of attention weights dropped in training.
+        scoring: Attention over projected queries, keys and values ``(batch, head, token, width)``; scaled dot product
+            with ``dropout`` by default.
     """
 
     def __init__(
@@ -191,9 +191,9 @@ class Attention(nn.Module):
         """Return a token for each query, ``(batch, query, hidden)``.
 
         Args:
-            queries_BQD: Tokens that look.
-            keys_BKD: Tokens that are looked at, the queries themselves unless given.
-            values_BKD: What is taken from them, the keys themselves unless given.
+            queries_BQD: Query tokens.
+            keys_BKD: Key tokens; the queries by default.
+            values_BKD: Value tokens; the keys by default.
         """
         keys_BKD = queries_BQD if keys_BKD is None else keys_BKD
         values_BKD = keys_BKD if values_BKD is None else values_BKD

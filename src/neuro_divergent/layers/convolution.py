@@ -15,17 +15,17 @@ from neuro_divergent.layers.dropout import Dropout
 
 
 class DilatedConvolution(nn.Conv1d):
-    """Convolution that sees the present and steps before it (or after it), ``dilation`` apart.
+    """Convolution over the present and steps before it (or after it), ``dilation`` apart.
 
-    What lies outside the sequence is zero. It is worked out as one product of matrices per tap of the kernel, which
+    Values outside the sequence are zero. It is computed as one product of matrices per tap of the kernel, which
     for the small kernels of sequence models is faster than a general convolution.
 
     Args:
-        inputs: Numbers per step that are read.
-        outputs: Numbers per step that are made.
-        kernel_size: Steps that are seen.
+        inputs: Input features per step.
+        outputs: Output features per step.
+        kernel_size: Size of the kernel in steps.
         dilation: Distance between them.
-        ahead: Whether the steps after the present are seen instead of those before.
+        ahead: Whether the steps after the present are used instead of those before.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel_size: int, dilation: int = 1, *, ahead: bool = False) -> None:
@@ -51,8 +51,8 @@ class DepthwiseConvolution(nn.Conv1d):
     """Causal convolution of each number of a step by itself.
 
     Args:
-        hidden_size: Numbers per step.
-        kernel_size: Steps that are seen, the last of which is the present.
+        hidden_size: Features per step.
+        kernel_size: Size of the kernel in steps; the last is the present.
     """
 
     def __init__(self, hidden_size: int, kernel_size: int) -> None:
@@ -88,12 +88,12 @@ class ResidualConvolution(nn.Module):
     """Two causal convolutions with normalised weights and dropout, added to their input (Bai et al., 2018).
 
     Args:
-        inputs: Numbers per step that are read.
-        outputs: Numbers per step that are made; if they are not as many, the input is mapped to them before the sum.
-        kernel_size: Steps that a convolution sees.
+        inputs: Input features per step.
+        outputs: Output features per step; if they differ from the inputs, the input is mapped to them before the sum.
+        kernel_size: Size of each kernel in steps.
         dilation: Distance between them.
         activation: Activation after each convolution and after the sum.
-        dropout: Share left out in training after each convolution.
+        dropout: Fraction dropped in training after each convolution.
     """
 
     def __init__(
@@ -115,16 +115,16 @@ class ResidualConvolution(nn.Module):
 
 
 class SkipConvolution(nn.Module):
-    """Dilated convolution whose output is split into a correction of its input and a share of the result.
+    """Dilated convolution whose output is split into a residual for its input and a skip output.
 
     The cell of BiTCN (Sprangers et al., 2023), after WaveNet (van den Oord et al., 2016).
 
     Args:
-        hidden_size: Numbers per step.
-        kernel_size: Steps that are seen.
+        hidden_size: Features per step.
+        kernel_size: Size of the kernel in steps.
         dilation: Distance between them.
-        dropout: Share left out in training.
-        ahead: Whether the steps after the present are seen instead of those before.
+        dropout: Fraction dropped in training.
+        ahead: Whether the steps after the present are used instead of those before.
     """
 
     def __init__(self, hidden_size: int, kernel_size: int, dilation: int, dropout: float, *, ahead: bool) -> None:
@@ -134,6 +134,6 @@ class SkipConvolution(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, values_TND: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the corrected values and the share of the result, both ``(time, row, hidden)``."""
+        """Return the corrected values and the skip output, both ``(time, row, hidden)``."""
         correction, share = self.split(self.dropout(functional.gelu(self.convolution(values_TND)))).chunk(2, 2)
         return values_TND + correction, share

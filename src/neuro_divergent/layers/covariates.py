@@ -1,4 +1,4 @@
-"""Turning covariate columns into numbers a network can multiply.
+"""Encoding of covariate columns as features.
 
 Letters: B batch, L history, H horizon, F feature, E encoded feature, N = B * C rows.
 """
@@ -16,7 +16,7 @@ from neuro_divergent.core.spec import Feature, TaskSpec
 
 
 def embedding_width(cardinality: int) -> int:
-    """Return how many numbers stand for a category: the rule of thumb of fastai, at most 50."""
+    """Return the embedding size of a category: the rule of thumb of fastai, at most 50."""
     return min(50, math.ceil(1.6 * math.pow(cardinality, 0.56)))
 
 
@@ -26,7 +26,7 @@ class CovariateEncoder(nn.Module):
     The embedding of code 0, a category that training never saw, is zero: neutral, and never moved by training.
 
     Attributes:
-        size: Encoded numbers per row (E).
+        size: Encoded features per row (E).
     """
 
     numeric: Tensor
@@ -69,9 +69,9 @@ class Covariates(nn.Module):
     """Encodes all covariates of a task; the channels of a window share them.
 
     Attributes:
-        past_size: Encoded numbers per past step.
-        future_size: Encoded numbers per step of history and horizon.
-        static_size: Encoded numbers per window.
+        past_size: Encoded features per past step.
+        future_size: Encoded features per step of history and horizon.
+        static_size: Encoded features per window.
     """
 
     def __init__(self, spec: TaskSpec) -> None:

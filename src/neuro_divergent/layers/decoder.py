@@ -14,17 +14,17 @@ from neuro_divergent.layers.encoder import feedforward
 
 
 class DecoderLayer(nn.Module):
-    """Attention to itself, attention to what was encoded and a perceptron, each added and normalised afterwards.
+    """Self-attention, cross-attention and a perceptron, each with a residual connection and post-normalisation.
 
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
 
     Args:
         hidden_size: Width of a token.
-        self_attention: How tokens look at each other.
-        cross_attention: How tokens look at the encoded ones.
+        self_attention: Attention of the tokens to each other.
+        cross_attention: Attention to the encoded tokens.
         feedforward_size: Hidden units of the perceptron.
         activation: Activation of the perceptron.
-        dropout: Share left out in training, of hidden units and what is added.
+        dropout: Fraction dropped in training, of hidden units and residual branches.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Decoder(nn.Module):
 
     Args:
         layers: The layers.
-        norm: What the last tokens go through.
+        norm: Applied to the last tokens.
     """
 
     def __init__(self, layers: Sequence[nn.Module], norm: nn.Module) -> None:
@@ -80,13 +80,13 @@ class DecompositionLayer(nn.Module):
 
     Args:
         hidden_size: Width of a token.
-        outputs: Numbers per step of the trend that is handed on.
-        self_attention: How tokens look at each other.
-        cross_attention: How tokens look at the encoded ones.
-        decomposition: What splits tokens into season and trend.
+        outputs: Features per step of the trend.
+        self_attention: Attention of the tokens to each other.
+        cross_attention: Attention to the encoded tokens.
+        decomposition: Splits tokens into season and trend.
         feedforward_size: Hidden units of the perceptron, which has no biases.
         activation: Activation of the perceptron.
-        dropout: Share left out in training, of hidden units and what is added.
+        dropout: Fraction dropped in training, of hidden units and residual branches.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class DecompositionDecoder(nn.Module):
 
     Args:
         layers: The layers.
-        norm: What the seasonal tokens go through at the end.
+        norm: Applied to the seasonal tokens at the end.
     """
 
     def __init__(self, layers: Sequence[DecompositionLayer], norm: nn.Module) -> None:

@@ -19,7 +19,7 @@ Window = Annotated[int, Field(ge=1), AfterValidator(_odd)]
 
 
 class Decomposition(nn.Module):
-    """Splits series into their moving average and what it leaves (Wu et al., "Autoformer", NeurIPS 2021).
+    """Splits series into their moving average and the remainder (Wu et al., "Autoformer", NeurIPS 2021).
 
     Args:
         steps: Length of the series.
@@ -67,7 +67,7 @@ class Waves(nn.Module):
 class SeasonalNorm(nn.Module):
     """Layer normalisation after which each feature has the mean 0 over time (Autoformer).
 
-    A bias would be taken out again by the second, so there is none.
+    A bias would be removed by the second, so there is none.
 
     Args:
         hidden_size: Width of a token.

@@ -24,7 +24,7 @@ class Expansion(nn.Module):
     Args:
         on_history: Functions ``(coefficient, history)``, or the length when the coefficients are the values themselves.
         on_horizon: The same for the horizon.
-        outputs: Numbers per step of the horizon.
+        outputs: Outputs per step of the horizon.
 
     Attributes:
         sizes: Coefficients for the history, and for the horizon with all its outputs.
@@ -96,8 +96,8 @@ class ResidualBlock(nn.Module):
     def prepare_to_forecast(self) -> None:
         """Multiply the first two layers once for all forecasts, until the block is trained, loaded or moved again.
 
-        Nothing tells when weights change by other means, least of all torch, whose fused optimizers leave no trace:
-        only who knows that they are final may ask for it.
+        Changes of the weights are not detected, since fused optimizers of torch do not update version counters:
+        call it only when the weights are final.
         """
         with torch.no_grad():
             self._merged = merge_pair(self.entrance, self.first)
@@ -118,18 +118,18 @@ class ResidualBlock(nn.Module):
 
 
 class DoublyResidualStack(nn.Module):
-    """Runs blocks one after another: each sees what those before left unexplained, and the forecasts add up.
+    """Runs blocks in sequence: each reads the residual of those before, and the forecasts are summed.
 
     Histories are read backwards, latest value first, and the forecast starts from that value.
 
     Args:
         blocks: Modules that turn ``(residual, *context, with_backcast)`` into what ``ResidualBlock`` returns.
         repeats: How many times in a row each block is run, with the same weights.
-        stochastic_depth: Share of rows that skip the last block in training; earlier ones are skipped less, in
+        stochastic_depth: Fraction of rows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
 
     Attributes:
-        recompute_every: Blocks per segment whose activations are worked out again in the backward pass of training; 0
+        recompute_every: Blocks per segment whose activations are computed again in the backward pass of training; 0
             keeps them all.
         num_blocks: Blocks that are run, each as often as it is repeated.
     """
@@ -155,7 +155,7 @@ class DoublyResidualStack(nn.Module):
 
         def advance(run: int, index: int, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
             residual, forecast = state
-            # Nobody reads what the last block explains, so it is not worked out.
+            # The backcast of the last block is not used, so it is not computed.
             backcast, part = self.blocks[index](residual, *context, with_backcast=run < self.num_blocks - 1)
             if self.training and self._rates[run]:
                 kept = kept_rows(part, self._rates[run])

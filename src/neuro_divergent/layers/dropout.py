@@ -1,4 +1,4 @@
-"""Leaving out single numbers in training."""
+"""Dropout with fewer random numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SMALL = 2048  # numbers; below, the calls take longer than the drawing
 
 
 class Dropout(nn.Dropout):
-    """Sets a random share of the numbers to zero and scales the others up, as ``nn.Dropout`` does.
+    """Sets a random fraction of the values to zero and scales the others up, like ``nn.Dropout``.
 
     Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", JMLR 2014. On a CPU torch
-    draws a random number for each number that may be left out, which takes a third of the step of a PatchTST. Here one
-    random integer of 64 bits decides for four of them, so that the share is a multiple of 1 / 65,536.
+    draws a random number for each value, which takes a third of the step of a PatchTST. Here one
+    random integer of 64 bits decides for four of them, so that the probability is a multiple of 1 / 65,536.
     """
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - the name that torch gives it
@@ -27,7 +27,7 @@ class Dropout(nn.Dropout):
 
 
 def _draw(like: Tensor, share: float) -> Tensor:
-    """Return a factor for each number: 0 with a chance of ``share``, else what keeps the mean."""
+    """Return a factor for each value: 0 with probability ``share``, else the factor that keeps the mean."""
     dropped = min(round(share * _CHANCES), _CHANCES - 1)
     random = torch.randint(-(2**63), 2**63 - 1, (-(-like.numel() // 4),)).view(torch.int16)
     kept = random[: like.numel()] >= dropped - _CHANCES // 2

@@ -22,8 +22,8 @@ class CircularConvolution(nn.Module):
     before it or added up after it, whichever is less.
 
     Args:
-        inputs: Numbers per step that come in.
-        outputs: Numbers per step that go out.
+        inputs: Input features per step.
+        outputs: Output features per step.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -46,7 +46,7 @@ class ValueEmbedding(nn.Module):
     """Makes a token of the values of each step.
 
     Args:
-        features: Numbers per step.
+        features: Features per step.
         hidden_size: Width of a token.
         kind: A circular convolution over three steps, as in Informer, or a linear layer with bias.
     """
@@ -63,12 +63,12 @@ class ValueEmbedding(nn.Module):
 
 
 class PositionalEmbedding(nn.Module):
-    """Adds to each token where it stands.
+    """Adds a positional encoding to each token.
 
     Args:
         steps: Most tokens there are.
         hidden_size: Width of a token.
-        kind: Fixed waves (Vaswani et al., 2017), or numbers that are learned from small random ones.
+        kind: Fixed sinusoids (Vaswani et al., 2017), or learned encodings.
     """
 
     positions: Tensor
@@ -86,14 +86,14 @@ class PositionalEmbedding(nn.Module):
 
 
 class SequenceEmbedding(nn.Module):
-    """Sum of what a step's values, its place and its covariates say, as in Informer.
+    """Sum of the embeddings of a step's values, its position and its covariates, as in Informer.
 
     Args:
         values: Values per step.
         covariates: Encoded covariates per step; they go through a linear layer without bias.
         hidden_size: Width of a token.
-        steps: Steps of a window, or 0 for tokens that do not know their place.
-        dropout: Share of the tokens' numbers left out in training.
+        steps: Steps of a window, or 0 without positional encoding.
+        dropout: Fraction of the features dropped in training.
     """
 
     def __init__(self, values: int, covariates: int, hidden_size: int, *, steps: int, dropout: float) -> None:

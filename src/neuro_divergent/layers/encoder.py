@@ -23,10 +23,10 @@ class EncoderLayer(nn.Module):
         num_heads: Heads of the attention.
         feedforward_size: Hidden units of the perceptron.
         activation: Activation of the perceptron.
-        dropout: Share left out in training, of attention weights, hidden units and what is added.
-        norm: Normalisation of what was added up, by name or as what makes it.
-        stochastic_depth: Share of rows for which, in training, nothing is added; drawn for each of the two.
-        attention: How tokens look at each other; full attention with ``num_heads`` heads unless given.
+        dropout: Fraction dropped in training, of attention weights, hidden units and residual branches.
+        norm: Normalisation after each addition, by name or as a factory.
+        stochastic_depth: Fraction of rows for which, in training, nothing is added; drawn for each of the two.
+        attention: Attention of the tokens to each other; full attention with ``num_heads`` heads by default.
         bias: Whether the perceptron has biases.
     """
 
@@ -63,8 +63,8 @@ class Encoder(nn.Module):
 
     Args:
         layers: The layers.
-        norm: What the last tokens go through.
-        between: What tokens go through after each layer but the last, such as ``Distilling``; nothing unless given.
+        norm: Applied to the last tokens.
+        between: Applied after each layer but the last, such as ``Distilling``; nothing by default.
     """
 
     def __init__(self, layers: Sequence[nn.Module], norm: nn.Module, between: Sequence[nn.Module] = ()) -> None:

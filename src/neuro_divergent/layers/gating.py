@@ -1,4 +1,4 @@
-"""Blocks that decide how much of a change passes."""
+"""Gated layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GatedLinearUnit(nn.Linear):
 
 
 class GatedSkip(nn.Module):
-    """Adds what a gate lets through to what skipped it, and normalises the sum."""
+    """Gated residual connection followed by layer normalisation."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class GatedResidual(nn.Module):
     The gated residual network of Lim et al., "Temporal Fusion Transformers", 2021.
 
     Args:
-        input_size: Numbers that come in.
+        input_size: Input features.
         hidden_size: Hidden units.
-        output_size: Numbers that go out; if they are not as many as come in, the input is projected to be added.
-        context_size: Numbers of a context that moves the hidden units; 0 for none.
+        output_size: Output features; if they differ from the input, the skip connection is projected.
+        context_size: Features of a context that moves the hidden units; 0 for none.
         activation: Activation of the hidden units.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
     """
 
     def __init__(

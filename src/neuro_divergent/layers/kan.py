@@ -18,11 +18,11 @@ Wavelet = Literal["mexican_hat", "morlet", "dog", "meyer", "shannon"]
 class SplineKAN(nn.Module):
     """Sums a spline and a scaled SiLU of each input (Liu et al., "KAN: Kolmogorov-Arnold Networks", ICLR 2025).
 
-    Beyond the grid a spline fades to zero within ``order`` intervals, and the SiLU is what remains.
+    Beyond the grid a spline fades to zero within ``order`` intervals, and only the SiLU remains.
 
     Args:
-        inputs: Numbers that come in.
-        outputs: Numbers that go out.
+        inputs: Input features.
+        outputs: Output features.
         grid_size: Intervals of the grid.
         order: Degree of the splines.
         grid_range: Where the grid begins and ends.
@@ -51,7 +51,7 @@ class SplineKAN(nn.Module):
     def _reset(self, noise: float) -> None:
         nn.init.kaiming_uniform_(self.base, a=math.sqrt(5))
         nn.init.kaiming_uniform_(self.scale, a=math.sqrt(5))
-        # The smallest coefficients whose curve goes through random values at the points of the grid.
+        # Least-norm coefficients of a curve through random values at the grid points.
         points = self._start + self._step * torch.arange(self._grid_size + 1)
         to_coefficients = torch.linalg.pinv(self.basis(points))
         curve = torch.rand(*self.base.shape, self._grid_size + 1) - 0.5
@@ -79,8 +79,8 @@ class TaylorKAN(nn.Module):
     """Sums a polynomial of each input.
 
     Args:
-        inputs: Numbers that come in.
-        outputs: Numbers that go out.
+        inputs: Input features.
+        outputs: Output features.
         order: Powers, from 0 up to ``order - 1``.
     """
 
@@ -104,8 +104,8 @@ class JacobiKAN(nn.Module):
     """Sums, for each input squeezed between -1 and 1, Jacobi polynomials with both exponents 1.
 
     Args:
-        inputs: Numbers that come in.
-        outputs: Numbers that go out.
+        inputs: Input features.
+        outputs: Output features.
         degree: Highest degree.
     """
 
@@ -131,8 +131,8 @@ class WaveletKAN(nn.Module):
     """Sums a wavelet of each input, shifted and stretched for each connection.
 
     Args:
-        inputs: Numbers that come in.
-        outputs: Numbers that go out.
+        inputs: Input features.
+        outputs: Output features.
         wavelet: Shape of the wavelet.
     """
 

@@ -10,7 +10,7 @@ from neuro_divergent.layers.covariates import Covariates, Encoded
 
 
 def known_size(history: int, spec: TaskSpec, covariates: Covariates) -> int:
-    """Return how many numbers ``join_known`` gives for a row.
+    """Return the number of features that ``join_known`` returns per row.
 
     Args:
         history: Values of the history in a row.
@@ -22,7 +22,7 @@ def known_size(history: int, spec: TaskSpec, covariates: Covariates) -> int:
 
 
 def join_known(history: Tensor, encoded: Encoded) -> Tensor:
-    """Return ``(rows, numbers)``: the history ``(rows, values)``, then past, future and static covariates.
+    """Return ``(rows, features)``: the history ``(rows, values)``, then past, future and static covariates.
 
     A history without covariates is not copied.
     """

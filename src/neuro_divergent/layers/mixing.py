@@ -1,4 +1,4 @@
-"""Mixing the numbers of a window over time and over its features (TSMixer).
+"""Mixing layers over time and over features (TSMixer).
 
 Letters: B batch, T time, F feature.
 """
@@ -20,7 +20,7 @@ class WindowBatchNorm(BatchNorm):
     """Batch normalisation of each number of a window, time by feature, over the windows of a batch."""
 
     def __init__(self, steps: int, features: int) -> None:
-        # The small momentum is that of Keras, where the published results were made.
+        # The small momentum is that of Keras, which the published results used.
         super().__init__(steps * features, eps=1e-3, momentum=0.01)
 
     def forward(self, values_BTF: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ class WindowBatchNorm(BatchNorm):
 
 
 class _Mixing(nn.Module):
-    """What is added to its input, with a normalisation of whole windows before it or after the addition."""
+    """A residual block with a normalisation over whole windows before it or after the addition."""
 
     def __init__(
         self, steps: int, inputs: int, outputs: int, dropout: float, norm: Normalization, norm_place: str
@@ -48,7 +48,7 @@ class _Mixing(nn.Module):
 
     @abstractmethod
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return what is added."""
+        """Return the residual branch."""
 
 
 class TimeMixing(_Mixing):
@@ -57,9 +57,9 @@ class TimeMixing(_Mixing):
     Args:
         steps: Length of a window.
         features: Features of a step.
-        dropout: Share of what is added that is left out in training.
+        dropout: Fraction of the residual branch dropped in training.
         norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it stands before the mixing or after the addition.
+        norm_place: Whether it is before the mixing or after the addition.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TimeMixing(_Mixing):
         self.linear = nn.Linear(steps, steps)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return what is added."""
+        """Return the residual branch."""
         return torch.relu(self.linear(values_BTF.transpose(1, 2))).transpose(1, 2)
 
 
@@ -87,9 +87,9 @@ class FeatureMixing(_Mixing):
         inputs: Features of a step.
         outputs: Features that come out; when their number changes, a linear layer makes the input fit the addition.
         hidden_size: Hidden units.
-        dropout: Share of hidden units, and of what is added, left out in training.
+        dropout: Fraction of hidden units, and of what is added, dropped in training.
         norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it stands before the mixing or after the addition.
+        norm_place: Whether it is before the mixing or after the addition.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class FeatureMixing(_Mixing):
         self.perceptron = multilayer_perceptron((inputs, hidden_size, outputs), "ReLU", dropout)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return what is added."""
+        """Return the residual branch."""
         mixed: Tensor = self.perceptron(values_BTF)
         return mixed
 

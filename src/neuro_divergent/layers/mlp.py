@@ -25,7 +25,7 @@ def multilayer_perceptron(
     """Return linear layers between the given sizes; after each but the last, a norm, an activation and dropout."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes[:-1]):
-        # Batch normalisation takes the mean out again, so a bias before it would do nothing.
+        # Batch normalisation removes the mean, so a bias before it would have no effect.
         layers.append(nn.Linear(inputs, outputs, bias=norm != "batch"))
         layers += [] if norm == "none" else [make_norm(norm, outputs)]
         layers += [make_activation(activation)] + ([Dropout(dropout)] if dropout else [])
@@ -33,7 +33,7 @@ def multilayer_perceptron(
 
 
 def linear_pair(values: Tensor, first: nn.Linear, second: nn.Linear) -> Tensor:
-    """Return what the second layer makes of what the first makes of the values, ``(rows, inputs)``.
+    """Apply two linear layers in sequence to ``(rows, inputs)``.
 
     There is no activation between them, so their weights are multiplied before they meet the values when that is less
     work, that is when there are more rows than inputs. The function and its gradients are the same.

@@ -13,8 +13,8 @@ Normalization = Literal["batch", "layer"]
 class BatchNorm(nn.BatchNorm1d):
     """Batch normalisation of the last axis over all others (Ioffe and Szegedy, 2015).
 
-    A lone row has no spread, so in training too it is normalised by the running numbers, which it does not change: the
-    last batch of an epoch may hold a single window.
+    A single row has no variance, so in training too it is normalised by the running statistics, which it does not
+    change: the last batch of an epoch may hold a single window.
     """
 
     def forward(self, values: Tensor) -> Tensor:
@@ -30,5 +30,5 @@ class BatchNorm(nn.BatchNorm1d):
 
 
 def make_norm(kind: Normalization, size: int) -> nn.Module:
-    """Return a fresh normalisation of tensors whose last axis has ``size`` numbers."""
+    """Return a new normalisation of tensors whose last axis has ``size`` features."""
     return BatchNorm(size) if kind == "batch" else nn.LayerNorm(size)

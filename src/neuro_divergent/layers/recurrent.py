@@ -1,6 +1,6 @@
 """Recurrent layers over sequences with time first.
 
-Letters: T time, N rows, I inputs, D hidden, G heads, K numbers per head.
+Letters: T time, N rows, I inputs, D hidden, G heads, K features per head.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DilatedRecurrence(nn.Module):
 
     Args:
         cell: Kind of cell.
-        inputs: Numbers read per step.
+        inputs: Input features per step.
         hidden_size: Units of the state.
         dilation: Steps between a state and the one it follows.
     """
@@ -57,18 +57,18 @@ def matrix_memory(
 ) -> Tensor:
     """Read at each step a matrix in which all steps so far stored a value under a key (mLSTM of Beck et al., 2024).
 
-    What is stored fades with the forget gates of the steps since. All steps are worked out at once, as in attention,
+    Stored values decay with the forget gates of later steps. All steps are computed at once, as in attention,
     with weights that are scaled by the largest exponent so that none overflows.
 
     Args:
-        queries_NGTK: What is looked up, ``(row, head, time, width)``.
-        keys_NGTK: Under what each step stores its value.
-        values_NGTK: What it stores.
+        queries_NGTK: Queries, ``(row, head, time, width)``.
+        keys_NGTK: Keys of the stored values.
+        values_NGTK: Values that each step stores.
         write_NGT: Input gates, as exponents.
         keep_NGT: Forget gates, before their sigmoid.
 
     Returns:
-        What is found, in the shape of the queries.
+        The retrieved values, in the shape of the queries.
     """
     faded = functional.logsigmoid(keep_NGT).cumsum(2)
     # What a step stored has at any later one the exponent ``stored`` of its own plus ``faded`` of the later one, so the
@@ -89,8 +89,8 @@ def scalar_memory(gates_TGNK: Tensor, recurrent_GKK: Tensor) -> Tensor:
     """Run cells with exponential gates, whose heads remember apart from each other (sLSTM of Beck et al., 2024).
 
     Args:
-        gates_TGNK: What the inputs say to the gates, ``(time, head, row, 4 * width)``: input, forget, cell, output.
-        recurrent_GKK: What the state before says to them, ``(head, width, 4 * width)``.
+        gates_TGNK: Input part of the gates, ``(time, head, row, 4 * width)``: input, forget, cell, output.
+        recurrent_GKK: Recurrent weights of the gates, ``(head, width, 4 * width)``.
 
     Returns:
         The states, ``(time, head, row, width)``.

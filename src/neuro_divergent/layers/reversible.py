@@ -47,7 +47,7 @@ class RevIN(GainAndShift):
     """
 
     def forward(self, values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Standardisation]:
-        """Return the history, zero where unobserved, and what ``restore`` needs.
+        """Return the history, zero where unobserved, and the statistics for ``restore``.
 
         Args:
             values_BLC: Values, zero where unobserved.

@@ -1,4 +1,4 @@
-"""Taking the level and spread of a window out before a network and putting them back on its forecast.
+"""Standardisation of a window before a network, inverted on its forecast.
 
 Letters: B batch, L history, H horizon, C channel, P outputs per step.
 """
@@ -14,7 +14,7 @@ Level = Literal["mean", "last"]
 
 
 class Standardisation(NamedTuple):
-    """Level and spread of each channel of each window, and how to take them out and put them back.
+    """Level and spread of each channel of each window, with the transformation and its inverse.
 
     The statistics of reversible instance normalisation (Kim et al., ICLR 2022), without its learned gain and shift.
     """
@@ -25,7 +25,7 @@ class Standardisation(NamedTuple):
 
     @classmethod
     def of(cls, values_BLC: Tensor, mask: Tensor | None, level: Level = "mean") -> Standardisation:
-        """Measure windows by what was observed in them.
+        """Compute the statistics of the observed values of windows.
 
         Args:
             values_BLC: Histories, zero where unobserved.

@@ -14,7 +14,7 @@ from neuro_divergent.layers.gating import GatedResidual
 
 
 class VariableVectors(nn.Module):
-    """Gives each variable a vector: from encoded covariates ``(..., E)`` to ``(..., variable, hidden)``.
+    """Embeds each variable: from encoded covariates ``(..., E)`` to ``(..., variable, hidden)``.
 
     A numeric variable has a vector and a bias of its own; the embedding of a categorical one is projected.
 
@@ -49,14 +49,14 @@ class VariableVectors(nn.Module):
 
 
 class VariableSelection(nn.Module):
-    """Weighs variables by what all of them, and a context, say; a single one is not weighed.
+    """Variable selection weights from all variables and a context; a single variable is not weighted.
 
     Args:
         count: Variables.
         hidden_size: Width of their vectors.
-        context_size: Numbers of the context; 0 for none.
+        context_size: Features of the context; 0 for none.
         activation: Activation in the gated blocks.
-        dropout: Share left out in training in those that transform a variable.
+        dropout: Fraction dropped in training in the networks that transform a variable.
     """
 
     def __init__(

@@ -24,12 +24,12 @@ def windows_first(forecast_HNP: Tensor, channels: int) -> Tensor:
 
 
 def side_by_side(parts: list[Tensor]) -> Tensor:
-    """Join what is read at each step, ``(time, row, ...)``; a single part is not copied."""
+    """Concatenate the inputs of each step, ``(time, row, ...)``; a single part is not copied."""
     return torch.cat(parts, 2) if len(parts) > 1 else parts[0]
 
 
 def read_history(values_BLC: Tensor, covariates: Encoded) -> Tensor:
-    """Return what is known at each step of the history, ``(time, row, 1 + E)``: the value, then the covariates."""
+    """Return the inputs of each step of the history, ``(time, row, 1 + E)``: the value, then the covariates."""
     steps = values_BLC.shape[1]
     parts = [time_first(values_BLC)]
     parts += [] if covariates.past is None else [covariates.past.transpose(0, 1)]

@@ -34,9 +34,9 @@ def spectrum(series: Tensor, dim: int) -> Tensor:
 
 
 class ModeWeights(nn.Module):
-    """Mixes the numbers of each head with weights of its own for each frequency.
+    """Mixes the features of each head with separate weights for each frequency.
 
-    A complex weight is stored as two real ones, so that optimizers, precisions and files need not know of it.
+    A complex weight is stored as two real ones, so that optimizers, precisions and files need no complex types.
 
     Args:
         num_heads: Heads.
@@ -56,7 +56,7 @@ class ModeWeights(nn.Module):
 
 
 class FourierMixing(nn.Module):
-    """Mixes the numbers of a token frequency by frequency; a circular convolution, if all frequencies are used.
+    """Mixes the features of a token frequency by frequency; a circular convolution, if all frequencies are used.
 
     Zhou et al., "FEDformer", ICML 2022 (frequency enhanced block). Frequencies that are not used are left out.
 
@@ -104,12 +104,12 @@ class FourierAttention(nn.Module):
 
 
 class FrequencyBlock(nn.Module):
-    """Stands where attention would and has its arguments, but transforms the queries alone.
+    """Replaces attention with the same arguments, but transforms only the queries.
 
     Args:
         hidden_size: Width of a token.
         num_heads: Heads.
-        mixing: What is done with the projected tokens ``(batch, head, time, width)``.
+        mixing: Applied to the projected tokens ``(batch, head, time, width)``.
     """
 
     def __init__(self, hidden_size: int, num_heads: int, mixing: nn.Module) -> None:
@@ -128,7 +128,7 @@ class FrequencyBlock(nn.Module):
 
 
 def attend_low_modes(query_BMLE: Tensor, key_BMLE: Tensor, value_BMLE: Tensor, modes: int, score: Score) -> Tensor:
-    """Return what attention between the lowest frequencies gives, ``(batch, head, time, width)``, without weights."""
+    """Return the attention between the lowest frequencies, ``(batch, head, time, width)``, without weights."""
     steps = query_BMLE.shape[2]
     used = list(range(min(modes, steps // 2 + 1)))
     query, key, value = (_at_modes(part, used) for part in (query_BMLE, key_BMLE, value_BMLE))

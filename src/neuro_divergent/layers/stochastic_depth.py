@@ -1,4 +1,4 @@
-"""Leaving out whole residual branches in training."""
+"""Stochastic depth: residual branches dropped in training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class StochasticDepth(nn.Module):
     """Sets a residual branch to zero for a random part of the rows, and scales it up for the others.
 
     Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016. They shrink branches when forecasting; growing them
-    in training instead gives the same expectation, and evaluation stays as it is.
+    in training instead gives the same expectation, and evaluation is unchanged.
 
     Args:
         rate: Chance of a row to lose the branch.

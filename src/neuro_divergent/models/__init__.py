@@ -1,0 +1,5 @@
+"""Architectures: a config and a ``TaskSpec`` come in, a network comes out.
+
+A network maps a ``Batch`` to outputs ``(batch, horizon, channel, outputs)``. ``base.py`` has the base class
+``Architecture``; each architecture has its own file, found by the registry.
+"""

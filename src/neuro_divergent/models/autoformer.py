@@ -1,4 +1,4 @@
-"""Autoformer: periods instead of attention, and a trend taken out at every step."""
+"""Autoformer: auto-correlation instead of attention, with decomposition in every layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuro_divergent.models.encoder_decoder import DecompositionNetwork, Encoder
 
 @register("autoformer")
 class Autoformer(EncoderDecoder):
-    """Encoder and decoder that look at earlier periods and split trend and season again and again.
+    """Encoder and decoder with auto-correlation and repeated decomposition into trend and season.
 
     Wu et al., "Autoformer: Decomposition Transformers with Auto-Correlation for Long-Term Series Forecasting", NeurIPS
     2021. The query, key and value projections are one matrix. The last norms have no bias, since the mean over time is
@@ -23,7 +23,7 @@ class Autoformer(EncoderDecoder):
     NeuralForecast. In series of odd length the latter loses a step of the correlation; here it does not.
 
     Attributes:
-        factor: Delays that are looked at, in units of the logarithm of the number of steps.
+        factor: Delays that are used, in units of the logarithm of the number of steps.
         kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
     """
 

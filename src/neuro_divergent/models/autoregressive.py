@@ -1,9 +1,9 @@
-"""Forecasting step by step, each from the one before."""
+"""Autoregressive networks: each step is forecast from the step before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -22,28 +22,30 @@ def middle_output(raw: Tensor, batch: Batch) -> Tensor:
 
 
 class AutoregressiveNetwork(nn.Module):
-    """Recurrent layers that run on through the horizon and read, as the value before, what was forecast for it.
+    """Recurrent layers that continue through the horizon and read their own forecast of the step before.
 
-    In training the true value is read instead for a share of windows and steps, unless it is missing. Covariates that
-    are not known ahead are zero in the horizon, which is their mean.
+    In training the target is read instead for a fraction of windows and steps, unless it is missing (teacher forcing).
+    Covariates that are not known ahead are zero in the horizon, which is their mean.
 
     Args:
         spec: The task.
         covariates: Encoder of its covariates.
         encoder: Recurrent layers over ``(time, row, 1 + past + static + future)``.
         decoder: Turns a state into the outputs of a step.
-        decodes_ahead: What the covariates of the step that is forecast meet: the state, in the decoder (true), or the
-            value before, in the encoder (false). The encoder reads those of the step of its value in the first case.
+        decodes_ahead: Whether the decoder reads the covariates of the step that is forecast, next to the state (true),
+            or the encoder does, next to the value before (false). The encoder reads those of the step of its value in
+            the first case.
 
     Attributes:
-        teacher_forcing_ratio: Share of windows and steps that are shown the truth in training.
-        shown_in_validation: Whether the truth is also shown outside training, to batches that have it. The outputs are
-            then those of each step given the true steps before, which is what a likelihood is of. Whoever forecasts
-            must hide it.
+        teacher_forcing_ratio: Fraction of windows and steps that read the target in training.
+        shown_in_validation: Whether the target is also read outside training, if the batch has it. The outputs are then
+            conditional on the true steps before, as a likelihood requires. Remove ``future_y`` to forecast.
         feedback: Turns the raw outputs of a step, ``(batch, 1, channel, outputs)``, and the batch into the value that
-            is read on, ``(batch, 1, channel)``. A network knows no loss; whoever does puts its point forecast here.
+            is read on, ``(batch, 1, channel)``. The network does not know the loss; the owner of the loss sets its
+            point forecast here.
     """
 
+    reads_batch: ClassVar[bool] = True  # the target, and the units for ``feedback``
     teacher_forcing_ratio: float = 1.0
     shown_in_validation: bool = False
 
@@ -67,8 +69,8 @@ class AutoregressiveNetwork(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return the outputs, ``(batch, horizon, channel, outputs)``."""
         ratio = self._ratio(batch)
-        if self._knows_all(batch, ratio):
-            return windows_first(self._in_one_go(batch), self.spec.channels)
+        if self._reads_all_targets(batch, ratio):
+            return windows_first(self._all_at_once(batch), self.spec.channels)
 
         def read(raw: Tensor) -> Tensor:
             return time_first(self.feedback(windows_first(raw, self.spec.channels), batch))
@@ -78,7 +80,7 @@ class AutoregressiveNetwork(nn.Module):
         return windows_first(forecast, self.spec.channels)
 
     def paths(self, batch: Batch, count: int, draw: Callable[[Tensor, int], Tensor]) -> Tensor:
-        """Return what may happen, ``(count * batch, horizon, channel)``: each step follows what was drawn before.
+        """Return sampled paths, ``(count * batch, horizon, channel)``: each step given those drawn before.
 
         The history is read once for all paths.
 
@@ -105,7 +107,7 @@ class AutoregressiveNetwork(nn.Module):
         read(forecast[-1:])
         return torch.cat(drawn, 1)
 
-    def _in_one_go(self, batch: Batch) -> Tensor:
+    def _all_at_once(self, batch: Batch) -> Tensor:
         """Return the forecasts ``(horizon, row, outputs)`` where every step reads the true value before it."""
         assert batch.future_y is not None
         values, _ = observed(batch.past_y, batch.past_mask)
@@ -123,7 +125,7 @@ class AutoregressiveNetwork(nn.Module):
         return states[-1:], memory, [item[steps:] for item in known], ahead
 
     def _known(self, batch: Batch) -> tuple[list[Tensor], Tensor | None]:
-        """Return what the encoder reads next to the values, up to the last step but one, and what the decoder does."""
+        """Return the covariates of the encoder, up to the last step but one, and those of the decoder."""
         past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
         more = self.spec.horizon - 1
         steps = self.spec.input_size + more
@@ -136,18 +138,18 @@ class AutoregressiveNetwork(nn.Module):
         return [*known, future[:, :steps].transpose(0, 1)], future[:, self.spec.input_size :].transpose(0, 1)
 
     def _ratio(self, batch: Batch) -> float:
-        """Return the share of windows and steps that are shown the truth now."""
+        """Return the fraction of windows and steps that read the target now."""
         if batch.future_y is None:
             return 0.0
         return self.teacher_forcing_ratio if self.training else float(self.shown_in_validation)
 
-    def _knows_all(self, batch: Batch, ratio: float) -> bool:
-        """Whether the true value is read at each step; all steps can then be worked out in one go."""
-        # Asking the device costs less than as many calls of the cells as the horizon has steps.
+    def _reads_all_targets(self, batch: Batch, ratio: float) -> bool:
+        """Whether the target is read at each step; all steps can then be computed at once."""
+        # A device synchronisation costs less than one call of the cells per step of the horizon.
         return ratio >= 1 and (batch.future_mask is None or bool(batch.future_mask[:, :-1].all()))
 
     def _teacher(self, batch: Batch, ratio: float) -> tuple[Tensor, Tensor]:
-        """Return the true values ``(horizon, row, 1)`` and which of them are shown, drawn for each window and step."""
+        """Return the targets ``(horizon, row, 1)`` and which of them are read, drawn for each window and step."""
         assert batch.future_y is not None
         size, steps, _ = batch.future_y.shape
         shown = torch.ones(size, steps, 1, device=batch.future_y.device, dtype=torch.bool)
@@ -170,11 +172,11 @@ class AutoregressiveNetwork(nn.Module):
 
         Args:
             state: State after the history, ``(1, row, hidden)``.
-            memory: What the cells remember of it.
-            known: What is read next to the values, from the first step of the horizon on.
+            memory: State of the cells after the history.
+            known: Covariates of the encoder, from the first step of the horizon on.
             ahead: Covariates of the horizon for the decoder.
             read: Turns the outputs of a step, ``(1, row, outputs)``, into the value that is read on, ``(1, row, 1)``.
-            teacher: True values and which of them are shown.
+            teacher: Targets and which of them are read.
         """
         forecasts: list[Tensor] = []
         for step in range(self.spec.horizon):

@@ -1,4 +1,4 @@
-"""What every architecture is: a frozen config that builds a network for a task."""
+"""Base class of the architectures: a frozen config that builds a network for a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Architecture(Component):
     traits: ClassVar[Traits]
 
     def build(self, spec: TaskSpec) -> nn.Module:
-        """Return a fresh network whose ``forward(batch)`` gives ``(batch, horizon, channel, outputs)``.
+        """Return a new network whose ``forward(inputs)`` returns ``(batch, horizon, channel, outputs)``.
+
+        It must accept ``Inputs`` and a ``Batch``, which has the same fields and more. A network that needs the others
+        declares ``reads_batch = True`` and always gets a ``Batch``.
 
         Raises:
             ConfigError: If the task has covariates that the architecture cannot use.

@@ -1,4 +1,4 @@
-"""BiTCN: one stack of convolutions looks back along the history, another ahead along what is known."""
+"""BiTCN: convolutions backward over the history and forward over the known covariates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.convolution import SkipConvolution
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -26,11 +26,11 @@ class BiTCN(Architecture):
     Sprangers et al., "Parameter-Efficient Deep Probabilistic Forecasting", International Journal of Forecasting 2023,
     in the form that NeuralForecast gives it: a perceptron over time makes the states of the horizon, and the forward
     network is there only if something is known ahead. Each network has just as many layers as it takes to see the whole
-    sequence, at least one. What the last layer would add to its input is not used by anything.
+    sequence, at least one. The residual output of the last layer is not used.
 
     Attributes:
         hidden_size: Width of a state, and hidden units of the perceptron over time.
-        dropout: Share left out in training of what the networks read, of their hidden states and of the perceptron.
+        dropout: Fraction dropped in training of inputs, hidden states and the perceptron.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -65,9 +65,9 @@ class _Network(nn.Module):
         self.expand = OverTime(hidden, spec.horizon)
         self.output = nn.Linear(hidden * (3 if ahead else 1), spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         states_LND = self.backward_network(read_history(values, covariates))
         if self.forward_network is None:
             return windows_first(self.output(self._to_horizon(states_LND)), self.spec.channels)
@@ -82,7 +82,7 @@ class _Network(nn.Module):
 
 
 class _Convolutions(nn.Module):
-    """A linear layer and as many convolutions as it takes to see all steps; what they share is added up."""
+    """A linear layer and as many convolutions as cover all steps; their skip outputs are summed."""
 
     def __init__(self, inputs: int, hidden_size: int, steps: int, dropout: float, *, ahead: bool) -> None:
         super().__init__()

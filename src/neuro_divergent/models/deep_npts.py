@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -26,12 +26,12 @@ class DeepNPTS(Architecture):
     mean of the distribution over past values that the paper draws from, for all steps of the horizon at once. No
     forecast leaves the range of the history, and values that were not observed do not count.
 
-    Each output of the loss, such as a quantile, has weights of its own; NeuralForecast takes point losses only.
+    Each output of the loss, such as a quantile, has its own weights; NeuralForecast supports point losses only.
 
     Attributes:
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation after each activation: none, over the ``batch``, or over the ``layer``.
     """
 
@@ -63,10 +63,10 @@ class _Network(nn.Module):
             width = config.hidden_size
         self.layers = nn.Sequential(*layers, nn.Linear(width, spec.input_size * spec.horizon * spec.outputs))
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         weights = self._weights(join_known(history, encoded), None if mask is None else fold_channels(mask))
         return unfold_channels(history[:, None] @ weights, self.spec.channels, self.spec.horizon)
 
@@ -74,6 +74,6 @@ class _Network(nn.Module):
         """Return ``(row, history, horizon * outputs)``, of which each column sums to 1."""
         scores: Tensor = self.layers(known).view(known.shape[0], self.spec.input_size, -1)
         if mask is not None:
-            # Not minus infinity: a history in which nothing was observed would give no numbers at all.
+            # Not minus infinity: a history without observed values would give NaN.
             scores = scores.masked_fill(mask[..., None] == 0, torch.finfo(scores.dtype).min)
         return scores.softmax(1)

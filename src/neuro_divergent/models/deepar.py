@@ -21,8 +21,8 @@ class DeepAR(Architecture):
     """Long short-term memory over the value before and the covariates of a step, and a linear layer to its outputs.
 
     Salinas et al., "DeepAR: Probabilistic Forecasting with Autoregressive Recurrent Networks", International Journal of
-    Forecasting 2020, with the sizes of NeuralForecast. What the outputs are, such as the parameters of a distribution,
-    is decided by the loss.
+    Forecasting 2020, with the sizes of NeuralForecast. The loss defines the meaning of the outputs, such as parameters
+    of a distribution.
 
     Deviations: the loss counts the horizon alone, not the history too. Paths are drawn when quantiles or simulations
     are asked for; else the point forecast of each step is read on. Covariates that are not known ahead are read too,
@@ -31,7 +31,7 @@ class DeepAR(Architecture):
     Attributes:
         hidden_size: Units of the state of a layer.
         num_layers: Recurrent layers.
-        dropout: Share left out in training between recurrent layers.
+        dropout: Fraction dropped in training between recurrent layers.
         decoder_hidden_size: Units of the hidden layers before the outputs.
         decoder_num_layers: Linear layers from state to outputs, the output included; 1 as in the paper.
         activation: Activation of those hidden layers.

@@ -15,7 +15,7 @@ from neuro_divergent.models.sequence import SequenceArchitecture
 
 @register("dilated_rnn")
 class DilatedRNN(SequenceArchitecture):
-    """Groups of dilated recurrent layers, each group but the first added to what it reads.
+    """Groups of dilated recurrent layers, with residual connections between the groups.
 
     Chang et al., "Dilated Recurrent Neural Networks", NeurIPS 2017. The groups, the sums and the head are
     NeuralForecast's: a linear map over time and a perceptron make the forecast of the states. NeuralForecast's cells

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.decomposition import Window, moving_average_matrix
 from neuro_divergent.layers.export import has_rows
@@ -19,7 +19,7 @@ from neuro_divergent.models.base import Architecture
 
 @register("dlinear")
 class DLinear(Architecture):
-    """Sum of two linear maps from history to horizon, of a moving average and of what it leaves.
+    """Sum of two linear maps from history to horizon, of a moving average and of the remainder.
 
     Zeng et al., "Are Transformers Effective for Time Series Forecasting?", AAAI 2023. One set of weights serves all
     channels, as in the published runs.
@@ -48,8 +48,8 @@ class _Network(nn.Module):
         averaging = moving_average_matrix(spec.input_size, config.kernel_size)
         self.register_buffer("averaging", averaging, persistent=False)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         forecast = self._forecast(fold_channels(values))
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 

@@ -1,4 +1,4 @@
-"""What the transformers with an encoder and a decoder have in common.
+"""Base of the transformers with an encoder and a decoder.
 
 The encoder reads the history. The decoder reads its end and as many blanks as the horizon has steps, and turns all
 blanks into forecasts at once.
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob
-from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.core.spec import Inputs, TaskSpec
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
@@ -33,7 +33,7 @@ Place = Literal["encoder", "decoder", "cross"]
 class EncoderDecoder(MultiHead):
     """Sizes of an encoder and a decoder, with the defaults of NeuralForecast.
 
-    A subclass says which attention it uses. One set of weights serves all channels.
+    A subclass defines the attention. All channels share one set of weights.
 
     Attributes:
         hidden_size: Width of a token, a multiple of ``num_heads``.
@@ -42,8 +42,8 @@ class EncoderDecoder(MultiHead):
         decoder_num_layers: Decoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        start_share: Share of the history, its end, that the decoder reads before the horizon.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        start_share: Fraction of the history, its end, that the decoder reads before the horizon.
     """
 
     hidden_size: int = knob(128, choices=(64, 128, 256, 512), ge=1)
@@ -82,9 +82,9 @@ class _Network(nn.Module):
             for steps in (spec.input_size, self.read)
         )
 
-    def _tokens(self, batch: Batch, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
+    def _tokens(self, inputs: Inputs, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tokens of encoder and decoder; the decoder starts from the end of ``last_NL1``."""
-        _, future, _ = self.covariates(None, batch.future_x, None)
+        _, future, _ = self.covariates(None, inputs.future_x, None)
         begun = functional.pad(last_NL1[:, -self.start :], (0, 0, 0, self.spec.horizon))
         return (
             self.encoder_embedding(history_NL1, None if future is None else future[:, : self.spec.input_size]),
@@ -93,12 +93,12 @@ class _Network(nn.Module):
 
 
 class SequenceNetwork(_Network):
-    """Encoder and decoder after Vaswani et al., which know the places of their tokens and normalise them.
+    """Encoder and decoder after Vaswani et al., with positional encoding and normalisation.
 
     Args:
-        config: Sizes, and what makes the attention.
+        config: Sizes and the factory of the attention.
         spec: The task.
-        between: What goes between the encoder layers.
+        between: Module between the encoder layers.
     """
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, between: tuple[nn.Module, ...] = ()) -> None:
@@ -116,11 +116,11 @@ class SequenceNetwork(_Network):
         self.decoder = Decoder(forecasting, nn.LayerNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:
         """Return ``(batch, horizon, channel, outputs)``."""
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, begun = self._tokens(batch, history, history)
+        past, begun = self._tokens(inputs, history, history)
         tokens_NHD = self.decoder(begun, self.encoder(past))[:, -self.spec.horizon :]
         return unfold_channels(self.projection(tokens_NHD), self.spec.channels, self.spec.horizon)
 
@@ -129,7 +129,7 @@ class DecompositionNetwork(_Network):
     """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast.
 
     Args:
-        config: Sizes, and what makes the attention.
+        config: Sizes and the factory of the attention.
         spec: The task.
         kernel_size: Odd number of steps that the moving average covers.
     """
@@ -159,11 +159,11 @@ class DecompositionNetwork(_Network):
         self.decoder = DecompositionDecoder(forecasting, SeasonalNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:
         """Return ``(batch, horizon, channel, outputs)``."""
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, begun = self._tokens(batch, history, self.decomposition(history))
+        past, begun = self._tokens(inputs, history, self.decomposition(history))
         tokens, trend = self.decoder(begun, self.encoder(past))
         ahead = slice(-self.spec.horizon, None)
         forecast = self.projection(tokens[:, ahead]) + trend[:, ahead] + history.mean(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""FEDformer: attention between frequencies, and a trend taken out at every step."""
+"""FEDformer: attention between frequencies, with decomposition in every layer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FEDformer(EncoderDecoder):
         modes: Most frequencies that are used.
         mode_selection: Whether these are the lowest (``low``) or any (``random``); wavelets use the lowest.
         score: How products of frequencies become the weights of the attention. The ``tanh`` of a complex number, as in
-            the authors' code, has poles, near which rounding is seen; ``softmax`` of its size has none.
+            the authors' code, has poles, near which rounding errors are large; ``softmax`` of its size has none.
         polynomials: Legendre polynomials that a multiwavelet is made of; ``hidden_size`` is a multiple of it.
         kernel_size: Odd number of steps that the moving average covers; it may exceed the history.
     """
@@ -67,7 +67,7 @@ class FEDformer(EncoderDecoder):
         return self
 
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:
-        """Make a block that transforms the queries, or attention to what was encoded."""
+        """Return a block that transforms the queries, or cross-attention."""
         return self._wavelet(place, queries) if self.version == "wavelet" else self._fourier(place, queries, keys)
 
     def _fourier(self, place: Place, queries: int, keys: int) -> nn.Module:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
@@ -36,11 +36,11 @@ class ITransformer(MultiHead):
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
         norm: Normalisation inside the encoder layers, over each token (``layer``) or over the tokens of a ``batch``.
-        stochastic_depth: Share of windows that skip a branch of the last encoder layer in training; earlier layers are
-            skipped less, in proportion to their depth.
+        stochastic_depth: Fraction of windows that skip a branch of the last encoder layer in training; earlier layers
+            are skipped less, in proportion to their depth.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -90,9 +90,9 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        _, future, _ = self.covariates(None, batch.future_x, None)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        _, future, _ = self.covariates(None, inputs.future_x, None)
         if not self.use_norm:
             return self._forecast(values, future)
         window = Standardisation.of(values, mask)

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.kan import SplineKAN
@@ -78,8 +78,8 @@ class _Network(nn.Module):
             )
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         forecast = self.layers(join_known(fold_channels(values), encoded))
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)

@@ -34,7 +34,7 @@ class LanguageModel:
 
     Attributes:
         num_words: Words of its vocabulary.
-        width: Numbers per token.
+        width: Features per token.
 
     Raises:
         ConfigError: If there is no language model of a kind that can be used.
@@ -66,7 +66,7 @@ class LanguageModel:
         return [vocabulary[torch.tensor(code, device=like.device)] for code in codes]
 
     def read(self, tokens: Tensor) -> Tensor:
-        """Return what the model makes of embeddings ``(row, token, width)``, in the same shape.
+        """Apply the model to embeddings ``(row, token, width)``; the output has the same shape.
 
         Raises:
             ConfigError: If there are more tokens than it can read.
@@ -120,16 +120,16 @@ class LanguageModel:
 
         with self._explained(), _quiet():
             tokenizer = AutoTokenizer.from_pretrained(self._directory, **_LOCAL)
-            # Where its files are missing the library makes one that knows no words, and says nothing.
+            # If its files are missing, the library silently creates a tokenizer with an empty vocabulary.
             if len(set(tokenizer(_PROBE, add_special_tokens=False).input_ids)) < 2:
-                raise ValueError("there is no tokenizer in it, or one that knows no words")
+                raise ValueError("there is no tokenizer in it, or its vocabulary is empty")
             if max(tokenizer.get_vocab().values()) >= self.num_words:
                 raise ValueError(f"its tokenizer has words beyond the {self.num_words} of the model")
         return tokenizer
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what the library says about a directory into one error of ours."""
+        """Convert errors of the library about a directory into one of ours."""
         try:
             yield
         except MissingDependencyError:

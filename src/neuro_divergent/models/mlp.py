@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
@@ -28,7 +28,7 @@ class MLP(Architecture):
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers.
         activation: Activation after each hidden layer.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
     """
 
@@ -58,8 +58,8 @@ class _Network(nn.Module):
             [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout, config.norm
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         forecast = self.layers(join_known(fold_channels(values), encoded))
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.known import join_known, known_size
 from neuro_divergent.layers.masking import observed
@@ -46,8 +46,8 @@ class _Network(nn.Module):
             config.norm,
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         forecast: Tensor = self.layers(join_known(values.flatten(1), encoded))
         return forecast.view(-1, *self.shape)

@@ -1,4 +1,4 @@
-"""What architectures have in common whose attention has several heads."""
+"""Settings of the architectures with multi-head attention."""
 
 from __future__ import annotations
 

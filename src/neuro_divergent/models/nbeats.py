@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.basis import harmonic_basis, polynomial_basis
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
@@ -42,9 +42,9 @@ class NBEATS(Architecture):
         degree: Highest power of time in a trend.
         harmonics: Frequencies per cycle over the horizon in a seasonality.
         activation: Activation of the hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
-        stochastic_depth: Share of windows that skip the last block in training; earlier ones are skipped less, in
+        stochastic_depth: Fraction of windows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
     """
 
@@ -84,8 +84,8 @@ class NBEATSx(NBEATS):
     "seasonality", "exogenous")``. An ``exogenous`` stack forecasts a weighted sum of the covariates known ahead and the
     static ones; it is the one with a basis of raw covariates, not with the one that a convolution finds.
 
-    Deviations from NeuralForecast: what an ``exogenous`` block explains of the history is read backwards like the rest
-    of it, so that a covariate stands for its own step, and there are weights for each output of the loss.
+    Deviations from NeuralForecast: the backcast of an ``exogenous`` block is reversed in time like the history, so that
+    a covariate refers to its own step, and there are weights for each output of the loss.
 
     Attributes:
         stacks: Kind of each stack: ``generic`` (free), ``trend`` (polynomial), ``seasonality`` (harmonic) or
@@ -130,15 +130,15 @@ class _Network(nn.Module):
         self._reads = bool(spec.past or spec.future or spec.static)
         self.stack = DoublyResidualStack(reading if self._reads else blocks, repeats, config.stochastic_depth)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x) if self._reads else ()
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x) if self._reads else ()
         forecast = self.stack(fold_channels(values), None if mask is None else fold_channels(mask), *encoded)
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 
 
 class _ReadingBlock(nn.Module):
-    """A block that reads covariates beside the history; its coefficients may be the weights of those covariates."""
+    """A block that reads covariates and the history; its coefficients may be the weights of those covariates."""
 
     def __init__(self, block: ResidualBlock, on_covariates: bool, horizon: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""N-HiTS: blocks that each look at one time scale."""
+"""N-HiTS: blocks at different time scales."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.basis import Interpolation, interpolation_basis
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
@@ -35,12 +35,12 @@ class NHITS(Architecture):
         num_blocks: Blocks per stack: one number for all, or one for each.
         hidden_size: Units per hidden layer.
         num_layers: Hidden layers with an activation, after the linear one.
-        pooling_mode: Whether pooling takes the largest value or the average.
+        pooling_mode: Whether pooling uses the maximum or the average.
         interpolation: How a forecast is filled in between its values.
         activation: Activation of the hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Fraction of hidden units dropped in training.
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
-        stochastic_depth: Share of windows that skip the last block in training; earlier ones are skipped less, in
+        stochastic_depth: Fraction of windows that skip the last block in training; earlier ones are skipped less, in
             proportion to their depth.
     """
 
@@ -90,9 +90,9 @@ class _Network(nn.Module):
         ]
         self.stack = DoublyResidualStack(blocks, [1] * len(blocks), config.stochastic_depth)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         forecast = self.stack(fold_channels(values), None if mask is None else fold_channels(mask), *encoded)
         return unfold_channels(forecast, self.spec.channels, self.spec.horizon)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.models.base import Architecture
@@ -34,8 +34,8 @@ class _Network(nn.Module):
         self.spec = spec
         self.linear = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)
         last = history[:, -1:]
         forecast = self.linear(history - last) + last

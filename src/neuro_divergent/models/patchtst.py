@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.dropout import Dropout
@@ -44,12 +44,12 @@ class PatchTST(MultiHead):
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers and hidden units left out in training.
-        attention_dropout: Share of attention weights left out in training.
+        dropout: Fraction of token features and hidden units dropped in training.
+        attention_dropout: Fraction of attention weights dropped in training.
         norm: Normalisation inside the encoder layers, over the tokens of a ``batch`` or over each token (``layer``).
         residual_attention: Whether attention scores are added up from layer to layer.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
-        level: What the level is: the ``mean`` of the history or its ``last`` value.
+        use_norm: Whether each history is standardised and the forecast is restored.
+        level: Whether the level is the ``mean`` of the history or its ``last`` value.
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", paper="https://arxiv.org/abs/2211.14730")
@@ -73,13 +73,13 @@ class PatchTST(MultiHead):
         return _Network(self, spec)
 
     def reconstruction(self, spec: TaskSpec) -> Reconstruction:
-        """Return a network that gives back the history, ``(batch, history, channel, 1)``, hidden values included.
+        """Return a network that reconstructs the history, ``(batch, history, channel, 1)``, including masked values.
 
-        It sees masked values as zeros after the level was taken out, as in the paper, except that the level and spread
-        are those of what it may see.
+        Masked values are zeros after standardisation, as in the paper, except that level and spread are those of the
+        visible values.
 
         Raises:
-            ConfigError: If patches overlap: what is hidden in one could be read in the next.
+            ConfigError: If patches overlap: values masked in one could be read in the next.
         """
         if self.stride != self.patch_length:
             raise ConfigError(
@@ -154,8 +154,8 @@ class _Base(nn.Module):
         self.use_norm, self.level = config.use_norm, config.level
         self.encoder = _Encoder(config, spec)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if not self.use_norm:
             return self._decode(self.encoder(fold_channels(values)))
         window = Standardisation.of(values, mask, self.level)

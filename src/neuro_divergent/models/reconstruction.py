@@ -1,4 +1,4 @@
-"""What an architecture offers that can be pre-trained by filling in what is hidden."""
+"""Protocol of architectures that can be pre-trained by masked reconstruction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from neuro_divergent.core.spec import TaskSpec
 
 
 class Reconstruction(NamedTuple):
-    """A network that gives back its history, ``(batch, history, channel, 1)``, hidden values included.
+    """A network that reconstructs its history, ``(batch, history, channel, 1)``, including masked values.
 
-    What it shares with the network that forecasts has the same names there; what it has besides is under ``head``.
+    Parameters that the forecasting network shares have the same names there; the others are under ``head``.
 
     Attributes:
-        network: The network; it must not see what ``past_mask`` hides.
+        network: The network; it must not read values that ``past_mask`` hides.
         patch_length: Steps that are to be hidden together, counted from the first step of the history.
     """
 
@@ -28,7 +28,7 @@ class Reconstructing(Protocol):
     """An architecture that can be pre-trained."""
 
     def reconstruction(self, spec: TaskSpec) -> Reconstruction:
-        """Return a fresh network that fills in what is hidden.
+        """Return a new network that reconstructs masked values.
 
         Raises:
             ConfigError: If the settings of the architecture do not allow it.

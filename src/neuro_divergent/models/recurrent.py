@@ -8,7 +8,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
@@ -22,20 +22,20 @@ from neuro_divergent.models.base import Architecture
 class Recurrent(Architecture):
     """Recurrent encoder whose last states, one for each step of the horizon, a perceptron turns into the forecast.
 
-    A subclass says which cells it has. The head is NeuralForecast's: the whole horizon at once, and a linear map over
+    A subclass defines the cell. The head is NeuralForecast's: the whole horizon at once, and a linear map over
     time makes more states when the horizon is longer than the history.
 
     With ``decoding="autoregressive"`` the cells run on through the horizon instead: each step is forecast from the
     state that has read the value before it, and from the covariates of that step. The value before is the forecast one;
-    in training it is the true one for a share of windows and steps, the ``teacher_forcing_ratio`` of the network, which
-    is 1 unless training sets it (a missing target is never used). Of several outputs, such as quantiles, the point
-    forecast is read on, or a draw where paths are asked for. Covariates that are not known ahead are zero in the
+    in training it is the target for a fraction of windows and steps, the ``teacher_forcing_ratio`` of the network,
+    which is 1 unless training sets it (a missing target is never used). Of several outputs, such as quantiles, the
+    point forecast is read on, or a draw where paths are asked for. Covariates that are not known ahead are zero in the
     horizon, which is their mean.
 
     Attributes:
         hidden_size: Units of the state of a layer.
         num_layers: Recurrent layers.
-        dropout: Share left out in training between recurrent layers; there is no between when there is one layer.
+        dropout: Fraction dropped in training between recurrent layers; there is no between when there is one layer.
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         activation: Activation of the perceptron.
@@ -63,7 +63,7 @@ class Recurrent(Architecture):
 
     @property
     def is_autoregressive(self) -> bool:
-        """Whether a step is forecast from the step before; the traits tell it for the default settings."""
+        """Whether a step is forecast from the step before; the traits hold for the default settings."""
         return self.decoding == "autoregressive"
 
     def network(self, spec: TaskSpec) -> nn.Module:
@@ -128,9 +128,9 @@ class _DirectNetwork(nn.Module):
         self.lengthen = OverTime(spec.input_size, spec.horizon) if spec.horizon > spec.input_size else None
         self.decoder = decoder
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         states, _ = self.encoder(read_history(values, covariates))
         states_HND = states[-self.spec.horizon :] if self.lengthen is None else self.lengthen(states)
         return windows_first(self.decoder(beside_horizon(states_HND, covariates)), self.spec.channels)

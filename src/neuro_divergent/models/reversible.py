@@ -1,6 +1,8 @@
-"""Normalisation inside the network, undone on its output."""
+"""Reversible instance normalisation around a network."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -10,11 +12,13 @@ from neuro_divergent.layers.reversible import GainAndShift
 
 
 class ReversibleNetwork(GainAndShift):
-    """Standardises each window before a network and brings its output back to the units that came in.
+    """Standardises each window before a network and restores its output to the units of the input.
 
-    Reversible instance normalisation (Kim et al., ICLR 2022): the level and spread that the loader measured are taken
-    out, a learned gain and shift per channel are applied, and all of it is undone after the network.
+    Reversible instance normalisation (Kim et al., ICLR 2022): the statistics in the batch are
+    removed, a learned gain and shift per channel are applied, and both are inverted after the network.
     """
+
+    reads_batch: ClassVar[bool] = True  # the statistics of the windows
 
     def __init__(self, network: nn.Module, channels: int) -> None:
         super().__init__(channels)
@@ -25,7 +29,7 @@ class ReversibleNetwork(GainAndShift):
         return self.outside(self.network(self.inside(batch)), batch)
 
     def inside(self, batch: Batch) -> Batch:
-        """Return a batch as the network inside sees it."""
+        """Return a batch on the scale of the inner network."""
         loc, scale = batch.loc, batch.scale
         assert loc is not None
         assert scale is not None
@@ -40,7 +44,7 @@ class ReversibleNetwork(GainAndShift):
         )
 
     def outside(self, raw: Tensor, batch: Batch) -> Tensor:
-        """Return outputs of the network inside, ``(batch, horizon, channel, outputs)``, in the units of the batch."""
+        """Return outputs of the inner network, ``(batch, horizon, channel, outputs)``, in the units of the batch."""
         loc, scale = batch.loc, batch.scale
         assert loc is not None
         assert scale is not None

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.kan import JacobiKAN, TaylorKAN, Wavelet, WaveletKAN
@@ -32,9 +32,9 @@ class RMoK(Architecture):
         taylor_order: Powers in the polynomials, from 0 on.
         jacobi_degree: Highest degree of the Jacobi polynomials.
         wavelet: Shape of the wavelets.
-        dropout: Share of the normalised history left out in training.
+        dropout: Fraction of the normalised history dropped in training.
         affine: Whether the normalisation of the history has a learned gain and shift.
-        norm: Normalisation of what the wavelets forecast: none, over the ``batch``, or over the ``layer``.
+        norm: Normalisation of the forecast of the wavelets: none, over the ``batch``, or over the ``layer``.
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", paper="https://arxiv.org/abs/2408.11306")
@@ -71,8 +71,8 @@ class _Network(nn.Module):
             ]
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, measured = self.revin(*observed(batch.past_y, batch.past_mask))
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, measured = self.revin(*observed(inputs.past_y, inputs.past_mask))
         history = fold_channels(self.dropout(values))
         shares = self.shares(history)
         forecast = torch.stack([expert(history) for expert in self.experts], 2) @ shares[..., None]

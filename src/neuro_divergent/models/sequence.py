@@ -1,4 +1,4 @@
-"""What architectures that encode a history step by step and decode a whole horizon at once have in common."""
+"""Base of the architectures that encode a history step by step and decode the horizon at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import abstractmethod
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob
-from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.core.spec import Inputs, TaskSpec
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
@@ -55,9 +55,9 @@ class _Network(nn.Module):
             [config.hidden_size + ahead, *hidden, spec.outputs], config.decoder_activation
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
-        covariates = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
+        covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         states_LND = self.encoder(read_history(values, covariates))
         states_HND = self.to_horizon(states_LND)
         return windows_first(self.decoder(beside_horizon(states_HND, covariates)), self.spec.channels)

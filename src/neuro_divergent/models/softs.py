@@ -1,4 +1,4 @@
-"""SOFTS: channels that tell each other about themselves through one shared core."""
+"""SOFTS: channels that exchange information through one shared core."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import sinusoidal_positions
 from neuro_divergent.layers.encoder import EncoderLayer
@@ -32,10 +32,10 @@ class SOFTS(Architecture):
         core_size: Width of the core.
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
-        dropout: Share of tokens' numbers and hidden units left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of token features and hidden units dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
         sharp: Whether it is SOFTS#.
-        position_rate: Share of windows whose tokens are told their place in training, for SOFTS#.
+        position_rate: Fraction of windows with positional encoding in training, for SOFTS#.
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2404.14197")
@@ -75,8 +75,8 @@ class _Network(nn.Module):
         )
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if not self.use_norm:
             return self._forecast(values)
         measured = Standardisation.of(values, mask)
@@ -107,13 +107,13 @@ class _Core(nn.Module):
         self.output = nn.Linear(hidden, hidden)
 
     def forward(self, tokens_BCD: Tensor, *_: Tensor) -> Tensor:
-        """Return what is added to the tokens."""
+        """Return the residual branch."""
         tokens_BCD = self._placed(tokens_BCD)
         offers_BCK = self.offer(self.dropout(functional.gelu(self.describe(tokens_BCD))))
         core_BCK = self._pool(offers_BCK)
-        if self.training and self.dropout.p:  # each channel leaves out numbers of its own
+        if self.training and self.dropout.p:  # each channel has its own dropout mask
             core_BCK = self.dropout(core_BCK.expand_as(offers_BCK))
-        # The core is mostly the same for all channels, and what it tells them is then worked out once.
+        # The core is mostly the same for all channels, so its projection is computed once.
         width = tokens_BCD.shape[2]
         own, shared = self.fuse.weight[:, :width], self.fuse.weight[:, width:]
         fused = functional.linear(tokens_BCD, own, self.fuse.bias) + functional.linear(core_BCK, shared)
@@ -129,7 +129,7 @@ class _Core(nn.Module):
         return tokens_BCD + share * self.position_scale * self.positions
 
     def _pool(self, offers_BCK: Tensor) -> Tensor:
-        """Return one offer for each number of the core: drawn from the channels in training, else what is expected."""
+        """Return the core by stochastic pooling over the channels: sampled in training, else the expectation."""
         if not self.training:
             return (offers_BCK * offers_BCK.softmax(1)).sum(1, keepdim=True)
         # The largest after adding Gumbel noise is a draw by the softmax, without working it out.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.gating import GatedLinearUnit
 from neuro_divergent.layers.masking import observed
@@ -27,16 +27,16 @@ class StemGNN(Architecture):
     spares the eigenvectors.
 
     Deviations: each window has a graph of its own, where the authors average it over the batch, so that a forecast does
-    not depend on what else is forecast with it. The polynomial of degree 0 is the identity, as in the paper, where the
+    not depend on the rest of the batch. The polynomial of degree 0 is the identity, as in the paper, where the
     code has zeros. The Fourier transform runs over time, as in the paper and the authors' code; in NeuralForecast it
     runs over the polynomials. The Laplacian is that of the symmetric graph. Spectra and gated layers start such that
     the signal keeps its size; the start that torch gives linear layers leaves a fortieth of it. The shortcut of the
-    last block, which nobody reads, is left out: one linear layer over the history less than in NeuralForecast.
+    last block, which is not used, is left out: one linear layer over the history less than in NeuralForecast.
 
     Attributes:
-        num_blocks: Blocks; each but the last also reconstructs what the next one reads.
+        num_blocks: Blocks; each but the last also reconstructs the input of the next.
         multiplier: Width of the spectral layers in histories.
-        dropout: Share of the edges of the graph left out in training.
+        dropout: Fraction of the edges of the graph dropped in training.
         leak: Slope of the leaky activation below zero when edges are scored.
     """
 
@@ -66,8 +66,8 @@ class _Network(nn.Module):
             nn.Linear(steps, steps), nn.LeakyReLU(), nn.Linear(steps, spec.horizon * spec.outputs)
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history_BCL = values.transpose(1, 2)
         filters = chebyshev_polynomials(self.graph(history_BCL))
         forecasts = []
@@ -91,7 +91,7 @@ class _LatentCorrelation(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, history_BCL: Tensor) -> Tensor:
-        # The cells read series after series, and each unit of their state stands for one series.
+        # The cells read one series after the other, and each unit of their state represents one series.
         states_CBC, _ = self.encoder(history_BCL.transpose(0, 1))
         nodes = states_CBC.permute(1, 2, 0)
         scores = functional.leaky_relu(nodes @ self.key + (nodes @ self.query).transpose(1, 2), self.leak)

@@ -1,4 +1,4 @@
-"""TCN: causal convolutions that see ever further back."""
+"""TCN: dilated causal convolutions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class TCN(SequenceArchitecture):
 
     Bai et al., "An Empirical Evaluation of Generic Convolutional and Recurrent Networks for Sequence Modeling", 2018.
     The defaults and the head are NeuralForecast's, whose layers are single convolutions; ``residual`` makes them the
-    blocks of the paper: two convolutions with normalised weights and dropout, added to what they read.
+    blocks of the paper: two convolutions with normalised weights and dropout, and a residual connection.
 
     Attributes:
-        kernel_size: Steps that a convolution sees.
+        kernel_size: Size of each kernel in steps.
         dilations: Distance between these steps, one number for each layer.
         hidden_size: Width of a state.
         residual: Whether a layer is a residual block instead of a single convolution.
         activation: Activation of the convolutions.
-        dropout: Share left out in training after each convolution of a residual block; single ones have none.
+        dropout: Fraction dropped in training after each convolution of a residual block; single ones have none.
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         decoder_activation: Activation of the perceptron.

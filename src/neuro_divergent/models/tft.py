@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, Feature, TaskSpec, Traits
+from neuro_divergent.core.spec import Feature, Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
@@ -22,17 +22,17 @@ from neuro_divergent.models.multi_head import MultiHead
 
 @register("tft")
 class TFT(MultiHead):
-    """Temporal fusion transformer: selected covariates, a recurrent encoder and decoder, and attention that tells.
+    """Temporal fusion transformer: selected covariates, a recurrent encoder and decoder, and interpretable attention.
 
     Lim et al., "Temporal Fusion Transformers for Interpretable Multi-horizon Time Series Forecasting", International
-    Journal of Forecasting, 2021. ``network.explain(batch)`` returns the forecast with the weights of the variables and
+    Journal of Forecasting, 2021. ``network.explain(inputs)`` returns the forecast with the weights of the variables and
     of the steps.
 
-    Without covariates that are known ahead the last value stands for one, as in NeuralForecast. Only the steps of the
-    horizon ask in the attention, since nobody reads the others. A numeric variable has a vector and a bias of its own;
-    a categorical one is embedded first, which NeuralForecast lacks. Weights that can have no effect are left out, so
-    there are fewer parameters than in NeuralForecast: those for a context where there is none (always in the selection
-    of static variables, everywhere without static variables), and the selection among a single variable.
+    Without covariates that are known ahead the last value is used as one, as in NeuralForecast. Only the steps of the
+    horizon are queries of the attention, since the others are not used. A numeric variable has a vector and a bias of
+    its own; a categorical one is embedded first, which NeuralForecast lacks. Weights that can have no effect are left
+    out, so there are fewer parameters than in NeuralForecast: those for a context where there is none (always in the
+    selection of static variables, everywhere without static variables), and the selection among a single variable.
 
     Attributes:
         hidden_size: Units of all layers, a multiple of ``num_heads``.
@@ -40,8 +40,8 @@ class TFT(MultiHead):
         cell: Kind of recurrent cell: ``lstm`` or ``gru``.
         num_layers: Recurrent layers of the encoder and of the decoder.
         activation: Activation in the gated blocks.
-        dropout: Share left out in training in the gated blocks and after the attention.
-        attention_dropout: Share of attention weights left out in training.
+        dropout: Fraction dropped in training in the gated blocks and after the attention.
+        attention_dropout: Fraction of attention weights dropped in training.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -62,7 +62,7 @@ class TFT(MultiHead):
 
 
 class Explanation(NamedTuple):
-    """A forecast and what it looked at. Letters: V variable; the weights over V, and those over time, sum to 1."""
+    """A forecast with its weights over the variables (V) and over time, each of which sum to 1."""
 
     forecast: Tensor  # B H C P
     static: Tensor | None  # B C V
@@ -107,15 +107,15 @@ class _Network(nn.Module):
         self.output_skip = GatedSkip(size)
         self.output = nn.Linear(size, spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        return self.explain(batch).forecast
+    def forward(self, inputs: Inputs) -> Tensor:
+        return self.explain(inputs).forecast
 
-    def explain(self, batch: Batch) -> Explanation:
-        """Forecast, and say which variables and which steps were looked at."""
+    def explain(self, inputs: Inputs) -> Explanation:
+        """Forecast, and return the variable selection and attention weights."""
         steps, channels = self.spec.input_size, self.spec.channels
-        values, _ = observed(batch.past_y, batch.past_mask)
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
-        past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        past, future, static = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         known = self.future(history[:, -1:].expand(-1, steps + self.spec.horizon, -1) if future is None else future)
         seen = [*([] if past is None else [self.past(past)]), known[:, :steps], self.target(history)]
 
@@ -145,7 +145,7 @@ class _Network(nn.Module):
         )
 
     def _context(self, static: Tensor | None) -> tuple[Tensor | None, Tensor | None, Any, Tensor | None]:
-        """Return what static variables say to the selection, the enrichment and the cells, and their weights."""
+        """Return the static contexts of the selection, the enrichment and the cells, and the selection weights."""
         if static is None or self.select_static is None:
             return None, None, None, None
         summary, weights = self.select_static(self.static(static))
@@ -155,7 +155,7 @@ class _Network(nn.Module):
 
 
 class _InterpretableAttention(nn.Module):
-    """Attention whose heads share their values, so that their mean says what was looked at."""
+    """Interpretable attention: the heads share their values, so that the mean of their weights is meaningful."""
 
     visible: Tensor
 
@@ -172,7 +172,7 @@ class _InterpretableAttention(nn.Module):
         self.register_buffer("visible", visible, persistent=False)
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the steps of the horizon see, ``(rows, horizon, hidden)``, and where, ``(..., time)``."""
+        """Return the attended values, ``(rows, horizon, hidden)``, and the weights, ``(..., time)``."""
         query = self.query(values[:, -self.horizon :]).unflatten(-1, (self.heads, self.width)).transpose(1, 2)
         key, value = self.key_value(values).split([self.heads * self.width, self.width], -1)
         key = key.unflatten(-1, (self.heads, self.width)).permute(0, 2, 3, 1)

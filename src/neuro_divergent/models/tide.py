@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates, Encoded
 from neuro_divergent.layers.dropout import Dropout
@@ -19,7 +19,7 @@ from neuro_divergent.models.base import Architecture
 
 @register("tide")
 class TiDE(Architecture):
-    """Dense encoder and decoder, a decoder of each step that also sees its covariates, and a linear map past them all.
+    """Dense encoder and decoder, a temporal decoder with the covariates of each step, and a linear skip connection.
 
     Das et al., "Long-term Forecasting with TiDE: Time-series Dense Encoder", TMLR 2023, with NeuralForecast's defaults.
     Covariates known only in the past are an addition of NeuralForecast's.
@@ -33,10 +33,10 @@ class TiDE(Architecture):
         hidden_size: Units of the encoder, the decoder and the projections.
         num_encoder_layers: Residual blocks of the encoder.
         num_decoder_layers: Residual blocks of the decoder.
-        projection_size: Numbers that stand for the covariates of a step.
-        decoder_output_size: Numbers that the decoder gives for each step of the horizon.
+        projection_size: Size of the projected covariates of a step.
+        decoder_output_size: Output features of the decoder for each step of the horizon.
         temporal_hidden_size: Hidden units of the decoder of a step.
-        dropout: Share of what a block adds to its linear part that is left out in training.
+        dropout: Fraction of the residual branch of a block dropped in training.
         norm: Normalisation after each block: none, or over the ``layer``.
     """
 
@@ -81,10 +81,10 @@ class _Network(nn.Module):
         self.temporal_decoder = block(of_step, spec.outputs, config.temporal_hidden_size, "none")
         self.skip = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)
-        past, future, static = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        past, future, static = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         past = None if past is None or self.project_past is None else self.project_past(past)
         future = None if future is None or self.project_future is None else self.project_future(future)
         hidden = self.decoder(self.encoder(join_known(history, Encoded(past, future, static))))
@@ -96,7 +96,7 @@ class _Network(nn.Module):
 
 
 class _ResidualBlock(nn.Module):
-    """One hidden layer beside a linear map, added up and normalised."""
+    """A hidden layer plus a linear skip connection, normalised."""
 
     def __init__(self, inputs: int, hidden_size: int, outputs: int, dropout: float, norm: str) -> None:
         super().__init__()

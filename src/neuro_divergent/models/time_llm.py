@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.attention import DotProduct
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.dropout import Dropout
@@ -33,10 +33,10 @@ class TimeLLM(Architecture):
     with a tokenizer and weights in safetensors; nothing is downloaded and no code in it is run. It needs the extra
     ``llm``.
 
-    Only what is trained is stored with the network, beside the SHA-256 of the weights of the language model: to
+    Only trained parameters are stored, with the SHA-256 of the weights of the language model: to
     forecast, the same directory must be at the same place, and another model there is refused.
 
-    What is trained has the size, and given the same prompt the output, of NeuralForecast's. Four things differ. The
+    The trained part has the size and, given the same prompt, the output of NeuralForecast's. Four things differ. The
     prompt gives numbers to three decimals, and of the circular autocorrelation, which is strongest at lag 0 and
     mirrored, it names lags from 1 to half of the history. Prompts of unequal length are read one length at a time;
     NeuralForecast pads them to the longest of the batch, so that a forecast depends on the other windows. Dropout is
@@ -45,7 +45,7 @@ class TimeLLM(Architecture):
     Attributes:
         language_model: Directory of the language model.
         language_layers: Its first layers that are used; 0 for all.
-        prompt: What the language model is told about the data.
+        prompt: Description of the data for the language model.
         patch_length: Steps per patch; fewer if the history and a stride have fewer.
         stride: Steps from the start of a patch to the start of the next.
         hidden_size: Width of a patch before it is rewritten.
@@ -53,12 +53,12 @@ class TimeLLM(Architecture):
         feedforward_size: Width of each head, and how many of the language model's outputs per token are read.
         num_prototypes: Mixtures of the vocabulary that patches are rewritten with.
         num_lags: Strongest lags that the prompt names.
-        dropout: Share of tokens' numbers and attention weights left out in training.
+        dropout: Fraction of token features and attention weights dropped in training.
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", paper="https://arxiv.org/abs/2310.01728")
     stored: ClassVar[dict[str, str]] = {"_extra_state": "tells whether the language model is the one of training"}
-    """What is stored besides parameters, and why."""
+    """State that is stored besides parameters, with the reason."""
 
     language_model: str = ""
     language_layers: int = knob(0, choices=(0, 6, 12), ge=0)
@@ -97,8 +97,8 @@ class _Network(nn.Module):
         self.reprogramming = _Reprogramming(config, language.width)
         self.head = nn.Linear(self.read_size * self.patches, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         window = Standardisation.of(values, mask)
         history = fold_channels(window.remove(values))
         prompts = self.language.embed(self.prompts(history, None if mask is None else fold_channels(mask)), history)
@@ -109,7 +109,7 @@ class _Network(nn.Module):
         return window.restore(unfold_channels(forecast, self.spec.channels, self.spec.horizon))
 
     def prompts(self, history_NL: Tensor, mask_NL: Tensor | None = None) -> list[str]:
-        """Return what the language model is told about each history."""
+        """Return the prompt of each history."""
         if mask_NL is not None:
             middle = history_NL.where(mask_NL > 0, torch.nan).nanmedian(1, keepdim=True).values.nan_to_num()
             history_NL = history_NL.where(mask_NL > 0, middle)
@@ -125,17 +125,17 @@ class _Network(nn.Module):
         ]
 
     def get_extra_state(self) -> Tensor:
-        """Return what tells one language model from another."""
+        """Return the fingerprint of the language model."""
         return torch.tensor(list(self.language.digest), dtype=torch.uint8, device="cpu")
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Compare with what the weights were trained around.
+        """Compare with the language model of training.
 
         Raises:
             ConfigError: If that was another language model.
         """
         if bytes(state.tolist()) != self.language.digest:
-            raise ConfigError("language_model: the network was trained around another one than there is now.")
+            raise ConfigError("language_model: the network was trained with another language model.")
 
     def _lags(self, history_NL: Tensor) -> list[list[int]]:
         """Return the lags with the strongest autocorrelation, strongest first."""
@@ -145,7 +145,7 @@ class _Network(nn.Module):
         return strongest.tolist()  # type: ignore[no-any-return]
 
     def _read(self, prompts: list[Tensor], patches_NKE: Tensor) -> Tensor:
-        """Return the first numbers of what the language model says at the patches, each row after its own prompt."""
+        """Return the first features of the language model's outputs at the patches, each row after its prompt."""
         rows_of: dict[int, list[int]] = {}
         for row, prompt in enumerate(prompts):
             rows_of.setdefault(len(prompt), []).append(row)
@@ -159,7 +159,7 @@ class _Network(nn.Module):
 
 
 class _Reprogramming(nn.Module):
-    """Attention of patches to word prototypes; what it takes from them is as wide as a word."""
+    """Attention of patches to word prototypes, as wide as a word embedding."""
 
     def __init__(self, config: TimeLLM, width: int) -> None:
         super().__init__()

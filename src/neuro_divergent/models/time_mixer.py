@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.decomposition import Decomposition, Waves, Window
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.embedding import ValueEmbedding
@@ -37,15 +37,15 @@ class TimeMixer(Architecture):
         hidden_size: Width of the embedding of a step.
         feedforward_size: Hidden units of the perceptrons over that width.
         num_layers: Mixing blocks.
-        num_scales: Coarser scales beside the history itself.
+        num_scales: Coarser scales in addition to the history itself.
         scale_factor: Steps that become one from a scale to the next.
         downsampling: How they become one: their average or the largest.
-        decomposition: How seasons are told from trends: by a moving average, or as the strongest waves.
+        decomposition: How seasons are separated from trends: by a moving average, or as the strongest frequencies.
         kernel_size: Odd number of steps that the moving average covers.
         num_waves: Waves that make up the season in a Fourier decomposition.
         mix_channels: Whether the channels of a window are embedded together or one by one with the same weights.
-        dropout: Share of the embedding left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of the embedding dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(family="mlp", mixes_channels=True, paper="https://arxiv.org/abs/2405.14616")
@@ -85,7 +85,7 @@ class _Network(nn.Module):
         self.blocks = nn.Sequential(*(_PastMixing(config, lengths, chosen) for _ in range(config.num_layers)))
         self.to_horizon = nn.ModuleList(nn.Linear(length, spec.horizon) for length in lengths)
         self.projection = nn.Linear(config.hidden_size, spec.outputs * width)
-        # What the embedding does not see of mixed channels, their trends, goes to the horizon by itself.
+        # The trends of mixed channels, which the embedding does not use, are projected to the horizon separately.
         self.seasons = averages
         self.trends = nn.ModuleList(
             nn.Sequential(nn.Linear(length, length), nn.Linear(length, spec.horizon))
@@ -93,8 +93,8 @@ class _Network(nn.Module):
             if config.mix_channels
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         scales = self._coarsen(values, mask)
         if not self.config.use_norm:
             return self._forecast([values for values, _ in scales])
@@ -105,7 +105,7 @@ class _Network(nn.Module):
         return finest.restore(forecast, normalised[0][1])
 
     def _coarsen(self, values: Tensor, mask: Tensor | None) -> list[tuple[Tensor, Tensor | None]]:
-        """Return the history on every scale, finest first, each ``(batch, time, channel)`` with what was observed."""
+        """Return the history on every scale, finest first, each ``(batch, time, channel)`` with its mask."""
         scales = [(values, mask)]
         for _ in range(self.num_scales - 1):
             values, mask = _pool(values, mask, self.config.scale_factor, self.config.downsampling)
@@ -160,14 +160,14 @@ class _PastMixing(nn.Module):
         return [values + self.perceptron(item) for values, item in zip(scales, sums, strict=True)]
 
     def _mix_seasons(self, seasons: list[Tensor]) -> list[Tensor]:
-        """Add to each scale what the finer one says; return ``(batch, hidden, time)``, finest first."""
+        """Add to each scale a projection of the finer one; return ``(batch, hidden, time)``, finest first."""
         mixed = [seasons[0].transpose(1, 2)]
         for layer, season in zip(self.coarser, seasons[1:], strict=True):
             mixed.append(season.transpose(1, 2) + layer(mixed[-1]))
         return mixed
 
     def _mix_trends(self, trends: list[Tensor]) -> list[Tensor]:
-        """Add to each scale what the coarser one says; return ``(batch, hidden, time)``, finest first."""
+        """Add to each scale a projection of the coarser one; return ``(batch, hidden, time)``, finest first."""
         mixed = [trends[-1].transpose(1, 2)]
         for layer, trend in zip(reversed(self.finer), reversed(trends[:-1]), strict=True):
             mixed.append(trend.transpose(1, 2) + layer(mixed[-1]))
@@ -181,7 +181,7 @@ def _split(scales: list[Tensor], seasons: nn.ModuleList) -> tuple[list[Tensor], 
 
 
 def _pool(values_BTC: Tensor, mask: Tensor | None, factor: int, kind: str) -> tuple[Tensor, Tensor | None]:
-    """Make one step of every ``factor``, of what was observed in them; steps that do not fill one are left out."""
+    """Pool every ``factor`` steps over their observed values; an incomplete rest is left out."""
     size, steps, channels = values_BTC.shape
     shape = (size, steps // factor, factor, channels)
     groups = values_BTC[:, : shape[1] * factor].reshape(shape)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.embedding import SequenceEmbedding
@@ -25,7 +25,7 @@ class TimesNet(Architecture):
     Wu et al., "TimesNet: Temporal 2D-Variation Modeling for General Time Series Analysis", ICLR 2023.
 
     Deviations: periods are found for each window, as the paper writes, while the published code takes those of the
-    average over the batch (``periods="batch"``), which makes a forecast depend on what it is batched with. Channels are
+    average over the batch (``periods="batch"``), which makes a forecast depend on the rest of its batch. Channels are
     forecast one by one with the same weights, as in NeuralForecast; ``joint_channels`` reads and forecasts all at once,
     as in the paper. Covariates known ahead also enter at the steps of the horizon, through the layer that embeds them
     in the history. Level and spread of a window are left to the scaler of the task. The kernels of an inception block
@@ -38,7 +38,7 @@ class TimesNet(Architecture):
         top_k: Periods per window; at most as many as it has frequencies.
         num_kernels: Kernels of an inception block, of 1, 3, 5, ... steps.
         num_layers: Blocks.
-        dropout: Share of the embedding left out in training.
+        dropout: Fraction of the embedding dropped in training.
         periods: Whether periods are found for each ``window`` or for the average over a ``batch``.
         joint_channels: Whether the channels of a window are read and forecast together.
     """
@@ -74,10 +74,10 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.output = nn.Linear(config.hidden_size, width * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, _ = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, _ = observed(inputs.past_y, inputs.past_mask)
         values_NLC = values if self._joint else fold_channels(values)[..., None]
-        _, future, _ = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+        _, future, _ = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         tokens_NTD = self._embed(values_NLC, future)
         for block in self.blocks:
             tokens_NTD = self.norm(block(tokens_NTD))

@@ -1,4 +1,4 @@
-"""TimeXer: patches of each series, and one token of it that looks at everything else."""
+"""TimeXer: patches of each series, and a global token that attends to all other series."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.activation import Activation
 from neuro_divergent.layers.attention import Attention
 from neuro_divergent.layers.channels import fold_channels, unfold_channels
@@ -41,8 +41,8 @@ class TimeXer(MultiHead):
         num_layers: Encoder layers.
         feedforward_size: Hidden units of the perceptron in each layer.
         activation: Activation of that perceptron.
-        dropout: Share of tokens' numbers, attention weights and hidden units left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of token features, attention weights and hidden units dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -80,9 +80,9 @@ class _Network(nn.Module):
         self.norm = nn.LayerNorm(config.hidden_size)
         self.head = nn.Linear((patches + 1) * config.hidden_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        past, static = self.past(batch.past_x), self.static(batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        past, static = self.past(inputs.past_x), self.static(inputs.static_x)
         if not self.use_norm:
             return self._forecast(values, past, static)
         window = Standardisation.of(values, mask)
@@ -102,7 +102,7 @@ class _Network(nn.Module):
 
 
 class _Layer(EncoderLayer):
-    """Encoder layer in which, between attention and perceptron, the last token of a row looks at the other series."""
+    """Encoder layer in which, between attention and perceptron, the last token of a row attends to the other series."""
 
     def __init__(self, config: TimeXer) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""TSMixer: perceptrons that take turns over time and over channels."""
+"""TSMixer: perceptrons alternately over time and over channels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import mixing_layer
 from neuro_divergent.layers.normalization import Normalization
@@ -25,8 +25,8 @@ class TSMixer(Architecture):
     Attributes:
         num_blocks: Mixing blocks.
         hidden_size: Hidden units of the perceptron over channels.
-        dropout: Share of hidden units, and of what a mixing adds, left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of hidden units and residual branches dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
         norm: Normalisation of whole windows before each mixing, over the ``batch`` or over the ``layer``.
     """
 
@@ -64,8 +64,8 @@ class _Network(nn.Module):
         )
         self.projection = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
         if self.revin is None:
             return self._forecast(values)
         values, measured = self.revin(values, mask)

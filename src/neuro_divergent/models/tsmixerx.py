@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.masking import observed
 from neuro_divergent.layers.mixing import FeatureMixing, mixing_layer
@@ -30,8 +30,8 @@ class TSMixerx(Architecture):
     Attributes:
         num_blocks: Mixing blocks after the first.
         hidden_size: Features of a step inside, and hidden units of the perceptrons over them.
-        dropout: Share of hidden units, and of what a mixing adds, left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        dropout: Fraction of hidden units and residual branches dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -83,9 +83,9 @@ class _Network(nn.Module):
         self.blocks = nn.ModuleList(mixing_layer(steps, width, hidden, **settings) for _ in range(config.num_blocks))
         self.projection = nn.Linear(hidden, spec.outputs * spec.channels)
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         if self.revin is None:
             return self._forecast(values, *encoded)
         values, measured = self.revin(values, mask)

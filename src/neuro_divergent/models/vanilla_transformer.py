@@ -20,8 +20,8 @@ class VanillaTransformer(EncoderDecoder):
     al., "Informer", AAAI 2021. The query, key and value projections are one matrix, which changes nothing.
 
     Attributes:
-        causal: Whether a step of the decoder sees only itself and earlier ones, as in both papers. The blanks hold no
-            secret, so nothing is given away without; NeuralForecast's has no such mask.
+        causal: Whether a step of the decoder attends only to itself and earlier ones, as in both papers. The decoder
+            reads placeholders, so nothing leaks without it; NeuralForecast's has no such mask.
     """
 
     traits: ClassVar[Traits] = Traits(family="transformer", future_x=True, paper="https://arxiv.org/abs/1706.03762")

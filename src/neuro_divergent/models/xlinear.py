@@ -1,4 +1,4 @@
-"""XLinear: gates over time and over channels, with a token of each channel that goes between them."""
+"""XLinear: gates over time and over channels, connected by a token of each channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.core.spec import Batch, TaskSpec, Traits
+from neuro_divergent.core.spec import Inputs, TaskSpec, Traits
 from neuro_divergent.layers.covariates import Covariates
 from neuro_divergent.layers.dropout import Dropout
 from neuro_divergent.layers.masking import observed
@@ -30,11 +30,11 @@ class XLinear(Architecture):
         hidden_size: Width of the embedding of a channel, and of its token.
         temporal_size: Hidden units of the gate over time.
         channel_size: Hidden units of the gate over channels; the paper likes a multiple of the channels.
-        temporal_dropout: Share of the hidden units of the gate over time left out in training.
-        channel_dropout: Share of the hidden units of the gate over channels left out in training.
-        embedding_dropout: Share of the embedding left out in training.
-        head_dropout: Share of what the head reads left out in training.
-        use_norm: Whether the level and spread of each history are taken out and put back on the forecast.
+        temporal_dropout: Fraction of the hidden units of the gate over time dropped in training.
+        channel_dropout: Fraction of the hidden units of the gate over channels dropped in training.
+        embedding_dropout: Fraction of the embedding dropped in training.
+        head_dropout: Fraction of the inputs of the head dropped in training.
+        use_norm: Whether each history is standardised and the forecast is restored.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -82,9 +82,9 @@ class _Network(nn.Module):
             nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
         )
 
-    def forward(self, batch: Batch) -> Tensor:
-        values, mask = observed(batch.past_y, batch.past_mask)
-        encoded = self.covariates(batch.past_x, batch.future_x, batch.static_x)
+    def forward(self, inputs: Inputs) -> Tensor:
+        values, mask = observed(inputs.past_y, inputs.past_mask)
+        encoded = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
         known = [item.flatten(1) for item in encoded if item is not None]
         if not self.use_norm:
             return self._forecast(values, known)
@@ -105,7 +105,7 @@ class _Network(nn.Module):
 
 
 class _Gate(nn.Module):
-    """Scales each number by a share between 0 and 1 that a perceptron finds from all of them."""
+    """Scales each value by a gate between 0 and 1, computed by a perceptron from all of them."""
 
     def __init__(self, size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()

@@ -34,8 +34,8 @@ class XLSTM(SequenceArchitecture):
         blocks: Kind of each block, first to last.
         hidden_size: Width of a state, an even multiple of ``num_heads``.
         num_heads: Heads, each with a memory of its own.
-        kernel_size: Steps that the causal convolution in front of the gates sees.
-        dropout: Share left out in training of what a block adds.
+        kernel_size: Steps of the causal convolution before the gates.
+        dropout: Fraction of the residual branch of a block dropped in training.
         decoder_hidden_size: Hidden units of the perceptron.
         decoder_num_layers: Linear layers of the perceptron, the output included.
         decoder_activation: Activation of the perceptron.
@@ -100,7 +100,7 @@ class _MatrixBlock(nn.Module):
         return result
 
     def _gates(self, told_TND: Tensor) -> Tensor:
-        """Return input and forget gates, from one pass over what both are told."""
+        """Return input and forget gates, from one matrix product."""
         weight = torch.cat([self.write.weight, self.keep.weight])
         return functional.linear(told_TND, weight, torch.cat([self.write.bias, self.keep.bias]))
 
@@ -114,7 +114,7 @@ class _ScalarBlock(nn.Module):
         hidden, heads = config.hidden_size, config.num_heads
         self.norm = nn.LayerNorm(hidden, bias=False)
         self.convolution = DepthwiseConvolution(hidden, config.kernel_size)
-        # Input and forget gates see the convolution, cell and output gates the values themselves.
+        # Input and forget gates read the convolution, cell and output gates the values themselves.
         self.gates = nn.ModuleList(_BlockLinear(hidden, heads, bias=False) for _ in range(4))
         self.recurrent = nn.Parameter(torch.zeros(heads, hidden // heads, 4 * hidden // heads))
         self.bias = nn.Parameter(torch.zeros(4, hidden))

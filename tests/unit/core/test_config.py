@@ -63,7 +63,7 @@ def test_training_config_round_trips_with_every_part_changed() -> None:
         (lambda: nd.TrainingConfig(optimizer={"name": "sgd", "momentun": 1}), "Did you mean 'momentum'"),
         (lambda: nd.TrainingConfig(max_steps=None, max_epochs=None), "training would never end"),
         (lambda: nd.Task(horizon=-3), "horizon: -3 must be greater than or equal to 1"),
-        (lambda: nd.Task(horizon="x"), "horizon: 'x' must be a whole number"),
+        (lambda: nd.Task(horizon="x"), "horizon: 'x' must be an integer"),
         (lambda: nd.Task(), "horizon: field required"),
         (lambda: nd.Schema(past=["a"], future=["a"]), "column 'a' has more than one role"),
     ],
@@ -75,7 +75,7 @@ def test_a_wrong_setting_is_named(make: object, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_search_ranges_sit_beside_the_field() -> None:
+def test_knob_stores_the_search_range_with_the_field() -> None:
     extra = Inner.model_fields["size"].json_schema_extra
     assert extra == {"search": {"low": 1, "high": 9, "log": False}}
 
@@ -115,7 +115,7 @@ def test_toml_that_would_take_forever_is_refused_at_once(text: str, message: str
     assert time.perf_counter() - begin < 2
 
 
-def test_toml_that_is_no_document_is_refused(tmp_path: Path) -> None:
+def test_invalid_toml_is_refused(tmp_path: Path) -> None:
     large, pipe = tmp_path / "large.toml", tmp_path / "pipe.toml"
     large.write_bytes(b"#" * (1 << 20) + b"\n")
     os.mkfifo(pipe)

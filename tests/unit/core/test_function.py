@@ -24,7 +24,7 @@ def test_a_label_names_where_the_function_is() -> None:
     assert label_of("some:label") == "some:label"
 
 
-def test_a_function_is_given_back_and_a_label_is_not_one() -> None:
+def test_function_setting_returns_the_function_and_refuses_a_label() -> None:
     assert require(len, "weight") is len
     with pytest.raises(ConfigError, match="weight: no function was given"):
         require("", "weight")

@@ -103,7 +103,7 @@ class TestMixup:
         others = shares - torch.diag(own)
         return batch, changed, torch.where(others.any(1), others.argmax(1), torch.arange(size)), own
 
-    def test_a_window_is_averaged_with_one_other(self) -> None:
+    def test_mixup_averages_a_window_with_one_other(self) -> None:
         batch, changed, partner, own = self.mixed()
         assert batch.future_y is not None
         assert len(set(partner.tolist())) == self.size, "each window is a partner once"
@@ -116,7 +116,7 @@ class TestMixup:
             torch.testing.assert_close(getattr(changed, name), expected)
         torch.testing.assert_close(changed.weight, share * batch.weight + (1 - share) * batch.weight[partner])
 
-    def test_numbers_are_averaged_and_categories_are_those_of_the_larger_part(self) -> None:
+    def test_mixup_averages_numeric_columns_and_keeps_categories_of_the_larger_weight(self) -> None:
         batch, changed, partner, own = self.mixed()
         assert (own >= 0.5).all()
         for name in ("past_x", "static_x"):
@@ -127,7 +127,7 @@ class TestMixup:
             assert torch.equal(after[..., 1], before[..., 1])
 
     @pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0])
-    def test_the_share_follows_the_larger_half_of_a_beta_distribution(self, alpha: float) -> None:
+    def test_mixup_weight_follows_the_larger_half_of_a_beta_distribution(self, alpha: float) -> None:
         _, _, partner, own = self.mixed(alpha)
         drawn = own[partner != torch.arange(self.size)].double().numpy()
         folded = lambda x: 2 * stats.beta(alpha, alpha).cdf(x) - 1  # noqa: E731
@@ -185,7 +185,7 @@ def test_window_slice_stretches_a_part_evenly(position: str) -> None:
 
 @given(seed=st.integers(0, 10_000), length=st.integers(2, 12), observed=st.floats(0.1, 1.0))
 @settings(max_examples=60)
-def test_resampling_is_linear_interpolation_of_what_was_observed(seed: int, length: int, observed: float) -> None:
+def test_resampling_interpolates_observed_values_linearly(seed: int, length: int, observed: float) -> None:
     random = np.random.default_rng(seed)
     mask = (random.random((3, length, 2)) < observed).astype(np.float64)
     values = random.normal(size=(3, length, 2)) * mask
@@ -223,7 +223,7 @@ def test_mask_hides_blocks_and_every_step_equally_often(share: float, block: int
             assert size % block == 0 or run.all(), "hidden runs are made of whole blocks"
 
 
-def test_mask_only_ever_hides() -> None:
+def test_mask_never_uncovers_a_masked_value() -> None:
     mask = (torch.rand(50, 30, 2) > 0.5).float()
     values = torch.randn(50, 30, 2) * mask
     changed = MaskHistory(share=0.4, probability=1).apply(Batch(values, mask))

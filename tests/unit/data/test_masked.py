@@ -41,9 +41,9 @@ def loader(panel: Panel, size: int, **settings: Any) -> MaskedLoader:
     joint = settings.pop("joint", False)
     begins = settings.pop("begins", panel.offsets[:-1])
     windows = Windows(panel, 0, size, begins, panel.offsets[1:], 1, joint)
-    gather = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
+    batcher = WindowBatcher(panel, size, 0, IdentityScaler(), joint=joint)
     order = Order(batch_size=settings.pop("batch_size", 8), shuffle=True, seed=settings.pop("seed", 1))
-    return MaskedLoader(windows, gather, order, **{"patch_length": 4, "mask_fraction": 0.4, **settings})
+    return MaskedLoader(windows, batcher, order, **{"patch_length": 4, "mask_fraction": 0.4, **settings})
 
 
 def hidden_patches(batch: Batch, length: int) -> np.ndarray[Any, Any]:
@@ -63,7 +63,7 @@ def hidden_patches(batch: Batch, length: int) -> np.ndarray[Any, Any]:
     joint=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_hides_the_same_number_of_whole_patches_everywhere(
+def test_masked_loader_hides_the_same_number_of_patches_in_every_channel(
     size: int, length: int, share: float, joint: bool, seed: int
 ) -> None:
     source = loader(PANEL, size, patch_length=length, mask_fraction=share, joint=joint, seed=seed)
@@ -77,7 +77,7 @@ def test_hides_the_same_number_of_whole_patches_everywhere(
 PANEL = counted()
 
 
-def test_asks_for_exactly_what_is_hidden() -> None:
+def test_target_mask_equals_the_hidden_values() -> None:
     for batch in loader(PANEL, 12).epoch(0):
         assert batch.future_y is not None
         assert batch.future_mask is not None
@@ -88,7 +88,7 @@ def test_asks_for_exactly_what_is_hidden() -> None:
         assert torch.equal(batch.future_y, first + torch.arange(12.0)[:, None])
 
 
-def test_does_not_ask_for_what_was_not_observed() -> None:
+def test_target_mask_excludes_missing_values() -> None:
     for batch in loader(counted(missing=True), 12).epoch(0):
         assert batch.future_y is not None
         assert batch.future_mask is not None
@@ -97,11 +97,11 @@ def test_does_not_ask_for_what_was_not_observed() -> None:
         assert torch.equal(batch.past_mask + batch.future_mask, is_known)
 
 
-def test_does_not_ask_for_what_lies_before_the_range() -> None:
+def test_target_mask_excludes_values_before_the_range() -> None:
     begins = PANEL.offsets[:-1] + 30
     windows = Windows(PANEL, 8, 4, begins, PANEL.offsets[1:], 4)
-    gather = WindowBatcher(PANEL, 12, 0, IdentityScaler())
-    source = MaskedLoader(windows, gather, Order(batch_size=99, shuffle=False), patch_length=4, mask_fraction=0.5)
+    batcher = WindowBatcher(PANEL, 12, 0, IdentityScaler())
+    source = MaskedLoader(windows, batcher, Order(batch_size=99, shuffle=False), patch_length=4, mask_fraction=0.5)
     (batch,) = source.epoch(0)
     assert batch.future_y is not None
     assert batch.future_mask is not None
@@ -110,7 +110,7 @@ def test_does_not_ask_for_what_lies_before_the_range() -> None:
     assert batch.future_mask.any()
 
 
-def test_an_epoch_can_be_taken_up_anywhere_and_comes_again() -> None:
+def test_epoch_from_any_start_yields_the_same_masked_batches() -> None:
     source = loader(PANEL, 12, batch_size=5)
     whole = list(source.epoch(3))
     for start in (0, 4, len(source) - 1):

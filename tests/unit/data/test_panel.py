@@ -48,7 +48,7 @@ def same(one: Panel, other: Panel) -> bool:
     )
 
 
-def test_to_frame_gives_the_table_back(panel: Panel, frame: pl.DataFrame) -> None:
+def test_to_frame_returns_the_original_table(panel: Panel, frame: pl.DataFrame) -> None:
     back = panel.to_frame()
     numbers = ("y", "visitors", "price", "size")
     assert back.equals(frame.select(back.columns).cast(dict.fromkeys(numbers, pl.Float32)))
@@ -114,7 +114,7 @@ def test_a_mapped_panel_does_not_change_its_files(panel: Panel, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("file", ["y.npy", "offsets.npy", "static_x.npy", "index.parquet", "panel.json"])
-def test_damage_is_noticed(panel: Panel, file: str, tmp_path: Path) -> None:
+def test_damaged_panel_files_are_refused(panel: Panel, file: str, tmp_path: Path) -> None:
     panel.save(tmp_path / "panel")
     path = tmp_path / "panel" / file
     path.write_bytes(path.read_bytes()[:-1000])
@@ -123,7 +123,7 @@ def test_damage_is_noticed(panel: Panel, file: str, tmp_path: Path) -> None:
             Panel.open(tmp_path / "panel", mmap=mmap)
 
 
-def test_an_altered_value_is_noticed_when_everything_is_read(panel: Panel, tmp_path: Path) -> None:
+def test_altered_value_is_refused_when_all_files_are_read(panel: Panel, tmp_path: Path) -> None:
     panel.save(tmp_path / "panel")
     path = tmp_path / "panel" / "y.npy"
     content = bytearray(path.read_bytes())
@@ -182,7 +182,7 @@ def test_from_parquet_fills_gaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     np.testing.assert_allclose(found.y, np.arange(100.0))
 
 
-def test_from_parquet_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_parquet_reports_wrong_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuro_divergent.data.load._BATCH", 4)
     path = tmp_path / "a.parquet"
 
@@ -220,7 +220,7 @@ def test_opened_arrays_can_become_tensors_without_a_warning(panel: Panel, tmp_pa
     assert torch.from_numpy(panel.y).shape == (len(panel),)
 
 
-def test_wall_clock_days_survive_a_change_of_the_clock() -> None:
+def test_daily_frequency_across_a_daylight_saving_change() -> None:
     start = datetime(2024, 3, 25)
     naive = pl.Series([start + timedelta(days=n) for n in range(14)])
     frame = pl.DataFrame({"ds": naive.dt.replace_time_zone("Europe/Berlin"), "y": np.arange(14.0)})

@@ -127,19 +127,19 @@ def test_pandas_and_polars_give_the_same_panel() -> None:
     assert build_panel(frame).frequency == Frequency(1, "h")
 
 
-def test_chunks_are_no_problem() -> None:
+def test_chunked_columns_give_the_same_panel() -> None:
     parts = [long(A=5).slice(begin, 1) for begin in range(5)]
     frame = pl.concat(parts, rechunk=False)
     assert frame.n_chunks() == 5
     assert build_panel(frame, Schema(past="x")).to_frame().equals(build_panel(long(A=5), Schema(past="x")).to_frame())
 
 
-def test_pieces_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunked_checks_equal_checks_of_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large tables are looked at in pieces; with tiny pieces the borders between them are everywhere."""
     frame = long(A=7, B=5, C=9)
     expected = build_panel(frame, Schema(past="x")).to_frame()
     for size in (1, 2, 3, 7):
-        for module in ("frequency", "frame", "calendar"):
+        for module in ("cleaning.frequency", "panel_builder", "cleaning.calendar"):
             monkeypatch.setattr(f"neuro_divergent.data.{module}.PIECE", size)
         assert build_panel(frame, Schema(past="x")).to_frame().equals(expected)
         with pytest.raises(DataError, match=r"series 'B': 3 twice \(rows 11, 22\)"):
@@ -148,7 +148,7 @@ def test_pieces_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
             build_panel(frame.filter(pl.int_range(21) != 15))
 
 
-def test_given_frequency_makes_gaps_of_what_is_missing() -> None:
+def test_explicit_frequency_turns_missing_rows_into_gaps() -> None:
     frame = pl.DataFrame({"ds": [date(2024, 1, 1), date(2024, 1, 3), date(2024, 1, 5)], "y": [1.0, 3.0, 5.0]})
     assert build_panel(frame).frequency == Frequency(2, "d")
     panel = build_panel(frame, Schema(frequency="1d", gaps="interpolate"))
@@ -179,7 +179,7 @@ def test_new_data_may_be_constant_without_a_warning() -> None:
     build_panel(long(A=5).with_columns(y=pl.lit(1.0)), fitted=fitted)
 
 
-def test_new_data_of_another_kind_of_time() -> None:
+def test_new_data_with_another_time_type_is_refused() -> None:
     fitted = build_panel(long(A=5))
     frame = pl.DataFrame({"unique_id": "A", "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
     with pytest.raises(DataError, match="column 'ds' holds dates, so frequency '1' cannot be"):
@@ -198,7 +198,7 @@ def test_short_series_are_left_out_with_a_warning() -> None:
         check_history(panel, input_size=50)
 
 
-def test_short_series_are_lengthened() -> None:
+def test_short_series_are_padded() -> None:
     start = datetime(2024, 1, 31)
     frame = pl.DataFrame(
         {
@@ -231,7 +231,7 @@ def test_a_clean_table_gives_no_warning() -> None:
         build_panel(long(A=5, B=7), Schema(past="x"))
 
 
-def test_a_sorted_table_needs_little_memory_beside_the_panel() -> None:
+def test_building_from_a_sorted_table_needs_little_extra_memory() -> None:
     rows = 1_000_000
     frame = pl.DataFrame(
         {

@@ -79,7 +79,7 @@ def clean_tables(draw: st.DrawFn) -> tuple[pl.DataFrame, Schema]:
 
 @QUICK
 @given(clean_tables(), st.randoms(use_true_random=False))
-def test_a_clean_table_comes_back_as_it_was(table: tuple[pl.DataFrame, Schema], random: Any) -> None:
+def test_a_clean_table_round_trips_through_a_panel(table: tuple[pl.DataFrame, Schema], random: Any) -> None:
     frame, schema = table
     order = list(range(frame.height))
     random.shuffle(order)

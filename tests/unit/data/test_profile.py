@@ -43,7 +43,7 @@ def covariate(found: dict[str, Any], name: str) -> dict[str, Any]:
     return next(item for item in found["covariates"] if item["name"] == name)
 
 
-def test_counts_and_shares_are_those_of_the_table() -> None:
+def test_profile_counts_and_fractions_match_the_table() -> None:
     a, b = [0.0, -1.0, 2.0, None, 4.0, 0.0], [1.0, 1.0, -3.0, 5.0, None, 7.0]
     found = describe_data(panel_of({"a": a, "b": b}, missing="mask"))
     assert (found["rows"], found["series"], found["frequency"]) == (12, 2, "1d")
@@ -75,7 +75,7 @@ def test_nothing_but_constants_and_a_single_row_are_described_too() -> None:
     json.dumps(describe_data(panel_of({"one": [3.0]})), allow_nan=False)
 
 
-def test_values_after_training_are_not_looked_at() -> None:
+def test_profile_ignores_values_after_training() -> None:
     values = np.random.default_rng(0).standard_normal(60)
     changed = values.copy()
     changed[40:] = 1e9
@@ -106,7 +106,7 @@ def test_an_absurd_value_is_an_outlier_and_normal_noise_has_none() -> None:
 
 
 @pytest.mark.parametrize("trend", [0.0, 5.0])
-def test_a_season_is_seen_through_a_trend(trend: float) -> None:
+def test_profile_finds_seasonality_under_a_trend(trend: float) -> None:
     steps = np.arange(210)
     noise = np.random.default_rng(2).standard_normal(210)
     wave = 10 * np.sin(2 * np.pi * steps / 7)
@@ -128,7 +128,7 @@ class TestCovariates:
     def found(self, x: np.ndarray, role: str = "future") -> dict[str, Any]:
         return covariate(describe_data(panel_of({"a": self.y, "b": -self.y, "x:x": x}, **{role: ("x",)})), "x")
 
-    def test_a_copy_is_seen_at_the_row_it_shows(self) -> None:
+    def test_profile_finds_a_copy_of_the_target_at_its_lead(self) -> None:
         for lead in (-3, 0, 2):
             panel = panel_of({"a": self.y, "x:x": np.roll(self.y, -lead)}, past=("x",))
             found = covariate(describe_data(panel), "x")
@@ -136,7 +136,7 @@ class TestCovariates:
             assert found["equal_share"] > 0.97
             assert found["lead_correlation"] > 0.9
 
-    def test_a_copy_in_other_units_is_seen_by_its_correlation(self) -> None:
+    def test_profile_finds_a_rescaled_copy_by_correlation(self) -> None:
         found = covariate(describe_data(panel_of({"a": self.y, "x:x": 3 * self.y - 7}, future=("x",))), "x")
         assert found["correlation"] == pytest.approx(1)
         assert found["difference_correlation"] == pytest.approx(1)
@@ -146,7 +146,7 @@ class TestCovariates:
         # The two series mirror each other, so that what goes with one goes against the other.
         assert abs(self.found(self.y)["correlation"]) < 1e-6
 
-    def test_a_common_trend_is_no_likeness_of_changes(self) -> None:
+    def test_profile_does_not_report_a_common_trend_as_a_copy(self) -> None:
         line = np.arange(200.0)
         noise = np.random.default_rng(5).standard_normal(200)
         found = covariate(describe_data(panel_of({"a": 10 * line + noise, "x:x": line}, future=("x",))), "x")
@@ -160,7 +160,7 @@ class TestCovariates:
         found = covariate(describe_data(panel_of({"a": demand, "x:x": event}, future=("x",))), "x")
         assert found["equal_share"] < 0.1
 
-    def test_kinds_and_roles_are_told(self) -> None:
+    def test_profile_lists_types_and_roles_of_covariates(self) -> None:
         frame = Synthetic(num_series=6, length=60, covariates=True).frame()
         schema = Schema(
             past=("visitors",), future=("price", "weather"), static=("size", "region"), calendar=("day_of_week",)
@@ -178,7 +178,7 @@ class TestCovariates:
         # A visitor is seen in the target one row later, by construction.
         assert found["visitors"]["lead"] == 1
 
-    def test_a_constant_one_is_said_to_be(self) -> None:
+    def test_profile_marks_a_constant_covariate(self) -> None:
         found = self.found(np.full(200, 2.5))
         assert found["constant"]
         assert found["correlation"] is None
@@ -189,7 +189,7 @@ class TestCovariates:
     end=st.integers(0, 40),
 )
 @pytest.mark.filterwarnings("ignore::neuro_divergent.core.errors.DataWarning")
-def test_whatever_the_values_the_answer_is_json_and_its_shares_are_shares(values: list[float | None], end: int) -> None:
+def test_profile_of_any_values_is_json_with_fractions_between_0_and_1(values: list[float | None], end: int) -> None:
     panel = panel_of({"a": values, "x:x": [value or 0.0 for value in values]}, past=("x",), missing="mask")
     found = describe_data(panel, train_ends=[min(end, len(values))])
     json.dumps(found, allow_nan=False)
@@ -198,7 +198,7 @@ def test_whatever_the_values_the_answer_is_json_and_its_shares_are_shares(values
     assert found == describe_data(panel, train_ends=[min(end, len(values))])
 
 
-def test_a_large_panel_is_sampled_quickly_and_always_alike() -> None:
+def test_profile_of_a_large_panel_is_sampled_deterministically() -> None:
     rows, series = 2_000, 1_000
     random = np.random.default_rng(7)
     small = panel_of({"a": list(range(10)), "x:x": list(range(10))}, past=("x",))

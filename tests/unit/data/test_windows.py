@@ -55,7 +55,7 @@ sizes = st.integers(1, 8)
 
 
 @given(lengths, sizes, sizes, st.integers(1, 5), st.data())
-def test_windows_are_those_of_brute_force(
+def test_windows_equal_brute_force_enumeration(
     rows: list[int], size: int, horizon: int, step: int, data: st.DataObject
 ) -> None:
     panel = panel_of(rows)
@@ -100,7 +100,7 @@ def test_no_target_leaks_between_the_parts(
 
 
 @given(lengths, sizes, sizes)
-def test_every_series_that_holds_a_window_is_used(rows: list[int], size: int, horizon: int) -> None:
+def test_splits_use_every_series_with_a_window(rows: list[int], size: int, horizon: int) -> None:
     panel = panel_of(rows)
     if max(rows) < size + horizon:
         return
@@ -175,8 +175,8 @@ def test_joint_windows_hold_all_series_side_by_side() -> None:
     panel = panel_of([30, 30, 30])
     windows = split_by_time(panel, input_size=4, horizon=2, joint=True, validation=0).train
     assert len(windows) == 25
-    gather = WindowBatcher(panel, 4, 2, IdentityScaler(), joint=True)
-    batch = gather.windows(*windows.locate(np.array([3, 7])))
+    batcher = WindowBatcher(panel, 4, 2, IdentityScaler(), joint=True)
+    batch = batcher.windows(*windows.locate(np.array([3, 7])))
     assert batch.past_y.shape == (2, 4, 3)
     assert batch.past_y[1, :, 2].tolist() == [67, 68, 69, 70]
     assert batch.future_y[0, :, 1].tolist() == [37, 38]
@@ -193,7 +193,7 @@ def test_windows_in_order_of_time_take_the_earliest_of_all_series_first() -> Non
     )
 
 
-def test_batches_made_ahead_are_the_same_and_errors_arrive() -> None:
+def test_prefetch_yields_the_same_batches_and_raises_errors() -> None:
     assert list(ahead(iter(range(50)), 3)) == list(range(50))
 
     def failing() -> object:
@@ -206,7 +206,7 @@ def test_batches_made_ahead_are_the_same_and_errors_arrive() -> None:
         next(batches)
 
 
-def test_batches_made_ahead_can_be_left_alone() -> None:
+def test_prefetch_can_be_abandoned() -> None:
     batches = ahead(iter(range(1000)), 2)
     assert next(batches) == 0
     batches.close()

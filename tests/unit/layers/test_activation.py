@@ -20,7 +20,7 @@ WITH_ACTIVATION = [
 ]
 
 
-def test_all_of_torchs_are_there_but_those_that_mix_numbers_or_have_no_default() -> None:
+def test_all_elementwise_activations_of_torch_are_available() -> None:
     torchs = set(nn.modules.activation.__all__) | {"Identity"}
     assert set(ACTIVATIONS) == torchs - NOT_ELEMENTWISE - WITHOUT_DEFAULT
 

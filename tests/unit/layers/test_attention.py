@@ -48,7 +48,7 @@ def test_attention_is_torchs(same: str, causal: bool) -> None:
     torch.testing.assert_close(attention(queries, keys, values), expected)
 
 
-def test_attention_looks_at_itself_unless_told() -> None:
+def test_attention_defaults_to_self_attention() -> None:
     torch.manual_seed(0)
     attention, tokens, others = Attention(8, 2), torch.randn(3, 5, 8), torch.randn(3, 4, 8)
     torch.testing.assert_close(attention(tokens), attention(tokens, tokens.clone(), tokens.clone()))
@@ -56,7 +56,7 @@ def test_attention_looks_at_itself_unless_told() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_weights_in_training_are_left_out_or_scaled_up(causal: bool) -> None:
+def test_attention_weights_are_dropped_or_scaled_up_in_training(causal: bool) -> None:
     """Values that are unit vectors make the weights visible."""
     torch.manual_seed(0)
     scoring, tokens, steps = DotProduct(0.25, causal=causal), heads(4, 3, 16, 8), 16

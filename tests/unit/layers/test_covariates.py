@@ -15,14 +15,14 @@ def test_width_grows_slowly_up_to_fifty(cardinality: int, width: int) -> None:
     assert embedding_width(cardinality) == width
 
 
-def test_numbers_pass_through_untouched() -> None:
+def test_numeric_columns_pass_unchanged() -> None:
     values = torch.randn(3, 5, 2)
     encoder = CovariateEncoder((NUMBER, OTHER))
     assert encoder.size == 2
     assert encoder(values) is values
 
 
-def test_codes_are_looked_up_behind_the_numbers() -> None:
+def test_category_embeddings_follow_numeric_columns() -> None:
     encoder = CovariateEncoder((NUMBER, CODE, OTHER))
     values = torch.tensor([[1.5, 2.0, -1.0], [0.5, 3.0, 4.0]])
     encoded = encoder(values)

@@ -27,7 +27,7 @@ def block(outputs: int = 2) -> ResidualBlock:
     return ResidualBlock(6, expansion, hidden_size=5, num_layers=2, activation="ReLU", dropout=0.0)
 
 
-def test_each_block_sees_what_the_others_left_and_forecasts_add_up() -> None:
+def test_each_block_reads_the_residual_and_forecasts_are_summed() -> None:
     history, halve = torch.randn(3, 6), Halve(4)
     forecast = DoublyResidualStack([halve], [3])(history, None)
     backwards = history.flip(1)
@@ -86,7 +86,7 @@ def forecast(part: ResidualBlock) -> torch.Tensor:
         return part(torch.linspace(-1, 1, 12).view(2, 6).to(part.first.weight.dtype))[1]
 
 
-def test_what_is_kept_for_forecasts_changes_nothing() -> None:
+def test_merged_weights_do_not_change_forecasts() -> None:
     part = block().eval()
     expected = forecast(part)
     part.prepare_to_forecast()
@@ -94,7 +94,7 @@ def test_what_is_kept_for_forecasts_changes_nothing() -> None:
     torch.testing.assert_close(forecast(part), expected)
 
 
-def test_what_is_kept_for_forecasts_is_gone_when_weights_may_change() -> None:
+def test_merged_weights_are_dropped_when_training_resumes() -> None:
     def trained(part: ResidualBlock) -> None:
         part.train()
         optimizer = torch.optim.SGD(part.parameters(), lr=0.5, fused=True)  # leaves no trace in the version of weights

@@ -10,7 +10,7 @@ LARGE, SMALL = (7, 31, 101), (3, 5)  # drawn here, and by torch; neither is a mu
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
-def test_the_share_is_left_out_independently_and_the_mean_stays(share: float) -> None:
+def test_dropout_is_independent_and_keeps_the_mean(share: float) -> None:
     torch.manual_seed(0)
     count = 400_000
     factor = Dropout(share)(torch.ones(count))
@@ -25,7 +25,7 @@ def test_the_share_is_left_out_independently_and_the_mean_stays(share: float) ->
 
 
 @pytest.mark.parametrize("share", [1e-9, 1 - 1e-9])
-def test_shares_near_the_ends_give_finite_numbers(share: float) -> None:
+def test_dropout_rates_near_0_and_1_give_finite_values(share: float) -> None:
     assert Dropout(share)(torch.ones(LARGE)).isfinite().all()
 
 
@@ -57,7 +57,7 @@ def test_the_seed_decides_and_two_draws_differ(shape: tuple[int, ...]) -> None:
     assert not torch.equal(first, second)
 
 
-def test_evaluation_and_a_share_of_zero_are_the_identity() -> None:
+def test_dropout_in_evaluation_or_with_rate_zero_is_the_identity() -> None:
     values = torch.randn(LARGE)
     assert Dropout(0.5).eval()(values) is values
     assert Dropout(0.0)(values) is values

@@ -7,7 +7,7 @@ from neuro_divergent.layers.covariates import Covariates, Encoded
 from neuro_divergent.layers.known import join_known, known_size
 
 
-def test_the_size_is_that_of_what_is_joined() -> None:
+def test_known_size_equals_the_joined_width() -> None:
     features = (Feature("number"), Feature("code", cardinality=4))
     spec = TaskSpec(3, 5, past=features, future=features[:1], static=features)
     covariates = Covariates(spec)

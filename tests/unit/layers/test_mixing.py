@@ -46,7 +46,7 @@ def test_a_norm_afterwards_is_what_comes_out(norm: Normalization) -> None:
     torch.testing.assert_close(spread, torch.ones_like(spread), atol=2e-3, rtol=0)
 
 
-def test_a_norm_of_windows_has_its_own_numbers_for_each_step_and_feature() -> None:
+def test_window_norm_has_parameters_for_each_step_and_feature() -> None:
     norm = WindowBatchNorm(2, 3)
     norm(torch.arange(6.0).view(1, 2, 3).expand(4, 2, 3))
     torch.testing.assert_close(norm.running_mean, torch.arange(6.0) * 0.01)

@@ -28,7 +28,7 @@ def test_batch_norm_standardises_the_last_axis_over_all_others(shape: tuple[int,
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (1, 1, 4)])
-def test_a_lone_row_is_normalised_by_the_running_numbers(shape: tuple[int, ...]) -> None:
+def test_a_single_row_is_normalised_by_the_running_statistics(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     norm = BatchNorm(4)
     for _ in range(20):

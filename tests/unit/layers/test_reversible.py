@@ -7,7 +7,7 @@ from neuro_divergent.layers.reversible import RevIN
 
 
 @pytest.mark.parametrize("affine", [False, True])
-def test_restores_what_it_took_out(affine: bool) -> None:
+def test_revin_restores_the_input_scale(affine: bool) -> None:
     torch.manual_seed(0)
     revin = RevIN(3, affine)
     for value in revin.parameters():

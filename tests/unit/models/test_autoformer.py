@@ -13,7 +13,7 @@ def test_window_is_odd() -> None:
         Autoformer(kernel_size=24)
 
 
-def test_forecasts_the_mean_when_season_and_trend_say_nothing() -> None:
+def test_autoformer_forecasts_the_mean_with_zero_season_and_trend() -> None:
     torch.manual_seed(0)
     network = Autoformer(hidden_size=16).build(TaskSpec(5, 12, channels=2, outputs=3)).eval()
     with torch.no_grad():

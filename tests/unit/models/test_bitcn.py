@@ -17,7 +17,7 @@ def test_has_as_many_layers_as_it_takes_to_see_the_history(input_size: int, laye
 
 
 @torch.no_grad()
-def test_one_network_looks_back_and_the_other_ahead() -> None:
+def test_bitcn_reads_history_backward_and_covariates_forward() -> None:
     torch.manual_seed(0)
     network = BiTCN().build(SPEC).double().eval()
     history, known = torch.randn(11, 2, 2).double(), torch.randn(16, 2, 1).double()

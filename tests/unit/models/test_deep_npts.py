@@ -6,7 +6,7 @@ from neuro_divergent.core.spec import Batch, TaskSpec
 from neuro_divergent.models.deep_npts import DeepNPTS
 
 
-def test_weights_are_shares_of_what_was_observed() -> None:
+def test_deepnpts_weights_sum_to_one_over_observed_values() -> None:
     torch.manual_seed(0)
     network = DeepNPTS().build(TaskSpec(4, 12, outputs=3)).eval()
     mask = (torch.rand(6, 12) > 0.4).float()

@@ -49,7 +49,7 @@ def test_each_step_reads_the_value_before_and_its_own_covariates() -> None:
 
 
 @torch.no_grad()
-def test_training_reads_the_true_values() -> None:
+def test_training_uses_teacher_forcing() -> None:
     model, batch = network().train(), example()
     assert batch.future_y is not None
     truth = [batch.future_y[:, step, :1] for step in range(3)]
@@ -95,7 +95,7 @@ def test_a_draw_that_is_known_gives_the_path_that_follows_it() -> None:
 
 
 @torch.no_grad()
-def test_validation_may_be_shown_the_truth_and_a_forecast_is_not() -> None:
+def test_validation_may_read_targets_and_forecasts_do_not() -> None:
     model, batch = network().eval(), example()
     assert batch.future_y is not None
     forecast = model(batch)

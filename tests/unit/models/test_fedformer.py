@@ -15,7 +15,7 @@ from neuro_divergent.models.fedformer import FEDformer
     ("version", "mixing", "scoring"),
     [("fourier", FourierMixing, FourierAttention), ("wavelet", WaveletMixing, WaveletAttention)],
 )
-def test_version_decides_what_frequencies_are(version: str, mixing: type, scoring: type) -> None:
+def test_fedformer_version_selects_fourier_or_wavelet_blocks(version: str, mixing: type, scoring: type) -> None:
     config = FEDformer(version=version, hidden_size=16)
     for place in ("encoder", "decoder"):
         block = config.attention(place, 12, 12)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def test_the_grid_must_begin_before_it_ends() -> None:
         KAN(grid_range=(1.0, -1.0))
 
 
-def test_the_experts_of_a_mixture_share_what_counts() -> None:
+def test_rmok_expert_weights_sum_to_one() -> None:
     torch.manual_seed(0)
     network = RMoK().build(TaskSpec(3, 12)).eval()
     shares = network.shares(torch.randn(7, 12))

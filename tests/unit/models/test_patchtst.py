@@ -52,7 +52,7 @@ def test_level_and_spread_are_those_of_what_was_observed(level: str) -> None:
     torch.testing.assert_close(restored * mask, values * mask)
 
 
-def test_pre_training_fills_the_encoder_and_cannot_see_what_is_hidden() -> None:
+def test_reconstruction_shares_the_encoder_and_does_not_read_masked_values() -> None:
     torch.manual_seed(0)
     config = PatchTST(patch_length=4, stride=4, hidden_size=16, feedforward_size=16, norm="layer")
     spec = TaskSpec(6, 12, channels=2)

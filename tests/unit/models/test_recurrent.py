@@ -164,7 +164,7 @@ def test_teacher_forcing_reads_the_true_values_but_never_missing_ones() -> None:
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 5, 11])
-def test_known_values_in_one_go_are_the_same_as_step_by_step(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teacher_forcing_in_one_pass_equals_step_by_step(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = replace(SPEC, horizon=horizon)
     network, batch = autoregressive(spec).train(), example(spec)
     calls = []
@@ -172,7 +172,7 @@ def test_known_values_in_one_go_are_the_same_as_step_by_step(horizon: int, monke
     fast = network(batch)
     assert len(calls) == 1
     gradients = torch.autograd.grad(fast.square().sum(), list(network.parameters()))
-    monkeypatch.setattr(type(network), "_knows_all", lambda *_: False)
+    monkeypatch.setattr(type(network), "_reads_all_targets", lambda *_: False)
     slow = network(batch)
     assert len(calls) == 1 + horizon
     torch.testing.assert_close(fast, slow)
@@ -181,7 +181,7 @@ def test_known_values_in_one_go_are_the_same_as_step_by_step(horizon: int, monke
 
 
 @torch.no_grad()
-def test_no_share_of_truth_is_the_forecast_itself() -> None:
+def test_teacher_forcing_ratio_zero_reads_own_forecasts() -> None:
     network, batch = autoregressive(), example()
     alone = network.eval()(batch)
     assert not torch.allclose(network.train()(batch), alone)
@@ -192,7 +192,7 @@ def test_no_share_of_truth_is_the_forecast_itself() -> None:
 
 
 @torch.no_grad()
-def test_a_share_of_windows_and_steps_is_shown_the_truth() -> None:
+def test_teacher_forcing_ratio_is_the_fraction_of_targets_read() -> None:
     spec = TaskSpec(3, 4, channels=2)
     network = autoregressive(spec).train()
     network.teacher_forcing_ratio = 0.3
@@ -215,7 +215,7 @@ def test_one_step_ahead_both_decodings_are_the_same_network() -> None:
     torch.testing.assert_close(direct(example(spec)), autoregressive(spec).eval()(example(spec)))
 
 
-def test_a_config_tells_whether_it_decodes_step_by_step() -> None:
+def test_autoregressive_property_follows_the_decoding_setting() -> None:
     assert LSTM(decoding="autoregressive").is_autoregressive
     assert not LSTM().is_autoregressive
     assert LSTM.traits.autoregressive == LSTM().is_autoregressive, "traits tell of the default settings"

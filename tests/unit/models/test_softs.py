@@ -18,7 +18,7 @@ def test_a_core_is_drawn_in_training_as_it_is_expected_afterwards() -> None:
     torch.testing.assert_close(drawn.mean(0, keepdim=True), core.eval()._pool(offers), atol=0.03, rtol=0)
 
 
-def test_only_the_sharp_variant_knows_the_place_of_a_channel() -> None:
+def test_only_sharp_softs_has_positional_encoding() -> None:
     torch.manual_seed(0)
     spec = TaskSpec(4, 12, channels=4)
     values = torch.randn(3, 12, 4)

@@ -92,7 +92,7 @@ def test_a_forecast_does_not_depend_on_the_lengths_of_other_prompts(family: str)
     torch.testing.assert_close(together, torch.cat(alone))
 
 
-def test_the_prompt_tells_the_statistics_of_a_history() -> None:
+def test_prompt_contains_the_statistics_of_the_history() -> None:
     network: Any = small(tiny_language_model(), prompt="Tides.", num_lags=3).build(TaskSpec(4, 24))
     values = np.random.default_rng(0).normal(size=24).cumsum()
     (text,) = network.prompts(torch.from_numpy(values)[None])
@@ -106,7 +106,7 @@ def test_the_prompt_tells_the_statistics_of_a_history() -> None:
     )
 
 
-def test_the_prompt_leaves_out_what_was_not_observed() -> None:
+def test_prompt_ignores_missing_values() -> None:
     network: Any = small(tiny_language_model()).build(TaskSpec(4, 24))
     values, mask = torch.arange(24.0)[None], torch.ones(1, 24)
     mask[0, [0, 23]] = 0
@@ -116,7 +116,7 @@ def test_the_prompt_leaves_out_what_was_not_observed() -> None:
     assert "min value 0.000, max value 0.000, median value 0.000" in text
 
 
-def test_says_nothing_asks_nobody_and_draws_no_random_number(
+def test_loading_a_language_model_is_silent_offline_and_keeps_random_state(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(*_: Any) -> None:
@@ -151,7 +151,7 @@ def test_the_language_model_is_not_stored_and_another_one_is_refused(directory: 
 
     weights = load_file(directory / "model.safetensors")
     save_file({key: value + 1e-3 for key, value in weights.items()}, directory / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UntrustedFileError, match="trained around another one than there is now"):
+    with pytest.raises(UntrustedFileError, match="trained with another language model"):
         nd.Forecaster.load(tmp_path / "model")
     (directory / "model.safetensors").unlink()
     with pytest.raises(UntrustedFileError, match="has no weights in safetensors"):

@@ -1,7 +1,7 @@
 """Atomic writes: files and directories are complete or absent, and verified against a manifest when read.
 
-Everything is written to a temporary name in the same directory, flushed to the disk, and renamed. A killed process leaves
-hidden files whose names contain ``.partial-…``, ``.replaced-…`` or ``.removed-…``; ``clear_leftovers`` removes them.
+Everything is written to a temporary name in the same directory, flushed to the disk, and renamed. A killed process
+leaves hidden files named ``.partial-…``, ``.replaced-…`` or ``.removed-…``; ``clear_leftovers`` removes them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     Every file is flushed to the disk and listed with its SHA-256 in a manifest before the rename, and the rename is
     flushed after it. A directory of ours already at ``path`` is swapped with the new one atomically, and then deleted.
     On file systems that cannot swap two names it is moved away first; a process that is killed between the two
-    renames leaves it complete under a hidden name, and ``clear_leftovers`` brings it back.
+    renames leaves it complete under a hidden name, and ``clear_leftovers`` restores it.
 
     Raises:
         InputError: If there is something at ``path`` that has no manifest, so that it was not written by us.
@@ -75,7 +75,7 @@ def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_
 
     Args:
         path: Where to.
-        files: Names and contents. They are asked for one after the other, so that one need be in memory at a time.
+        files: Names and contents. They are consumed one by one, so that only one is in memory at a time.
         whatever_is_there: Whether to replace a directory that has no manifest as well.
 
     Raises:
@@ -133,7 +133,7 @@ def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str,
             and no more is known of them.
 
     Raises:
-        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a regular file.
+        UntrustedFileError: If the manifest or a file is missing, or a file is additional, altered or not regular.
         StorageError: If the disk refuses.
     """
     contents = {}
@@ -149,7 +149,7 @@ def verify_directory(path: Path) -> None:
     """Check every file of a directory against its manifest, without keeping any in memory.
 
     Raises:
-        UntrustedFileError: If the manifest is missing or a file is missing, additional, different or not a regular file.
+        UntrustedFileError: If the manifest or a file is missing, or a file is additional, altered or not regular.
         StorageError: If the disk refuses.
     """
     for name, entry in _listed(path).items():
@@ -163,7 +163,7 @@ def remove_directory(path: Path) -> None:
     Raises:
         StorageError: If the disk refuses; the directory is then as it was.
     """
-    # No directory is made to move it into: a full disk may refuse that, and removing is what helps it.
+    # It is not moved into a new directory: a full disk may refuse to create one.
     hidden = path.with_name(f".{path.name}.removed-0")
     try:
         _delete(hidden)
@@ -177,7 +177,7 @@ def remove_directory(path: Path) -> None:
 
 
 def clear_leftovers(directory: Path) -> None:
-    """Remove what a killed process left half done in a directory, and bring back what it was about to replace.
+    """Remove the leftovers of a killed process from a directory, and restore what it was about to replace.
 
     Raises:
         StorageError: If the disk refuses.
@@ -215,14 +215,14 @@ def _replacing(path: Path, *, whatever_is_there: bool = False) -> Iterator[Path]
     except StorageError:
         raise
     except OSError as error:
-        _delete(work)  # before the message tells what is free for the next attempt
+        _delete(work)  # before the free space is read for the message
         raise storage_error(path, "written", error) from error
     finally:
         _delete(work)
 
 
 def _make_parents(path: Path) -> None:
-    """Make the directories that a path is in, and let them survive a power cut."""
+    """Create the parent directories of a path and flush them to the disk."""
     missing = [parent for parent in path.parents if not parent.exists()]
     for parent in reversed(missing):
         parent.mkdir(exist_ok=True)
@@ -272,7 +272,7 @@ def _flush(path: Path) -> Entry:
 
 
 def flush_directory(path: Path) -> None:
-    """Let what was made, renamed or removed in a directory survive a power cut."""
+    """Flush the entries of a directory to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -281,7 +281,7 @@ def flush_directory(path: Path) -> None:
 
 
 def _delete(path: Path) -> None:
-    """Remove whatever is there; what cannot be removed stays as a leftover."""
+    """Remove a path; what cannot be removed stays as a leftover."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -290,7 +290,7 @@ def _delete(path: Path) -> None:
 
 
 def _listed(path: Path) -> dict[str, Entry]:
-    """Return the manifest of a directory that holds what it lists, in the sizes it lists."""
+    """Return the manifest of a directory after comparing names and sizes."""
     manifest = path / MANIFEST
     entries = read_manifest(read_file(manifest, limit=MANIFEST_LIMIT), str(manifest))
     try:

@@ -14,7 +14,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def free_bytes(path: Path) -> int | None:
-    """Return how much may still be written where a path is or will be, or ``None`` if the system does not tell."""
+    """Return how much may still be written where a path is or will be, or ``None`` if unknown."""
     path = path.absolute()
     for place in (path, *path.parents):
         try:
@@ -25,7 +25,7 @@ def free_bytes(path: Path) -> int | None:
 
 
 def storage_error(path: Path, verb: str, error: BaseException, needed: int | None = None) -> StorageError:
-    """Say what the disk refused and, where it is full, how much is needed and free."""
+    """Return an error with the reason and, for a full disk, the bytes needed and free."""
     code, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
     message = f"{path}: cannot be {verb}: {reason}"
     if code not in FULL:

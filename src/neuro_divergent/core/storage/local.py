@@ -24,7 +24,7 @@ from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUA
 
 
 class LocalStore:
-    """A directory with a directory for each name; made when something is written.
+    """A directory with a directory for each name; created on the first write.
 
     Args:
         directory: Where.
@@ -39,7 +39,7 @@ class LocalStore:
         write_directory(self._path(name), files, whatever_is_there=True)
 
     def read(self, name: str) -> dict[str, bytes]:
-        """Return what the files of a name hold."""
+        """Return the contents of the files of a name."""
         return read_directory(self._path(name))
 
     def names(self) -> list[str]:
@@ -57,17 +57,17 @@ class LocalStore:
         remove_directory(self._path(name))
 
     def quarantine(self, name: str) -> str:
-        """Move a directory to ``set-aside/``."""
-        source, aside = self._path(name), self.directory / QUARANTINE
+        """Move a directory to the quarantine, ``set-aside/``."""
+        source, quarantine = self._path(name), self.directory / QUARANTINE
         try:
-            aside.mkdir(exist_ok=True)
-            target = aside / quarantine_name(name, (path.name for path in aside.iterdir()))
+            quarantine.mkdir(exist_ok=True)
+            target = quarantine / quarantine_name(name, (path.name for path in quarantine.iterdir()))
             source.rename(target)
             now = time.time_ns()
-            os.utime(target, ns=(now, now), follow_symlinks=False)  # tells the oldest
-            flush_directory(aside)
+            os.utime(target, ns=(now, now), follow_symlinks=False)  # for finding the oldest
+            flush_directory(quarantine)
             flush_directory(self.directory)
-            kept = [path for path in aside.iterdir() if is_name(path.name)]
+            kept = [path for path in quarantine.iterdir() if is_name(path.name)]
             oldest_first = sorted(kept, key=lambda path: path.lstat().st_mtime_ns)
         except OSError as error:
             raise storage_error(source, "quarantined", error) from error
@@ -85,12 +85,12 @@ class LocalStore:
         return read_file(path, limit=NOTE_LIMIT) if os.path.lexists(path) else None
 
     def clear_leftovers(self) -> None:
-        """Remove what a killed process left half done."""
+        """Remove the leftovers of a killed process."""
         clear_leftovers(self.directory)
         clear_leftovers(self.directory / QUARANTINE)
 
     def free_bytes(self) -> int | None:
-        """Return what is free on the disk."""
+        """Return the free bytes of the disk."""
         return free_bytes(self.directory)
 
     def _path(self, name: str) -> Path:

@@ -1,7 +1,7 @@
 """One process at a time in a run directory.
 
-The lock is the kernel's: it ends with the process that holds it, however that ends, so none is ever left behind. What
-the file says is only for people: who holds it, and since when.
+The lock is held by the kernel and released when its process ends, so no stale lock is left behind. The content of the
+file is information for users: the holder of the lock, and since when.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any, Self
 from neuro_divergent.core.errors import InputError, StorageError, StorageWarning
 
 _MOST_BYTES = 4096
-_SECONDS_FOR_LOOKS = 5.0  # a look at a lock holds it for some microseconds; many lookers may come in turn
+_SECONDS_FOR_LOOKS = 5.0  # checking a lock holds it for some microseconds; many processes may check it in turn
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # neither follow a link nor wait for a pipe
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock; ``None`` throughout if the file does not say.
+    """Holder of a lock; all fields are ``None`` if unknown.
 
     Attributes:
         pid: Its process.
@@ -66,10 +66,10 @@ class RunLock:
     and the block runs all the same.
 
     Args:
-        path: File to lock; it is made if it is not there, and stays.
+        path: File to lock; created if needed, and not deleted.
 
     Raises:
-        InputError: On entry, if somebody holds it already, which may be this process; the message says who.
+        InputError: On entry, if it is already held, possibly by this process; the message names the holder.
         StorageError: On entry, if the file cannot be opened.
     """
 
@@ -102,16 +102,16 @@ class RunLock:
             self._handle = None
 
     def _abandon(self) -> None:
-        """Forget the lock in a forked child: closing its descriptor leaves the parent's lock as it is."""
+        """Forget the lock in a forked child: closing its descriptor does not release the parent's lock."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
 
 def holder(path: str | Path) -> Holder | None:
-    """Return who holds a lock, or ``None`` if it is free, without taking it.
+    """Return the holder of a lock, or ``None`` if it is free, without acquiring it.
 
-    Where files cannot be locked it is whoever wrote itself into the file, unless that process is known to be gone.
+    Where files cannot be locked it is the process named in the file, unless it is known to have ended.
     """
     try:
         handle = os.open(path, os.O_RDONLY | _FLAGS)
@@ -136,11 +136,11 @@ def _open(path: Path) -> int:
 
 
 def _take(handle: int, path: Path) -> None:
-    """Lock a file, or say who has it."""
+    """Lock a file, or raise with its holder."""
     end = time.monotonic() + _SECONDS_FOR_LOOKS
     try:
         while not _try(handle, shared=False):
-            # Whoever only looks shares the lock, and is gone in a moment; whoever holds it does not share.
+            # A check takes a shared lock for a moment; a holder has an exclusive one.
             if not _try(handle, shared=True) or time.monotonic() > end:
                 raise InputError(_refusal(path, _read(handle)))
             _release(handle)
@@ -165,7 +165,7 @@ def _refusal(path: Path, who: Holder) -> str:
 
 
 def _write(handle: int) -> None:
-    """Write who holds the lock; on a full disk the lock has to do without."""
+    """Write the holder of the lock; a full disk is ignored."""
     content = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
     with suppress(OSError):
         os.ftruncate(handle, 0)
@@ -174,12 +174,12 @@ def _write(handle: int) -> None:
 
 
 def _read(handle: int) -> Holder:
-    """Read who holds a lock, as far as the file says so: its holder may be about to write it."""
+    """Read the holder of a lock from the file, which may not be written yet."""
     try:
         os.lseek(handle, 0, os.SEEK_SET)
         content: Any = json.loads(os.read(handle, _MOST_BYTES))
         pid, host, since = int(content["pid"]), str(content["host"]), float(content["since"])
-        time.localtime(since)  # refuses what is no time
+        time.localtime(since)  # raises for an invalid time
         return Holder(pid, host, since) if pid > 0 and host.isprintable() else Holder()
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return Holder()
@@ -190,7 +190,7 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is somebody else's, or no number of a process
+    except (OSError, OverflowError):  # another user's process, or an invalid pid
         pass
     return True
 
@@ -215,7 +215,7 @@ if sys.platform == "win32":
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
 
 else:
-    # Not fcntl.lockf: those locks end as soon as the process closes any descriptor of the file, also after a mere look.
+    # Not fcntl.lockf: those locks end as soon as the process closes any descriptor of the file, also after a check.
     import fcntl
 
     def _try(handle: int, *, shared: bool) -> bool:

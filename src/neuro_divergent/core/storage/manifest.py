@@ -41,7 +41,7 @@ def check_name(name: str) -> None:
         InputError: If the name is not valid, or is that of the manifest.
     """
     if not is_name(name) or name == MANIFEST:
-        raise InputError(f"{name!r} cannot be the name of a file beside a manifest.")
+        raise InputError(f"{name!r} cannot be the name of a file next to a manifest.")
 
 
 def entry_of(content: bytes) -> Entry:
@@ -58,7 +58,7 @@ def write_manifest(entries: Mapping[str, Entry]) -> bytes:
 
 
 def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
-    """Return what a manifest lists.
+    """Return the entries of a manifest.
 
     Args:
         content: The manifest.

@@ -14,7 +14,7 @@ def refuse_pickle(place: str | Path, kind: str) -> None:
 
     Args:
         place: Where a directory is expected.
-        kind: What is expected there, such as ``"a model"``.
+        kind: Expected content, such as ``"a model"``.
 
     Raises:
         UntrustedFileError: If it is a pickle, an archive of torch, or any other file.

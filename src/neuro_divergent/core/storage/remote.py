@@ -1,4 +1,4 @@
-"""Sets of files with a manifest at a URL that fsspec knows: S3, Google Cloud Storage, Azure, memory and others."""
+"""Sets of files with a manifest at a URL supported by fsspec: S3, Google Cloud Storage, Azure, memory and others."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", 
 class RemoteStore:
     """A place with an object for each file, such as ``<name>/state.json``.
 
-    Objects cannot be renamed together, so the manifest is what makes a set exist: it is written last and removed first,
-    and each object is written whole or not at all by the service. What is replaced is absent until it is complete
-    again. Objects that the manifest does not list are not read. Only what this class marked as unfinished is ever
-    cleared away, so that other objects may lie beside.
+    Objects cannot be renamed together, so a set exists if its manifest does: it is written last and removed first, and
+    the service writes each object completely or not at all. A set that is replaced is absent until it is complete
+    again. Objects that the manifest does not list are not read. Only objects that this class marked as unfinished are
+    ever cleared, so that other objects may be in the same place.
 
     Args:
         url: Where.
@@ -47,7 +47,7 @@ class RemoteStore:
 
     def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
         """Write a set of files, the manifest last."""
-        with self._telling(name, "written"), self._marked(name):
+        with self._converted_errors(name, "written"), self._marked(name):
             self._erase(name)
             entries = {}
             for file, content in files:
@@ -56,8 +56,8 @@ class RemoteStore:
             self._put(self._at(name, MANIFEST), write_manifest(entries))
 
     def read(self, name: str) -> dict[str, bytes]:
-        """Return what the files of a name hold."""
-        with self._telling(name, "read"):
+        """Return the contents of the files of a name."""
+        with self._converted_errors(name, "read"):
             manifest = self._get(self._at(name, MANIFEST), MANIFEST_LIMIT)
             if manifest is None:
                 raise UntrustedFileError(f"{self._url(name, MANIFEST)}: not found.")
@@ -73,21 +73,21 @@ class RemoteStore:
 
     def names(self) -> list[str]:
         """Return the names that have a manifest."""
-        with self._telling("", "listed"):
+        with self._converted_errors("", "listed"):
             self._files.invalidate_cache()
             found = (path.rsplit("/", 2)[-2] for path in self._files.glob(f"{self._root}/*/{MANIFEST}"))
             return sorted(name for name in found if is_name(name))
 
     def remove(self, name: str) -> None:
         """Remove a name, its manifest first."""
-        with self._telling(name, "removed"):
+        with self._converted_errors(name, "removed"):
             if self._objects(name):
                 with self._marked(name):
                     self._erase(name)
 
     def quarantine(self, name: str) -> str:
         """Copy the objects of a name to ``set-aside/``, and remove it."""
-        with self._telling(name, "quarantined"):
+        with self._converted_errors(name, "quarantined"):
             objects = self._objects(name)
             if not objects:
                 raise StorageError(f"{self._url(name)}: cannot be quarantined: it is not there.")
@@ -103,24 +103,24 @@ class RemoteStore:
 
     def write_note(self, name: str, content: bytes) -> None:
         """Write one small object."""
-        with self._telling(name, "written"):
+        with self._converted_errors(name, "written"):
             self._put(self._at(name), content)
 
     def read_note(self, name: str) -> bytes | None:
         """Return the content of a small object."""
-        with self._telling(name, "read"):
+        with self._converted_errors(name, "read"):
             return self._get(self._at(name), NOTE_LIMIT)
 
     def clear_leftovers(self) -> None:
         """Remove the objects of names that are marked as unfinished and have no manifest, and the marks."""
-        with self._telling("", "cleared"):
+        with self._converted_errors("", "cleared"):
             for name in self._children(_UNFINISHED):
                 if not self._files.exists(self._at(name, MANIFEST)):
                     self._erase(name)
                 self._files.rm_file(self._at(_UNFINISHED, name))
 
     def free_bytes(self) -> int | None:
-        """Return ``None``: such stores do not tell."""
+        """Return ``None``: unknown for such stores."""
         return None
 
     @contextmanager
@@ -132,7 +132,7 @@ class RemoteStore:
         self._files.rm_file(mark)
 
     def _erase(self, name: str) -> None:
-        """Remove the objects of a name: the manifest first, so that what is half removed does not exist."""
+        """Remove the objects of a name: the manifest first, so that a partly removed set does not exist."""
         objects = self._objects(name)
         for path in sorted(objects, key=lambda path: not path.endswith(f"/{MANIFEST}")):
             self._files.rm_file(path)
@@ -168,7 +168,7 @@ class RemoteStore:
         return sorted({path[inside:].partition("/")[0] for path in self._objects(name)})
 
     def _age(self, name: str) -> Any:
-        """Return when a name was quarantined; the name itself where the store does not tell."""
+        """Return when a name was quarantined; the name itself if the store does not know."""
         try:
             paths = self._files.find(self._at(QUARANTINE, name))
             return max(self._files.modified(path).timestamp() for path in paths), name
@@ -186,13 +186,13 @@ class RemoteStore:
         return "/".join((self.place, *names))
 
     @contextmanager
-    def _telling(self, name: str, verb: str) -> Iterator[None]:
-        """Turn whatever a driver raises into an error of ours."""
+    def _converted_errors(self, name: str, verb: str) -> Iterator[None]:
+        """Convert the errors of a driver into ours."""
         try:
             yield
         except NeuroDivergentError:
             raise
-        except Exception as error:  # each driver has errors of its own, of no common kind
+        except Exception as error:  # drivers have no common base class of errors
             reason = getattr(error, "strerror", None) or f"{error}" or type(error).__name__
             raise StorageError(f"{self._url(name) if name else self.place}: cannot be {verb}: {reason}.") from error
 

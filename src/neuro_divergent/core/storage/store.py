@@ -32,7 +32,7 @@ class Store(Protocol):
         """
 
     def read(self, name: str) -> dict[str, bytes]:
-        """Return what the files of a name hold, compared with their manifest.
+        """Return the contents of the files of a name, verified against their manifest.
 
         Raises:
             UntrustedFileError: If there is no such name, or if a file is missing or different.
@@ -40,28 +40,28 @@ class Store(Protocol):
         """
 
     def names(self) -> list[str]:
-        """Return the names of what is complete, sorted."""
+        """Return the names of the complete sets, sorted."""
 
     def remove(self, name: str) -> None:
         """Remove a name; one that is not there is fine."""
 
     def quarantine(self, name: str) -> str:
-        """Move what is under a name to where ``names`` does not list it, and return the new place.
+        """Move a set to the quarantine, which ``names`` does not list, and return the new place.
 
-        The last three are kept, so that somebody can look at them.
+        The last three are kept for inspection.
         """
 
     def write_note(self, name: str, content: bytes) -> None:
-        """Write one small file beside the sets; a reader sees the old content or the new."""
+        """Write one small file next to the sets; a reader sees the old content or the new."""
 
     def read_note(self, name: str) -> bytes | None:
         """Return the content of a note, or ``None`` where there is none."""
 
     def clear_leftovers(self) -> None:
-        """Remove what a killed process left half done; no other process may be writing."""
+        """Remove the leftovers of a killed process; no other process may be writing."""
 
     def free_bytes(self) -> int | None:
-        """Return how much may still be written, or ``None`` where nobody knows."""
+        """Return how much may still be written, or ``None`` if unknown."""
 
 
 def is_url(place: str | Path) -> bool:
@@ -70,14 +70,14 @@ def is_url(place: str | Path) -> bool:
 
 
 def open_store(place: str | Path) -> Store:
-    """Return the store at a path or a URL; nothing is made or asked for yet.
+    """Return the store at a path or a URL; nothing is created or read yet.
 
     Args:
-        place: A path, a ``file://`` URL, or a URL of any file system that fsspec knows, such as ``s3://bucket/run``.
+        place: A path, a ``file://`` URL, or a URL of any file system supported by fsspec, such as ``s3://bucket/run``.
 
     Raises:
         MissingDependencyError: If fsspec, or its driver for such a URL, is not installed.
-        InputError: If nobody knows such a URL.
+        InputError: If the URL is not supported.
     """
     if is_url(place) and urlsplit(str(place)).scheme != "file":
         from neuro_divergent.core.storage.remote import RemoteStore

@@ -1,6 +1,6 @@
-"""JSON that a stranger may have written: one meaning, bounded in every direction, or refused.
+"""Strict JSON for untrusted files: unambiguous and of bounded size and depth, or refused.
 
-Python's own reader takes the last of two equal keys, ``NaN``, numbers of any length and as much as there is.
+Python's own parser accepts duplicate keys, ``NaN``, numbers of any length and any size.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, NoReturn
 from neuro_divergent.core.errors import InputError, UntrustedFileError
 
 LIMIT = 256 * 1024**2
-"""Bytes that are read at most where nothing else is said: the ids of millions of series."""
+"""Default limit in bytes, enough for the ids of millions of series."""
 
 _DEPTH = 100  # brackets within brackets; settings and states have a dozen
-_DIGITS = 4300  # of a whole number: as many as Python itself turns into text
+_DIGITS = 4300  # of an integer: as many as Python itself turns into text
 
 
 class _RefusedError(ValueError):
-    """Valid for Python's reader, and not for us."""
+    """Valid for Python's parser, but refused here."""
 
 
 def loads(content: bytes | str, place: str, limit: int = LIMIT, *, constants: bool = False) -> Any:
@@ -28,7 +28,7 @@ def loads(content: bytes | str, place: str, limit: int = LIMIT, *, constants: bo
 
     Args:
         content: The document; bytes must be UTF-8.
-        place: What it is called in messages.
+        place: Its name in messages.
         limit: How many bytes (or characters) are accepted.
         constants: Whether ``NaN`` and ``Infinity`` are accepted, which JSON does not have but Python writes.
 
@@ -94,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(digits: str) -> int:
     if len(digits) > _DIGITS + (digits[0] == "-"):
-        raise _RefusedError(f"a whole number of {len(digits):,} digits")
+        raise _RefusedError(f"an integer of {len(digits):,} digits")
     return int(digits)
 
 
@@ -110,7 +110,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _check_depth(text: str, value: Any) -> None:
-    """Refuse what would take a function that calls itself too deep."""
+    """Refuse nesting that would exceed the recursion limit."""
     if text.count("[") + text.count("{") <= _DEPTH:
         return
     level = [value]

@@ -1,4 +1,4 @@
-"""Two paths that change places in one step."""
+"""Atomically swap two paths (``renameat2``)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of <fcntl.h>
 
 
 def swap_paths(one: Path, other: Path) -> bool:
-    """Let two paths of a file system change places at once; return whether that was possible.
+    """Swap two paths of a file system atomically; return whether that was possible.
 
-    Linux can on most file systems. Where it cannot be done, nothing has happened.
+    Linux supports it on most file systems. Where it is not supported, nothing changes.
     """
     rename = _renameat2()
     return rename is not None and rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0

@@ -1,7 +1,7 @@
 """Tensors as bytes, in the safetensors format, checked before any of them is used.
 
-Reading starts from bytes in memory that were compared with a manifest, so that what is checked is what is used; writing
-ends in bytes, so that whoever writes them knows when they are on the disk.
+Reading starts from bytes in memory that were verified against a manifest, and writing returns bytes, so that the caller
+controls when they are on the disk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DTYPES = {
 
 
 def dtype_name(tensor: Tensor) -> str | None:
-    """Return what the format calls the type of a tensor, or ``None`` for types that are not written."""
+    """Return the name of the type of a tensor in the format, or ``None`` for types that are not written."""
     return _NAMES.get(str(tensor.dtype).removeprefix("torch."))
 
 
@@ -56,8 +56,8 @@ def load_tensors(content: bytes, place: str, names: Iterable[str] = ()) -> dict[
     """Return the tensors of a safetensors file, on the CPU, each with memory of its own.
 
     Args:
-        content: What the file holds.
-        place: What it is called in messages.
+        content: Content of the file.
+        place: Its name in messages.
         names: Names that are expected, where they are known.
 
     A header is accepted up to 1 MiB, an eighth of the file, or what the expected names need, whichever is most: reading
@@ -83,7 +83,7 @@ def load_tensors(content: bytes, place: str, names: Iterable[str] = ()) -> dict[
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise UntrustedFileError(f"{place}: not a safetensors file ({error}).") from None
     for name, tensor in tensors.items():
-        # Torch does not say what it does with a truth value other than 0 and 1.
+        # Booleans other than 0 and 1 are undefined in torch.
         if tensor.dtype == torch.bool and tensor.numel() and int(tensor.view(torch.uint8).max()) > 1:
             raise UntrustedFileError(f"{place}: {name[:80]!r} holds truth values that are neither.")
     return tensors
@@ -95,7 +95,7 @@ def first_not_finite(tensors: Mapping[str, Tensor]) -> str | None:
 
 
 def require_finite(tensors: Mapping[str, Tensor], place: str) -> None:
-    """Refuse numbers that are not finite in something that was read.
+    """Refuse values that are not finite in a file.
 
     Raises:
         UntrustedFileError: If there is one, with the name of its tensor.

@@ -1,4 +1,4 @@
-"""What every augmentation is: a random change to some windows of a training batch."""
+"""Base class of the augmentations: random changes to some windows of a training batch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Augmentation(Component):
-    """Changes training windows at random, so that a network sees more of them than there are.
+    """Changes training windows at random, which enlarges the training set.
 
-    Randomness comes from torch's default generator. Shapes, types and devices stay as they are, what was masked stays
-    masked, and ``loc``, ``scale`` and ``series`` still tell where a window came from.
+    Randomness comes from torch's default generator. Shapes, types and devices do not change, masked values stay
+    masked, and ``loc``, ``scale`` and ``series`` stay those of the original window.
 
     Attributes:
         probability: Chance of each window to be changed.
@@ -33,7 +33,7 @@ class Augmentation(Component):
     probability: float = knob(0.5, low=0.1, high=1.0, ge=0.0, le=1.0)
 
     def apply(self, batch: Any) -> Any:
-        """Return a batch of the same kind in which some windows are changed; the one given is left as it is.
+        """Return a batch of the same kind in which some windows are changed; the input is not modified.
 
         Args:
             batch: A ``Batch``, or a tuple of inputs, targets and possibly weights. Inputs with three axes are
@@ -81,12 +81,12 @@ class Augmentation(Component):
 
 
 def per_window(values: Tensor, like: Tensor) -> Tensor:
-    """Give one value per window as many axes as another tensor has."""
+    """Add axes to one value per window until it has as many as another tensor."""
     return values.view(-1, *(1,) * (like.ndim - 1))
 
 
 def holds_codes(values: Tensor) -> Tensor:
-    """Return which columns (last axis) hold whole numbers only, as categories do and measured values hardly ever.
+    """Return which columns (last axis) hold integers only, like categories and unlike most measurements.
 
     Nothing lies between two categories, so such a column must never be averaged.
     """

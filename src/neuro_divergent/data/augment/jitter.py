@@ -33,7 +33,7 @@ class Jitter(Augmentation):
 
 
 def _spread(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Return the standard deviation over time of what was observed, with an axis of size 1 in place of time."""
+    """Return the standard deviation over time of the observed values, with an axis of size 1 in place of time."""
     axis = 1 if values.ndim == 3 else 0
     if mask is None:
         return values.std(axis, correction=0, keepdim=True)

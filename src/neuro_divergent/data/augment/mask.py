@@ -1,4 +1,4 @@
-"""Histories with holes."""
+"""Random masking of the history."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class MaskHistory(Augmentation):
     """Hides blocks of the history, each channel by itself, as if they had not been observed.
 
-    Networks that are told nothing of masks see zeros there.
+    Networks that do not read masks see zeros there.
 
     Attributes:
-        share: Share of the history that is hidden on average.
+        share: Fraction of the history that is hidden on average.
         block: Steps hidden at once; shorter at the ends of the history.
     """
 

@@ -1,4 +1,4 @@
-"""Windows between two windows."""
+"""Convex combinations of two windows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class Mixup(Augmentation):
     """Replaces a window by an average of itself and another window of the batch, targets and covariates alike.
 
-    Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018. The share of a window is drawn for each and
+    Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018. The weight of a window is drawn for each and
     never below one half: its partner is met as often the other way round, and the window's series, scale and categories
-    are then those of the larger part. Columns of whole numbers count as categories. A value is observed where it was in
+    are then those of the larger part. Columns of integers count as categories. A value is observed where it was in
     both windows.
 
     Attributes:
-        alpha: Both parameters of the beta distribution that the share is drawn from; larger mixes more evenly.
+        alpha: Both parameters of the beta distribution that the weight is drawn from; larger mixes more evenly.
     """
 
     changes_targets: ClassVar[bool] = True

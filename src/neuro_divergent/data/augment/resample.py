@@ -16,7 +16,7 @@ def resample_history(batch: Batch, positions: Tensor) -> Batch:
     """Return the batch with its history, and the covariates of the history, read at the given times.
 
     Values between two steps are interpolated; one is observed when all that it is made from was. Categories, that is
-    columns of whole numbers, are those of the nearest step. The horizon stays.
+    columns of integers, are those of the nearest step. The horizon stays.
 
     Args:
         batch: Windows.

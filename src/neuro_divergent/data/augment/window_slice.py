@@ -20,7 +20,7 @@ class WindowSlice(Augmentation):
     workshop 2016. Covariates of the history are cut and stretched along with it.
 
     Attributes:
-        share: Smallest share of the history that is kept; the share of each window is drawn between this and 1.
+        share: Smallest fraction of the history that is kept; that of each window is drawn between this and 1.
         position: Which part is kept: the ``end``, which the target follows, or one that lies ``anywhere``, which suits
             targets that describe the window as a whole.
     """

@@ -1,0 +1,5 @@
+"""Cleaning: the columns of a ``Table`` come in, complete arrays come out.
+
+``filling.py`` is the entry point for missing values and gaps; ``frequency.py`` infers the step between rows,
+``calendar.py`` parses times and makes calendar features, and ``categories.py`` encodes categories.
+"""

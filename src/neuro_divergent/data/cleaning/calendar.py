@@ -57,7 +57,7 @@ def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType
             close = did_you_mean(name, NAMES) or f" Known: {', '.join(_PARTS)}, each also with _sin and _cos."
             raise ConfigError(f"calendar: unknown feature {name!r}.{close}")
         if dtype.is_integer():
-            raise ConfigError(f"calendar: {name!r} needs dates, and the time column {column!r} holds whole numbers")
+            raise ConfigError(f"calendar: {name!r} needs dates, and the time column {column!r} holds integers")
         if name.startswith(_NEED_HOURS) and dtype == pl.Date:
             raise ConfigError(f"calendar: {name!r} needs times of day, and the time column {column!r} holds dates")
 
@@ -94,10 +94,10 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
     Args:
         times: The column of a table.
         fail: Makes the error from a message that names the row and the value.
-        date_format: How times are written, as for ``strptime``, in a column of text or whole numbers.
+        date_format: How times are written, as for ``strptime``, in a column of text or integers.
 
     Returns:
-        Dates, datetimes or whole numbers without missing values.
+        Dates, datetimes or integers without missing values.
     """
     place = f"column {times.name!r}"
     if date_format is not None and (times.dtype == pl.String or times.dtype.is_integer()):
@@ -109,7 +109,7 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
             f"{place}: {missing} missing, first row {int(times.is_null().arg_true()[0]) + 1}; every row needs a time"
         )
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
-        raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and whole numbers")
+        raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and integers")
     if times.dtype.is_integer():
         numbers = times.cast(pl.Int64, strict=False)
         outside = numbers.is_null() | ~numbers.is_between(-_LARGEST_NUMBER, _LARGEST_NUMBER)
@@ -120,7 +120,7 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
         first = pl.first()
         edges = times.to_frame().select(low=first.min().dt.year(), high=first.max().dt.year()).row(0)
         if None not in edges and edges[0] >= _FIRST_YEAR and edges[1] <= _LAST_YEAR:
-            return times  # Looking at two years is faster than at all of them.
+            return times  # Checking two years is faster than checking all of them.
         outside = ~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR).fill_null(False)
     if outside.any():
         row = int(outside.arg_true()[0])
@@ -130,12 +130,12 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
 
 
 def _are_dates(numbers: pl.Series) -> bool:
-    """Whether all numbers read as a year, month and day: as numbers they would be full of gaps, or worse, not be."""
+    """Whether all integers read as year, month and day; as plain integers they would have gaps."""
     return numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False).null_count() == 0
 
 
 def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Series:
-    """Turn text into whole numbers, dates or datetimes, all in the format of the first value.
+    """Turn text into integers, dates or datetimes, all in the format of the first value.
 
     Args:
         column: Text; missing values stay missing.
@@ -220,5 +220,5 @@ def show_time(times: pl.Series, position: int) -> str:
         return "a time"  # Beyond the year 262142, where asking polars for more would be a panic.
     try:
         return str(time.item()).removesuffix(" 00:00:00")
-    except (ValueError, OverflowError):  # Python knows no years beyond 9999.
+    except (ValueError, OverflowError):  # Python supports no years beyond 9999.
         return str(time.cast(pl.String).item())

@@ -1,6 +1,6 @@
-"""Categorical columns as whole numbers.
+"""Categorical columns as integers.
 
-The values that training saw are numbered from 1 in sorted order; 0 is the slot for values that it did not see.
+Values seen in training are numbered from 1 in sorted order; 0 is for values not seen in training.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[F
     Args:
         layout: The rows of the table.
         name: The column.
-        known: The values of training, or None to take those of the column.
+        known: The values seen in training, or None to use those of the column.
 
     Returns:
         The codes, NaN where the value is missing, and the values in the order of their codes.
@@ -48,7 +48,7 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[F
     column = layout.column(name)
     if not (is_category(column.dtype) or column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         raise layout.table.error(
-            f"column {name!r} is {show_type(column.dtype)}; categories are text, whole numbers or booleans"
+            f"column {name!r} is {show_type(column.dtype)}; categories are text, integers or booleans"
         )
     if known is None:
         if column.dtype == pl.String and layout.table.guessed and name not in layout.schema.categorical:
@@ -65,7 +65,7 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[F
 
 
 def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
-    """Refuse text among numbers in a column whose type nobody wrote down: it is more often a slip than a category."""
+    """Refuse text among numbers in a column with inferred types: it is more often an error than a category."""
     numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
     if numbers.null_count() < len(numbers):
         first = layout.earliest((numbers.is_null() & column.is_not_null()).arg_true().to_numpy())

@@ -1,4 +1,4 @@
-"""What to do where a value or a row is missing."""
+"""Policies for missing values and missing rows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _refuse_starts(layout: Layout, frequency: Frequency) -> None:
 
 
 def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataError:
-    """Find the words for steps that are not 1: another frequency, a time between two steps, or a gap."""
+    """Return the error for steps that are not 1: another frequency, a time between two steps, or a gap."""
     wrong = np.flatnonzero(steps < 1)
     first = int(wrong[0]) if len(wrong) else int(np.flatnonzero(steps > 1)[0])
     series = int(layout.series(first))
@@ -118,13 +118,13 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
         return layout.table.error(f"{place}row {layout.row(first + 1)}: {jump}; convert the times to UTC")
     here, there = show_time(layout.times, first + 1), show_time(layout.times, first)
     return layout.table.error(
-        f"{place}row {layout.row(first + 1)}, {here} is not a whole number of steps ({frequency}) after {there}; "
+        f"{place}row {layout.row(first + 1)}, {here} is not an integer number of steps ({frequency}) after {there}; "
         f"{len(wrong)} such row{'s' * (len(wrong) > 1)}. Resample the series, or pass the right frequency (--frequency)"
     )
 
 
 def _mixed(layout: Layout, frequency: Frequency, steps: Ints, series: int, own: Frequency) -> DataError:
-    # Name a series that has the frequency too, as most of its steps say.
+    # Name a series whose most common step is the frequency.
     single = np.setdiff1d(np.flatnonzero(steps == 1), layout.offsets[1:-1] - 1)
     counts = np.bincount(layout.series(single), minlength=len(layout.ids))
     usual = 2 * counts > np.diff(layout.offsets) - 1
@@ -152,8 +152,8 @@ def complete(
         layout: The rows of the table.
         grid: Where they go.
         name: The column, for messages.
-        values: What it holds, NaN where a value is missing.
-        feature: What kind of covariate it is; None for the target.
+        values: Its values, NaN where missing.
+        feature: The covariate; None for the target.
 
     Returns:
         The values on the grid, and which of them were observed if some are to be hidden.
@@ -175,7 +175,7 @@ def complete(
         if policy == "mask" and feature is None and len(holes):
             mask = np.ones(len(values), np.bool_) if mask is None else mask
             mask[holes] = False
-        # A covariate cannot be hidden. The last value is closer to the truth than a 0 that stands for nothing.
+        # Covariates have no mask. The last value is a better guess than 0.
         chosen: Policy = "forward" if policy == "mask" and feature is not None and not categorical else policy
         fill(values, grid.offsets, holes, chosen, observed=observed, categorical=categorical)
     return values, mask

@@ -1,6 +1,6 @@
-"""The step between two rows of a series, and the calendar arithmetic that goes with it.
+"""The step between two rows of a series, and its calendar arithmetic.
 
-A time is a date, a datetime (naive or zoned) or a whole number. Steps shorter than a day are durations, so a zoned
+A time is a date, a datetime (naive or zoned) or an integer. Steps shorter than a day are durations, so a zoned
 series keeps its hours apart in UTC; steps of a day or longer follow the wall clock, so a change to daylight saving time
 is no gap.
 """
@@ -21,7 +21,7 @@ from neuro_divergent.data.io.table import first_line, show_type
 
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
 
-PIECE = 1 << 20  # Rows looked at together: large enough for numpy and small enough to need no memory to speak of.
+PIECE = 1 << 20  # Rows per chunk: large enough for numpy, small enough to need little memory.
 _DAY = 86_400 * 10**9
 _NANOSECONDS: dict[str, int] = {
     "w": 7 * _DAY, "d": _DAY, "h": 3_600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1_000, "ns": 1,
@@ -31,7 +31,7 @@ _MONTHS: dict[str, int] = {"mo": 1, "me": 1, "q": 3, "y": 12}
 _PHYSICAL: dict[str, int] = {"ms": 10**6, "us": 1_000, "ns": 1}
 # How many steps of one unit make the cycle that people expect: a day of hours, a year of months.
 _CYCLES: dict[str, int] = {"s": 60, "m": 60, "h": 24, "d": 7, "bd": 5, "w": 52, "mo": 12, "me": 12, "q": 4}
-# What pandas and others call them. Case matters: "M" is a month and "m" a minute.
+# Names in pandas and other libraries. Case matters: "M" is a month and "m" a minute.
 _ALIASES: dict[str, tuple[int, Unit]] = {
     "N": (1, "ns"), "U": (1, "us"), "L": (1, "ms"), "S": (1, "s"), "T": (1, "m"), "min": (1, "m"), "H": (1, "h"),
     "D": (1, "d"), "B": (1, "bd"), "W": (1, "w"), "MS": (1, "mo"), "M": (1, "me"), "ME": (1, "me"), "QS": (1, "q"),
@@ -43,7 +43,7 @@ _PATTERN = re.compile(r"\s*([+-]?\d*)\s*([A-Za-z]*)(?:-[A-Z]{3})?\s*")
 
 @dataclass(frozen=True)
 class Frequency:
-    """A whole number of units: ``Frequency(15, "m")`` is a quarter of an hour, ``Frequency(1, "")`` counts steps.
+    """An integer of units: ``Frequency(15, "m")`` is a quarter of an hour, ``Frequency(1, "")`` counts steps.
 
     The units are nano-, micro- and milliseconds, seconds, minutes, hours, days, business days (Monday to Friday),
     weeks, months on the same day, months on their last day, quarters and years. ``str`` writes a frequency in the way
@@ -55,7 +55,7 @@ class Frequency:
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.unit not in get_args(Unit):
-            raise ConfigError(f"frequency: {self.count}{self.unit} must be a whole number ≥ 1 of a known unit")
+            raise ConfigError(f"frequency: {self.count}{self.unit} must be an integer ≥ 1 of a known unit")
         if _duration(self) > _LONGEST:
             raise ConfigError(f"frequency: {self.count}{self.unit} is longer than 100 years")
 
@@ -66,7 +66,7 @@ class Frequency:
     def parse(cls, text: str | int | Frequency) -> Frequency:
         """Read a frequency such as ``"15m"``, ``"1d"``, ``"1mo"``, ``"bd"``, ``1`` or a pandas alias (``"MS"``).
 
-        Anchors of pandas (``"W-SUN"``) are left out, because the first time of each series says as much.
+        Anchors of pandas (``"W-SUN"``) are left out, because the first time of each series determines them.
         """
         if isinstance(text, Frequency):
             return text
@@ -76,7 +76,7 @@ class Frequency:
             close = did_you_mean(match[2], known) if match else ""
             raise ConfigError(
                 f"frequency: {text!r} is not known.{close} Write a number and a unit, such as '15m', '1h', '1d', '1w', "
-                "'1mo', '1q', '1y', 'bd' (business day), 'me' (month end), or a whole number for a column that counts"
+                "'1mo', '1q', '1y', 'bd' (business day), 'me' (month end), or an integer for a column that counts"
             )
         multiple, unit = _ALIASES.get(match[2], (1, cast(Unit, match[2])))
         return cls(int(match[1] or 1) * multiple, unit)
@@ -97,7 +97,7 @@ class Frequency:
     def check(self, dtype: pl.DataType, column: str) -> None:
         """Refuse a frequency that a time column of this type cannot have."""
         if dtype.is_integer() != (self.unit == ""):
-            held, example = ("whole numbers", "1") if dtype.is_integer() else ("dates", "'1d'")
+            held, example = ("integers", "1") if dtype.is_integer() else ("dates", "'1d'")
             raise DataError(
                 f"column {column!r} holds {held}, so frequency {str(self)!r} cannot be; pass e.g. {example}"
             )
@@ -107,7 +107,7 @@ class Frequency:
             )
 
     def between(self, earlier: pl.Series, later: pl.Series) -> Ints:
-        """Count the steps from each time to another; -1 where it is not a whole number of steps.
+        """Count the steps from each time to another; -1 where it is not an integer number of steps.
 
         Args:
             earlier: Times.
@@ -173,7 +173,7 @@ class Frequency:
         return self.time_at(repeated, np.tile(steps, len(last)))
 
     def explain_jump(self, time: pl.Series) -> str:
-        """Say so where the wall clock does not show the next time once, because it is set forward or back then."""
+        """Raise if a time does not exist or is ambiguous, because clocks change then."""
         zone = getattr(time.dtype, "time_zone", None)
         if zone is None or not self._keeps_wall_clock:
             return ""
@@ -197,7 +197,7 @@ class Frequency:
         return times.dt.replace_time_zone(None) if zoned else times
 
     def size(self, dtype: pl.DataType) -> int | None:
-        """Return the length of a step in the whole numbers that stand behind the type, or None where it varies."""
+        """Return the length of a step in the integers of the physical type, or None where it varies."""
         zoned = getattr(dtype, "time_zone", None) is not None
         if self._keeps_wall_clock and (zoned or self.unit not in ("d", "w")):
             return None
@@ -205,7 +205,7 @@ class Frequency:
 
 
 def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
-    """Return the smallest and largest difference between neighbouring times of a series, as whole numbers.
+    """Return the smallest and largest difference between neighbouring times of a series, as integers.
 
     Args:
         times: Times of all series, end to end.
@@ -227,7 +227,7 @@ def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
 
 
 def pairs(times: pl.Series, offsets: Ints) -> Iterator[tuple[pl.Series, pl.Series, Ints]]:
-    """Give each time and the one after it, a piece at a time, and the positions that belong to two series."""
+    """Yield each time and the next one, in chunks, and the positions that belong to two series."""
     borders = offsets[1:-1] - 1
     for begin in range(0, len(times) - 1, PIECE):
         end = min(begin + PIECE, len(times) - 1)
@@ -236,7 +236,7 @@ def pairs(times: pl.Series, offsets: Ints) -> Iterator[tuple[pl.Series, pl.Serie
 
 
 def infer(times: pl.Series, offsets: Ints) -> Frequency | None:
-    """Find the step that most neighbouring rows are apart; whether all are is for ``between`` to say.
+    """Infer the most common step between neighbouring rows; ``between`` checks whether all have it.
 
     Args:
         times: Times of all series, end to end and ascending in each.
@@ -266,7 +266,7 @@ def infer(times: pl.Series, offsets: Ints) -> Frequency | None:
 
 
 def _usual_step(times: pl.Series, offsets: Ints, spread: tuple[int, int]) -> int:
-    """Return the most common difference, or what divides all of them where none is common."""
+    """Return the most common difference, or the common divisor where none is common."""
     if spread[0] == spread[1]:
         return spread[0]
     differences = np.concatenate([np.delete(_physical(b) - _physical(a), gap) for a, b, gap in pairs(times, offsets)])
@@ -277,7 +277,7 @@ def _usual_step(times: pl.Series, offsets: Ints, spread: tuple[int, int]) -> int
 
 
 def _usual_months(unit: Unit, times: pl.Series, offsets: Ints) -> tuple[float, int, Unit]:
-    """Return which share of neighbours is whole months apart, and the most common number of months."""
+    """Return the fraction of neighbours that are full months apart, and the most common number of months."""
     # One piece is enough to guess from; the check that follows looks at all rows.
     earlier, later, apart = next(pairs(times, offsets))
     counts = np.delete(Frequency(1, unit).between(earlier, later), apart)
@@ -296,13 +296,13 @@ def _is_month_end(time: pl.Expr) -> pl.Expr:
 
 
 def _physical(times: pl.Series) -> Ints:
-    """Return the whole numbers behind the times; a view where possible (``Series.to_physical`` takes far longer)."""
+    """Return the physical integers of the times; a view where possible (``Series.to_physical`` takes far longer)."""
     values = times.to_numpy()
     return values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.int64, copy=False)
 
 
 def _moved(physical: Ints, steps: Ints, size: int, like: pl.Series) -> Ints:
-    """Return the whole numbers some steps later; numpy would begin again at the other end where 64 bits are left."""
+    """Return the integers some steps later; numpy would overflow silently."""
     farthest = max(abs(int(physical.max(initial=0))), abs(int(physical.min(initial=0))))
     farthest += size * max(abs(int(steps.max(initial=0))), abs(int(steps.min(initial=0))))
     if farthest >= 2**63:
@@ -315,7 +315,7 @@ def _unfit(like: pl.Series) -> DataError:
 
 
 def _times(physical: Ints, like: pl.Series) -> pl.Series:
-    """Turn whole numbers back into times of the type and name of a series."""
+    """Turn integers back into times of the type and name of a series."""
     values = pl.Series(like.name, physical)
     if isinstance(like.dtype, pl.Datetime):
         return values.cast(like.dtype)

@@ -18,7 +18,7 @@ _WEATHER = ("rain", "snow", "sun")
 
 
 class Synthetic(Config):
-    """A recipe for series made of level, trend, seasons and noise; the same recipe always gives the same table.
+    """Synthetic series with level, trend, seasonality and noise; the same settings always give the same table.
 
     Attributes:
         num_series: How many series.
@@ -31,11 +31,11 @@ class Synthetic(Config):
             each series.
         amplitude: Mean amplitude of a season.
         noise: Standard deviation of the noise.
-        intermittent: Share of steps where the series is exactly 0, as in the demand of spare parts.
+        intermittent: Fraction of steps where the series is exactly 0, as in the demand of spare parts.
         covariates: Adds the columns ``price`` and ``weather`` (a category; both known ahead), ``visitors`` (known only
             in the past), ``size`` and ``region`` (a category; both static), all of which move the target.
-        regime_change: Where in a series its level jumps, as a share of the length.
-        missing: Share of targets that are missing.
+        regime_change: Where in a series its level jumps, as a fraction of the length.
+        missing: Fraction of targets that are missing.
         seed: Seed of everything random.
     """
 

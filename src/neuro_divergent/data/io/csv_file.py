@@ -1,4 +1,4 @@
-"""CSV files: read once where they are good, and looked at again where they are not, to say which row is wrong."""
+"""Reads CSV files; a file that cannot be read is parsed again to report which row is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuro_divergent.core.memory import memory_limit
 from neuro_divergent.data.io.table import Table, first_line, show_name
 from neuro_divergent.data.schema import Schema
 
-_WRONG_BYTE = r"[\udc80-\udcff]"  # How Python stands in for a byte that it cannot decode.
+_WRONG_BYTE = r"[\udc80-\udcff]"  # Python's surrogates for bytes that cannot be decoded.
 _UNREADABLE = (OSError, EOFError, zlib.error, MemoryError)
 _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *_UNREADABLE)
 _PIECE = 1 << 20
@@ -35,7 +35,7 @@ class CsvFile:
 
     Args:
         path: Where it is; a name that ends in ``.gz`` is unpacked.
-        separator: What stands between two fields.
+        separator: Separator of two fields.
         encoding: How its text is written, by the name that Python has for it; UTF-8 when left out.
     """
 
@@ -90,7 +90,7 @@ class CsvFile:
             raise self._fail(f"{_row(row)}: byte 0x{content[error.start]:02X} is not {self.encoding}") from None
 
     def _within_bounds(self, file: gzip.GzipFile | io.BufferedReader) -> bytes:
-        most = memory_limit() / 4  # The text, the table and the arrays made of it have to fit beside each other.
+        most = memory_limit() / 4  # The text, the table and its arrays are in memory at the same time.
         pieces: list[bytes] = []
         while piece := file.read(_PIECE):
             pieces.append(piece)
@@ -104,7 +104,7 @@ class CsvFile:
         return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
 
     def _look_over(self) -> None:
-        """Refuse what can be seen without taking the text apart, which takes a hundredth of the time of reading."""
+        """Check what can be checked without parsing, which takes a hundredth of the time of reading."""
         if self._content is not None:
             self._refuse_bytes(self._content)
             return
@@ -146,7 +146,7 @@ class CsvFile:
         return names
 
     def _scan(self, names: list[str], types: Mapping[str, Any] | None, rows: int | None = None) -> pl.DataFrame:
-        # Columns that nobody wants are read too: without them a row with too many fields would go unnoticed.
+        # Unused columns are read too: without them a row with too many fields would not be detected.
         options = {"schema_overrides": list(types.values())} if types else {"infer_schema_length": rows}
         source = self.path if self._content is None else self._content
         frame = pl.read_csv(source, separator=self.separator, n_rows=rows, glob=False, **options)
@@ -258,7 +258,7 @@ def _not_utf8(row: int, wrong: re.Match[str]) -> str:
 
 
 def _floats(column: pl.Series) -> pl.Series:
-    """Turn text into numbers where all of it is numbers; saying what is wrong is left to those who know the roles.
+    """Turn text into numbers where every value is one; errors are reported later, where the roles are known.
 
     Nothing between two quotation marks is a missing value: some programs quote every field.
     """
@@ -268,7 +268,7 @@ def _floats(column: pl.Series) -> pl.Series:
 
 
 def _exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
-    """Turn text into whole numbers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
+    """Turn text into integers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
     whole = column.cast(pl.Int64, strict=False)
     if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
         return whole

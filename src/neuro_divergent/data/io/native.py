@@ -1,4 +1,4 @@
-"""Frames of polars, pandas and Arrow: what came in goes out."""
+"""Frames of polars, pandas and Arrow; results have the same kind as the input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, M
 
 
 def backend_of(source: Any) -> Backend:
-    """Return the library of a table, so that what came in can go out; polars for everything that is read."""
+    """Return the library of a table, so that the result can have the same kind; polars for files."""
     if isinstance(source, (str, os.PathLike, pl.DataFrame, pl.LazyFrame)):
         return "polars"
     import narwhals as nw

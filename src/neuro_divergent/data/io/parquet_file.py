@@ -1,4 +1,4 @@
-"""Parquet files: what they declare is checked before they are read."""
+"""Parquet files, whose headers are checked before they are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuro_divergent.data.io.thrift import ThriftError
 
 PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError)
 _FAILED = 3
-# Reads a file and throws it away: what happens to that process would have happened to this one.
+# Reads a file and discards it: a crash ends that process instead of this one.
 _TRIAL = f"""
 import sys, polars
 try:
@@ -48,7 +48,7 @@ def read_parquet(path: str, wanted: Sequence[str] | None) -> Table:
 
 
 def check_parquet(path: str, wanted: Sequence[str] | None) -> ParquetHeader:
-    """Check what a file declares about the wanted columns, so that polars can read them.
+    """Check the header of a file for the requested columns, so that polars can read them.
 
     Raises:
         DataError: If it cannot be, or if a column is there twice.

@@ -1,6 +1,6 @@
-"""What a Parquet file says about itself: checked before polars believes it.
+"""Checks of the footer and the page headers of a Parquet file, before polars reads it.
 
-polars 2.1 takes the numbers in the footer and in the headers of pages at their word. One that announces more values
+polars 2.1 trusts the numbers in the footer and in the page headers. One that announces more values
 than there can be makes it ask for more memory than any machine has, and that ends the whole process: no ``try`` helps.
 So the headers are read here first. They are few (one per page of about a megabyte) and short, so this costs
 milliseconds; reading the file in a second process, the other way to survive it, would cost a start of Python each time.
@@ -46,7 +46,7 @@ def read_header(path: str, wanted: Collection[str] | None = None) -> ParquetHead
         wanted: The columns whose pages to check; all of them when left out.
 
     Raises:
-        ThriftError: If something is not what it should be.
+        ThriftError: If a value is invalid.
         OSError: If the file cannot be read.
     """
     with open(path, "rb") as file:  # noqa: PTH123
@@ -77,7 +77,7 @@ def _read(data: mmap.mmap, wanted: Collection[str] | None) -> ParquetHeader:
             name, nested = _text(place[0] if place else None), len(place) > 1
             if wanted is not None and name not in wanted:
                 continue
-            # Columns lie beside each other. If they could overlap, a small file could hold any amount of them to check.
+            # Columns do not overlap. If they could, a small file could hold any amount of them to check.
             room -= _number(column, 7, "bytes of a column", room)
             size = _number(column, 6, "bytes of a column")
             sizes[name] = sizes.get(name, 0) + size
@@ -90,7 +90,7 @@ def _read(data: mmap.mmap, wanted: Collection[str] | None) -> ParquetHeader:
 
 
 def _top_level(elements: list[Any]) -> Iterator[str]:
-    """Give the names of the columns, of which nested ones are trees in the list."""
+    """Yield the names of the columns; nested ones are trees in the list."""
     place = 1
     while place < len(elements):
         yield _text(_structure(elements[place]).get(4))

@@ -18,14 +18,14 @@ _COMPARED = 1000  # Looking for a similar name among more of them takes longer t
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as they came, and what is needed to talk about them.
+    """Rows as they were read, with what error messages need.
 
     Attributes:
-        frame: The columns that were asked for and exist, or all of them.
+        frame: The requested columns that exist, or all of them.
         name: The file or pattern as it was given, or ``"data"`` for a frame.
         backend: The library the frame came from, which is also what forecasts are returned in.
         columns: Names of all columns of the source, also of those that were not read.
-        guessed: Whether types were found by looking at the values, as in a CSV file, and not written down.
+        guessed: Whether types were inferred from the values, as for a CSV file.
         date_format: How the times are written where they are not in ISO 8601.
     """
 
@@ -37,7 +37,7 @@ class Table:
     date_format: str | None = None
 
     def describe(self, message: str) -> str:
-        """Say which file a message is about; a frame that is in memory goes without a name."""
+        """Return an error whose message names the file; a frame in memory has no name."""
         return describe(self.name, message)
 
     def error(self, message: str) -> DataError:
@@ -53,7 +53,7 @@ class Table:
 
 
 def describe(name: str, message: str) -> str:
-    """Put the name of a file before a message; a table that is in memory goes without."""
+    """Prefix a message with the name of a file; a table in memory has none."""
     return message if name == IN_MEMORY else f"{name}: {message}"
 
 
@@ -70,5 +70,5 @@ def show_type(dtype: pl.DataType) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error of another library says, in one line that is not too long."""
+    """Return the message of an error of another library, shortened to one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -42,7 +42,7 @@ def write_table(path: Path, table: pl.DataFrame | Sequence[dict[str, Any]]) -> P
 
 
 def check_table_name(path: Path) -> None:
-    """Refuse names that do not say which kind of table to write."""
+    """Refuse file names without a known extension."""
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{path}: write forecasts to a .csv or a .parquet file.")
 

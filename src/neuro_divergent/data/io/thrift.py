@@ -1,6 +1,6 @@
 """Thrift's compact protocol, as far as reading the headers of Parquet needs it.
 
-A structure becomes a dict from the numbers of its fields to their values: whole numbers, bytes, lists and dicts.
+A structure becomes a dict from the numbers of its fields to their values: integers, bytes, lists and dicts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _DEEPEST = 16
 
 
 class ThriftError(ValueError):
-    """The bytes are not what they should be."""
+    """The bytes are not valid Thrift."""
 
 
 class ThriftReader:
@@ -21,14 +21,14 @@ class ThriftReader:
 
     Args:
         data: The bytes, perhaps mapped from a file.
-        position: Where to begin; it moves on with what is read.
+        position: Where to begin; it advances while reading.
     """
 
     def __init__(self, data: Any, position: int = 0) -> None:
         self.data, self.position = data, position
 
     def read(self) -> dict[int, Any]:
-        """Read one structure and move on to what follows it.
+        """Read one structure and advance past it.
 
         Raises:
             ThriftError: If there is none.

@@ -1,4 +1,4 @@
-"""What every scaler is."""
+"""Base classes of the scalers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGEST = 1e17  # the squares of larger values do not fit float32 when a window of them is added up
-SMALLEST = 1e-8  # a spread below this share of the level is rounding error of float32, not signal
+SMALLEST = 1e-8  # a spread below this fraction of the level is rounding error of float32, not signal
 
 
 class WindowScaler(Component):
-    """Takes level and spread out of each window, seen from its history alone.
+    """Removes level and spread of each window, computed from its history alone.
 
     Applied to every batch: ``scaled = (y - loc) / scale``. A constant history has scale 1.
 
     Attributes:
         applied: Whether batches come scaled.
-        reversible: Whether the network scales and restores by itself, with what the scaler measured.
+        reversible: Whether the network scales and inverts by itself, with the statistics of the scaler.
     """
 
     applied: ClassVar[bool] = True
@@ -40,11 +40,11 @@ class WindowScaler(Component):
 
 
 class SeriesScaler(Component):
-    """Transforms each series with numbers fitted once on its training part.
+    """Transforms each series with parameters fitted once on its training part.
 
     Attributes:
         lowest: Values must be greater than this for the transformation to exist.
-        affine: Whether it is a shift and a factor: the two numbers that ``fit`` returns.
+        affine: Whether it is a shift and a factor, the two parameters that ``fit`` returns.
     """
 
     lowest: ClassVar[float] = float("-inf")
@@ -54,12 +54,12 @@ class SeriesScaler(Component):
 
     @abstractmethod
     def fit(self, values: Array) -> Array:
-        """Return the fitted numbers of one series from its observed training values (float64, at least one)."""
+        """Return the parameters of one series from its observed training values (float64, at least one)."""
 
     @abstractmethod
-    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
-        """Scale values; ``fitted`` broadcasts against them with the numbers on its last axis."""
+    def transform(self, values: Tensor, params: Tensor) -> Tensor:
+        """Scale values; ``params`` broadcasts against them, with the parameters on its last axis."""
 
     @abstractmethod
-    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+    def inverse(self, values: Tensor, params: Tensor) -> Tensor:
         """Undo ``transform``."""

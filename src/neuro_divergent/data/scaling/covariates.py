@@ -39,14 +39,14 @@ class CovariateScaling:
 
     @classmethod
     def fit(cls, panel: Panel, ends: Array) -> CovariateScaling:
-        """Measure the columns of a panel, each series up to (not including) row ``ends``."""
+        """Fit the columns of a panel, each series up to (not including) row ``ends``."""
         seen = np.zeros(len(panel), dtype=bool)
         for begin, end in zip(panel.offsets[:-1], ends, strict=True):
             seen[begin:end] = True
         return cls(
-            _measure(panel.past_x, panel.past, seen),
-            _measure(panel.future_x, panel.future, seen),
-            _measure(panel.static_x, panel.static, np.ones(panel.num_series, dtype=bool)),
+            _fit_columns(panel.past_x, panel.past, seen),
+            _fit_columns(panel.future_x, panel.future, seen),
+            _fit_columns(panel.static_x, panel.static, np.ones(panel.num_series, dtype=bool)),
         )
 
     def tensors(self, device: torch.device) -> CovariateTensors:
@@ -61,13 +61,13 @@ class CovariateScaling:
         )
 
 
-def _measure(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:
+def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:
     if values is None:
         return None
-    numbers = np.tile(np.array([[0.0], [1.0]], dtype=np.float32), len(features))
+    params = np.tile(np.array([[0.0], [1.0]], dtype=np.float32), len(features))
     for column, feature in enumerate(features):
         if feature.cardinality is None:
             chosen = values[seen, column].astype(np.float64)
             shift, spread = chosen.mean(), chosen.std()
-            numbers[:, column] = shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0
-    return numbers
+            params[:, column] = shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0
+    return params

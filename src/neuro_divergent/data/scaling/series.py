@@ -1,4 +1,4 @@
-"""Scalers that look at the training part of a whole series."""
+"""Series scalers, fitted on the training part of each series."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LARGEST_LOGARITHM = 80.0  # e to the power of 89 does not fit 32-bit floats
 
 
 class _Affine(SeriesScaler):
-    """A shift and a division; subclasses say by how much."""
+    """A shift and a division; subclasses define the parameters."""
 
     affine: ClassVar[bool] = True
 
-    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
-        """Subtract the first number and divide by the second."""
-        return (values - fitted[..., 0]) / fitted[..., 1]
+    def transform(self, values: Tensor, params: Tensor) -> Tensor:
+        """Subtract the first parameter and divide by the second."""
+        return (values - params[..., 0]) / params[..., 1]
 
-    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
-        """Multiply by the second number and add the first."""
-        return values * fitted[..., 1] + fitted[..., 0]
+    def inverse(self, values: Tensor, params: Tensor) -> Tensor:
+        """Multiply by the second parameter and add the first."""
+        return values * params[..., 1] + params[..., 0]
 
 
 @register("standard")
@@ -65,14 +65,14 @@ class LogSeriesScaler(SeriesScaler):
     lowest: ClassVar[float] = -1.0
 
     def fit(self, values: Array) -> Array:
-        """Return nothing: there is nothing to fit."""
+        """Return no parameters."""
         return np.zeros(0)
 
-    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+    def transform(self, values: Tensor, params: Tensor) -> Tensor:
         """Return ``log(1 + y)``."""
         return values.log1p()
 
-    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+    def inverse(self, values: Tensor, params: Tensor) -> Tensor:
         """Return ``exp(x) - 1``."""
         return values.clamp_max(_LARGEST_LOGARITHM).expm1()
 
@@ -95,15 +95,15 @@ class BoxCoxSeriesScaler(SeriesScaler):
         likelihood = [_box_cox_likelihood(logs, power) for power in powers]
         return np.array([powers[int(np.argmax(likelihood))]])
 
-    def transform(self, values: Tensor, fitted: Tensor) -> Tensor:
+    def transform(self, values: Tensor, params: Tensor) -> Tensor:
         """Return the Box-Cox transformation."""
-        power = fitted[..., 0]
+        power = params[..., 0]
         safe = power.masked_fill(power == 0, 1.0)
         return values.log().where(power == 0, (safe * values.log()).expm1() / safe)
 
-    def inverse(self, values: Tensor, fitted: Tensor) -> Tensor:
+    def inverse(self, values: Tensor, params: Tensor) -> Tensor:
         """Undo it."""
-        power = fitted[..., 0]
+        power = params[..., 0]
         safe = power.masked_fill(power == 0, 1.0)
         powered = ((safe * values).clamp_min(-1 + 1e-6).log1p() / safe).clamp_max(_LARGEST_LOGARITHM).exp()
         return values.clamp_max(_LARGEST_LOGARITHM).exp().where(power == 0, powered)

@@ -1,4 +1,4 @@
-"""Scalers that look at one window at a time."""
+"""Window scalers, fitted on the history of each window."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RobustScaler(WindowScaler):
     """Subtracts the median and divides by the spread between the quartiles.
 
     The spread is multiplied by 0.7413, which makes it the standard deviation of normal data. Where at least half of the
-    values are equal, the mean absolute deviation from the median stands in for it.
+    values are equal, the mean absolute deviation from the median is used instead.
     """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -96,10 +96,10 @@ class RevIN(StandardScaler):
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Average over time what was observed; 0 where nothing was."""
+    """Return the mean of the observed values over time; 0 without any."""
     return (values * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp_min(1)
 
 
 def _usable(scale: Tensor, level: Tensor) -> Tensor:
-    """Replace a spread that is nothing but rounding error by 1."""
+    """Replace a spread that is only rounding error by 1."""
     return scale.masked_fill(scale <= SMALLEST + 1e-6 * level.abs(), 1.0)

@@ -30,7 +30,8 @@ class PointFeedback:
 
 def forecast_from(network: nn.Module, batch: Batch) -> Tensor:
     """Return the raw outputs of a network that does not see the targets, even if the batch holds them."""
-    raw: Tensor = network(batch if batch.future_y is None else batch._replace(future_y=None))
+    reads_batch = getattr(network, "reads_batch", False)
+    raw: Tensor = network(batch._replace(future_y=None) if reads_batch else batch.inputs)
     return raw
 
 

@@ -101,11 +101,11 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     assert read_directory(tmp_path / "empty") == {"a": b""}
 
 
-@pytest.mark.parametrize("can_exchange", [True, False])
-def test_replacing_is_complete_with_and_without_an_exchange_of_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+@pytest.mark.parametrize("can_swap", [True, False])
+def test_replacing_is_atomic_with_and_without_swap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_swap: bool
 ) -> None:
-    if not can_exchange:
+    if not can_swap:
         monkeypatch.setattr(atomic, "swap_paths", lambda one, other: False)
     for content in (b"old", b"new"):
         write_directory(tmp_path / "model", [("a", content)])
@@ -138,7 +138,7 @@ def test_a_replaced_directory_comes_back_if_its_successor_never_arrived(tmp_path
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "directory", "missing"])
-def test_only_plain_files_are_read(tmp_path: Path, kind: str) -> None:
+def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
     write_directory(tmp_path / "model", [("a", b"x")])
     path = tmp_path / "model" / "a"
     path.unlink()
@@ -156,7 +156,7 @@ def test_only_plain_files_are_read(tmp_path: Path, kind: str) -> None:
         read_file(path)
 
 
-def test_the_manifest_must_be_a_plain_file(tmp_path: Path) -> None:
+def test_the_manifest_must_be_a_regular_file(tmp_path: Path) -> None:
     write_directory(tmp_path / "model", [("a", b"x")])
     manifest = tmp_path / "model" / MANIFEST
     manifest.rename(tmp_path / "elsewhere")

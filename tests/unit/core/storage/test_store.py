@@ -78,7 +78,7 @@ def test_what_is_removed_is_gone(store: Store) -> None:
     assert store.read("two") == dict(FILES)
 
 
-def test_the_last_three_set_aside_are_kept(store: Store) -> None:
+def test_the_last_three_quarantined_are_kept(store: Store) -> None:
     places = []
     for number in range(5):
         store.write("step-9", [("n", b"%d" % number)])

@@ -40,7 +40,7 @@ def test_anything_is_read_as_python_reads_it_or_refused(content: bytes | str) ->
         (b"[NaN]", "NaN is not a JSON number"),
         (b"[-Infinity]", "-Infinity is not a JSON number"),
         (b"[1e999]", "1e999 is too large"),
-        (b"[" + b"9" * 5000 + b"]", "a whole number of 5,000 digits"),
+        (b"[" + b"9" * 5000 + b"]", "an integer of 5,000 digits"),
         (b'"\xff"', "can't decode byte 0xff"),
         (b"\xef\xbb\xbf[]", "BOM"),
         (b'["\\ud800"]', "surrogates not allowed"),

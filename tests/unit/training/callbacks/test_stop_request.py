@@ -178,8 +178,8 @@ def test_files_are_looked_for_twice_a_second_at_most(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGUSR", "SIGKILL", "SIGNALLY", "9"])
-def test_signals_that_cannot_be_heard_are_refused(name: str) -> None:
-    with pytest.raises(nd.ConfigError, match="is not a signal that can be heard"):
+def test_signals_that_cannot_be_handled_are_refused(name: str) -> None:
+    with pytest.raises(nd.ConfigError, match="is not a signal that can be handled"):
         StopRequest(signals=[name])
 
 
