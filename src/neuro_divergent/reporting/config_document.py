@@ -1,4 +1,4 @@
-"""A run as a commented TOML document, made from the config classes, so that nothing in it can drift from them."""
+"""A run as a commented TOML document, generated from the config classes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def describe_fields(cls: type[Config]) -> dict[str, str]:
 
 
 def choices(annotation: Any) -> list[str]:
-    """Return the words that a field accepts: its literals and the names of the components it may hold."""
+    """Return the names that a field accepts: its literals and the names of the components it may hold."""
     if get_origin(annotation) is Literal:
         return [str(option) for option in get_args(annotation)]
     if inspect.isclass(annotation) and issubclass(annotation, Component):

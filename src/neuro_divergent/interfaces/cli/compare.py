@@ -134,13 +134,13 @@ def _cross_validated(
 def _trained(
     data: str, models: list[str], last: str, metric: str, reference: str | None, season_length: int | None
 ) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
-    """Forecast the end of the file with models as they are."""
+    """Forecast the end of the file with trained models."""
     from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
-    share = parse_value(last)
-    if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
+    amount = parse_value(last)
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise InputError(f"--last: {last!r} is not a number; write a fraction such as 0.2 or a number of rows.")
     paths = {Path(model).name: model_directory(Path(model)) for model in models}
     if len(paths) < len(models):
         raise InputError("two of the models have the same name; move one to a directory of another name.")
@@ -153,7 +153,7 @@ def _trained(
     from neuro_divergent.forecasting.forecaster import Forecaster
 
     found = {
-        name: backtest(Forecaster.load(path), data, last=share, season_length=season_length)
+        name: backtest(Forecaster.load(path), data, last=amount, season_length=season_length)
         for name, path in paths.items()
     }
     frame = side_by_side(found)

@@ -1,4 +1,4 @@
-"""``nd schedule``: which schedules there are, and what a learning rate does under one."""
+"""``nd schedule``: lists the learning-rate schedules, or shows one over training."""
 
 from __future__ import annotations
 

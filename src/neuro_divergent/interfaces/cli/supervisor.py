@@ -43,8 +43,8 @@ class _Ending:
 
     Attributes:
         code: Exit code, as a shell would give it.
-        reason: The same in words.
-        step: Steps it had done, as far as its heartbeat told.
+        reason: The same as text.
+        step: Steps done at its last heartbeat.
         checkpoint: Step of the last checkpoint there is now.
     """
 
@@ -100,7 +100,7 @@ def supervise(
             place = (
                 "from the start" if ending.checkpoint is None else f"from the checkpoint of step {ending.checkpoint:,}"
             )
-            _say(f"{say}; going on {place} in {pause:g} s")
+            _say(f"{say}; restarting {place} in {pause:g} s")
             asked = _pause(events, pause)
             if asked is not None:
                 return 128 + asked
@@ -205,14 +205,14 @@ def _pause(events: Events, seconds: float) -> int | None:
 
 
 class _Pulse:
-    """The heartbeat of one attempt, told from that of the attempts before by what changes."""
+    """The heartbeat of one attempt, distinguished from that of earlier attempts by its changes."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
         self._last = self._first = self._mark()
 
     def has_beaten(self) -> bool:
-        """Whether there was a heartbeat since the last time this was asked."""
+        """Whether there was a heartbeat since the last call."""
         before, self._last = self._last, self._mark()
         return self._last != before
 

@@ -24,7 +24,7 @@ _TONES: dict[str, Tone] = {"train": "train", "gap": "neutral", "test": "forecast
 
 
 def folds_figure(splitter: Splitter, panel: Panel) -> Figure:
-    """Show what is trained on and what is tested in each fold.
+    """Show the training and test parts of each fold.
 
     A fold is one row, or a few where its series differ: the most common looks, with the number of series that look like
     this. Over more than 1,000 rows of time, ends are exact to a thousandth of it.

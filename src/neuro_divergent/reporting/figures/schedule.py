@@ -26,7 +26,7 @@ def schedule_figure(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> Figure:
-    """Show what a learning rate does under a schedule, or under several.
+    """Show the learning rate under a schedule, or under several.
 
     A schedule that reacts to validation is shown as it is when the loss, measured as often as usual, never improves.
 

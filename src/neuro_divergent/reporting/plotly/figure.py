@@ -1,8 +1,8 @@
-"""A figure that answers to a pointer, for Plotly.
+"""A figure as an interactive Plotly chart.
 
 ``to_json`` needs no package and gives what ``Plotly.react`` takes in a browser; colours of text and grid are left to
-the page. ``to_plotly`` gives the same as an object of the Python package. Plotly reads some HTML in whatever it writes,
-so all text is escaped on its way there.
+the page. ``to_plotly`` gives the same as an object of the Python package. Plotly interprets some HTML in text,
+so all text is escaped.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _axis(axis: Axis, scale: Scale | NameScale, *, most: int = _MOST_ROWS, is_ly
 
 
 def _is_placed(rule: Rule, axes: Axes) -> bool:
-    """Tell whether a rule lies somewhere: at a finite number, above zero on a logarithmic axis."""
+    """Whether a rule has a place: at a finite number, above zero on a logarithmic axis."""
     place = axes.y.place(np.array([rule.y])) if rule.x is None else axes.x.place(np.array([rule.x]))
     return bool(np.isfinite(place[0]))
 
@@ -136,8 +136,8 @@ def _line(rule: Rule, axes: Axes) -> Json:
 def _label(rule: Rule, axes: Axes) -> Json:
     drawn: Json = {"text": safe(rule.label), "showarrow": False}
     if rule.x is not None:
-        share = float(axes.x.place(np.array([rule.x]))[0])
-        is_far = share > 0.6
+        fraction = float(axes.x.place(np.array([rule.x]))[0])
+        is_far = fraction > 0.6
         anchor = {"xanchor": "right" if is_far else "left", "xshift": -4 if is_far else 4}
         above = "bottom" if axes.rows is not None else "top"
         return {**drawn, **anchor, "x": _annotated(rule.x, axes.x), "y": 1, "yref": "y domain", "yanchor": above}

@@ -28,7 +28,7 @@ _OPACITIES = (0.0, 0.13, 0.17, 0.22, 0.3, 0.42)
 
 
 def safe(text: str) -> str:
-    """Return text that Plotly shows as it is, although it reads some HTML in it."""
+    """Escape text, as Plotly interprets some HTML in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -113,7 +113,7 @@ class Traces:
             legendgroup=group,
             hoverinfo="skip",
         )
-        # An area does not tell its ends when pointed at; a line that cannot be seen does.
+        # An area has no hover text; an invisible line along its edge does.
         form = _format(high)
         self._add(
             mark,
@@ -146,7 +146,7 @@ class Traces:
 
     def _bars(self, mark: Bars, style: MarkStyle) -> None:
         lengths = measure(mark.lengths, "number")
-        place = "" if self.axes.is_over_x else "%{customdata}: "  # which is told once for all marks
+        place = "" if self.axes.is_over_x else "%{customdata}: "  # which the unified hover label shows once
         uncertain: Json = {}
         along, aside = ("y", "x") if self.axes.rows is None else ("x", "y")
         if mark.low is not None and mark.high is not None:
@@ -209,7 +209,7 @@ class Traces:
             marker={"color": TONES[style.tone]},
             hovertemplate=f"%{{customdata}}{_extra(mark.label)}",
         )
-        # Spans of a row lie beside each other by themselves; bars of a row that is shared would be made thinner.
+        # Spans of a row do not overlap; as grouped bars they would be made thinner.
         self.data[-1]["offsetgroup"] = "spans"
 
     def _heat(self, mark: Heatmap) -> None:
@@ -237,7 +237,7 @@ class Traces:
 
 
 def _colours(low: float, high: float) -> Json:
-    """Return shades from pale to full; where numbers are below and above zero, equal shades are equally far from it."""
+    """Return a colour scale from pale to full, symmetric about zero where there are values on both sides."""
     above, below = ((colour, faded(colour, 0.06)) for colour in (ABOVE, BELOW))
     if low < 0 < high:
         size = max(-low, high)
@@ -262,18 +262,18 @@ def _outline(x: Array, low: Array, high: Array) -> tuple[list[Any], list[Any]]:
 
 
 def _format(values: Array) -> str:
-    """Return how numbers are written when pointed at: five digits of small ones, all places before the point."""
+    """Return the hover format: five significant digits, and all digits before the point."""
     numbers = np.abs(np.asarray(values, dtype=np.float64))
     numbers = numbers[np.isfinite(numbers)]
     return ",.2~f" if numbers.size and 1e4 <= numbers.max() < 1e15 else ".5~g"
 
 
 def _has_lone_point(y: Array) -> bool:
-    """Tell whether a height has no neighbour, so that no line through it can be seen."""
+    """Whether a value has no neighbour, so that no line through it can be seen."""
     known = np.concatenate([[False], np.isfinite(np.asarray(y, dtype=np.float64)), [False]])
     return bool((known[1:-1] & ~known[:-2] & ~known[2:]).any())
 
 
 def _extra(label: str) -> str:
-    """Return what stands beside a value: the name of its trace, which Plotly adds by itself, or nothing."""
+    """Return the hover text next to a value: the name of its trace, which Plotly adds by itself, or nothing."""
     return "" if label else "<extra></extra>"

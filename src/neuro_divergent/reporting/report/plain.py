@@ -1,4 +1,4 @@
-"""Values of files that anybody may have written or damaged: what is not what it should be is nothing."""
+"""Reads values of untrusted files: a value of the wrong type or range counts as missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def number(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number that is not negative."""
+    """Return an integer that is not negative."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 

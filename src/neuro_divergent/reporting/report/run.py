@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing but itself, made of the files in its directory."""
+"""A run as one self-contained HTML page, made from the files in its directory."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = (
 
     Args:
         run: Directory of the run, in whatever state it is.
-        is_finished: Whether it counts as finished, for whoever writes its last files and still holds it.
+        is_finished: Whether it counts as finished, for the process that writes its last files and still holds its lock.
         notes: What else the reader should know.
     """
     return template("run.html").render(_Page(run, is_finished=is_finished).words(notes))
 
 
 class _Page:
-    """Collects what the template needs."""
+    """Collects the values of the template."""
 
     def __init__(self, path: Path, *, is_finished: bool) -> None:
         self.tables = RunTables(path)
@@ -73,7 +73,7 @@ class _Page:
         self.errors = series_errors(self.tables.backtest, self.tables.id)
 
     def words(self, notes: Sequence[str]) -> dict[str, Any]:
-        """Return the values by the names that the template has for them."""
+        """Return the values by their names in the template."""
         tables, config, scores = self.tables, self.config, self.scores
         state = describe_state(self.run)
         diagnosis = self._diagnosis()
@@ -124,7 +124,7 @@ class _Page:
         }
 
     def _diagnosis(self) -> Diagnosis | None:
-        """Return what the doctor found at the end of the run or, of one that has not come to it, finds now."""
+        """Return the diagnosis stored at the end of the run or, for a run that is not finished, a new one."""
         kept = self.tables.diagnosis
         try:
             if self.run.state == "finished":
@@ -137,15 +137,15 @@ class _Page:
             return None
 
     def _parameters(self) -> int | None:
-        told = [whole(event.get("parameters")) for event in self.events if event["event"] == "start"]
+        started = [whole(event.get("parameters")) for event in self.events if event["event"] == "start"]
         given = (whole(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
-        return next((found for found in (*given, *reversed(told)) if found is not None), None)
+        return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
     def _last_event(self) -> float | None:
         return number(self.events[-1].get("time")) if self.events else None
 
     def _drawings(self, *wanted: str, caption: bool = True) -> list[Markup]:
-        """Return those figures that the run has something for."""
+        """Return the figures for which the run has data."""
         drawings = []
         for name in wanted:
             with suppress(InputError):
@@ -166,7 +166,7 @@ class _Page:
         tables = self.tables
         context, backtest = (_of(frame, tables.id, shown.name) for frame in (tables.context, tables.backtest))
         if context is not None and backtest is not None and tables.time in context.columns:
-            # What was held out may reach far behind the past that is kept.
+            # Held-out values may be older than the context that is stored.
             backtest = _since(backtest, tables.time, context[tables.time].min())
         try:
             figure = forecast_figure(

@@ -1,4 +1,4 @@
-"""What matters about a run, in plain sentences."""
+"""The summary of a run in sentences."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from neuro_divergent.runs.status import RunSummary
 
 _STATES = {
     "running": "This run is still training",
-    "stalled": "This run gives no sign of life any more, though its process still holds it",
+    "stalled": "This run has no heartbeat any more, although its process still holds the lock",
     "interrupted": "This run was interrupted",
     "failed": "This run failed",
     "diverged": "Training of this run diverged",
-    "killed": "This run was killed before it came to its end",
+    "killed": "This run was killed before it finished",
     "damaged": "The directory of this run is damaged",
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """How a run stands that has not come to its end.
+    """State of a run that is not finished.
 
     Attributes:
-        is_bad: Whether somebody must look after it.
+        is_bad: Whether the run needs attention.
         text: In a sentence or two.
     """
 
@@ -47,8 +47,8 @@ def describe_state(run: RunSummary) -> State | None:
         words += f", at step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
     if run.state == "damaged" and run.damaged:
         words += f" ({', '.join(run.damaged)} cannot be read)"
-    message = f" It said: {text(run.message)}" if run.message else ""
-    return State(run.state != "running", f"{words}.{message} What follows is as far as it came.")
+    message = f" Message: {text(run.message)}" if run.message else ""
+    return State(run.state != "running", f"{words}.{message} The page shows its state so far.")
 
 
 def judge_in_words(scores: Scores | None, errors: pl.DataFrame | None, diagnosis: Diagnosis | None) -> list[str]:
@@ -115,9 +115,9 @@ def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
     own = scores.own
     if own["bias"] == own["bias"] and own["mae"] > 0:
         side = "high" if own["bias"] > 0 else "low"
-        share = abs(own["bias"]) / own["mae"]
-        lean = "lean neither way" if share < 0.1 else f"are {format_number(abs(own['bias']))} too {side} on average"
-        found.append(f"Forecasts {lean}.")
+        ratio = abs(own["bias"]) / own["mae"]
+        bias = "have no notable bias" if ratio < 0.1 else f"are {format_number(abs(own['bias']))} too {side} on average"
+        found.append(f"Forecasts {bias}.")
     if errors is not None and errors.height > 1:
         known = errors["relative"].drop_nulls()
         if len(known):

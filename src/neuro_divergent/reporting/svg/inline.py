@@ -1,4 +1,4 @@
-"""A figure as part of an HTML page: a still that follows the width and the colours of the page.
+"""A figure as inline SVG of an HTML page, which follows the width and the colours of the page.
 
 Paths lie in a box that the page stretches; what is written is placed in percent, so that it keeps its size and shape on
 a phone as on a desk. Nothing has a style of its own: ``stylesheet()`` is what the page has to hold once.
@@ -136,5 +136,5 @@ def _paragraph(style: str, text: str) -> str:
     return f'<p class="{style}">{escape(text)}</p>' if text else ""
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f}%"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}%"

@@ -1,4 +1,4 @@
-"""Where on an axis a value lies, and which values are written beside it."""
+"""Positions of values on an axis, and its tick labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tick(NamedTuple):
     """A label of an axis.
 
     Attributes:
-        place: Share of the axis from its begin.
+        place: Fraction of the axis from its begin.
         text: What is written there.
         context: A second line below it, or nothing.
         is_spare: Whether to leave it out where there is little room.
@@ -55,7 +55,7 @@ class Scale:
     high: float
 
     def place(self, values: Any) -> Floats:
-        """Return which share of the axis lies before each value; NaN for a value that has no place on it."""
+        """Return positions as fractions of the axis; NaN for a value that has no place on it."""
         return (measure(values, self.kind) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[Tick]:
@@ -71,8 +71,8 @@ class Scale:
             numbers = numbers if len(numbers) > 1 else round_ticks(*ends, most)
         else:
             numbers = round_ticks(self.low, self.high, most)
-        shares = self.place(np.array(numbers))
-        return [Tick(float(share), text) for share, text in zip(shares, format_distinct(numbers), strict=True)]
+        positions = self.place(np.array(numbers))
+        return [Tick(float(position), text) for position, text in zip(positions, format_distinct(numbers), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class NameScale:
     names: Sequence[str]
 
     def place(self, values: Any) -> Floats:
-        """Return which share of the axis lies before the middle of each thing, given by number."""
+        """Return the positions of things, given by number, as fractions of the axis."""
         return (np.asarray(values, dtype=np.float64) + 0.5) / max(1, len(self.names))
 
     def ticks(self, most: int) -> list[Tick]:
@@ -147,7 +147,7 @@ def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zer
     Args:
         values: Numbers or times.
         axis: What it counts.
-        room: Share of the span to leave free at either end; zero stays at the begin where nothing is below it.
+        room: Fraction of the span to leave free at either end; zero stays at the begin where nothing is below it.
         from_zero: Whether zero is on it in any case.
     """
     kind = kind_of(values, axis)

@@ -20,7 +20,7 @@ def test_observed_shares_stand_against_nominal_ones_beside_the_diagonal():
     assert (points.x.tolist(), points.y.tolist()) == ([50, 80], [52, 71])
     assert figure.x.limits == figure.y.limits == (0, 100)
     assert figure.alt_text == (
-        "Of the values lay 52.0 % in the 50 % interval, 71.0 % in the 80 % interval. Farthest off is the 80 % "
+        "Coverage: 52.0 % in the 50 % interval, 71.0 % in the 80 % interval. Farthest off is the 80 % "
         "interval, 9.0 percentage points too narrow."
     )
     assert figure.note.startswith("On the test part.")

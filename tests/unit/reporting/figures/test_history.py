@@ -87,7 +87,7 @@ def test_pandas_works_as_well():
 
 @pytest.mark.parametrize("make", [loss_figure, rate_figure, gradient_figure, speed_figure])
 def test_what_was_not_written_down_is_said(make):
-    with pytest.raises(InputError, match="written down"):
+    with pytest.raises(InputError, match="recorded"):
         make(HISTORY.select("step"))
     with pytest.raises(InputError, match="no column 'step'"):
         make(HISTORY.drop("step"))

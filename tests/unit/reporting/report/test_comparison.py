@@ -30,13 +30,13 @@ def test_a_clear_winner_is_called_one() -> None:
     verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 4.0}))
     assert verdict.is_better
     assert verdict.text.startswith("nhits is best")
-    assert "more than luck" in verdict.text
+    assert "is significant" in verdict.text
 
 
-def test_a_difference_that_luck_explains_is_called_that() -> None:
+def test_difference_that_is_not_significant_is_called_that() -> None:
     verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 1.02}, cutoffs=6))
     assert not verdict.is_better
-    assert "not more than luck" in verdict.text or "No model" in verdict.text
+    assert "not significant" in verdict.text or "No model" in verdict.text
 
 
 def test_a_baseline_that_wins_is_no_success() -> None:

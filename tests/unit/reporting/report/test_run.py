@@ -202,7 +202,7 @@ def test_a_run_that_went_wrong_says_how(run: Path, state: Any) -> None:
     page = Page(render_run(run))
     assert "Not finished." in page.text
     assert "at step 7 of 20" in page.text
-    assert f"It said: the loss is {EVIL}" in page.text
+    assert f"Message: the loss is {EVIL}" in page.text
     assert "<script" not in render_run(run)
 
 

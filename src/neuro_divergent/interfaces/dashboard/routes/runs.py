@@ -1,4 +1,4 @@
-"""Which runs there are, and what is known of one."""
+"""The list of runs, and details of one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def list_runs(
 
 @router.get("/api/runs/{id}")
 def show_run(run: TheRun) -> JsonResponse:
-    """Return what is known of a run."""
+    """Return the details of a run."""
     summary = run.summary
     path = summary.path
     scores = _json(path / "scores.json")
@@ -70,7 +70,7 @@ def show_run(run: TheRun) -> JsonResponse:
             "data_path": summary.data,
             "scores": scores,
             "notes": _notes(scores),
-            "can_control": run.can_be_asked,
+            "can_control": run.accepts_requests,
             "has": {
                 **{name: _is_file(path / file) for name, file in _FILES.items()},
                 "layers": _has_layers(path),
