@@ -96,8 +96,8 @@ def _summary(cls: type[Config]) -> str:
     return _plain(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0])
 
 
-def _comment(text: str, words: list[str] | None = None) -> Iterator[str]:
-    options = [word for word in words or [] if f'"{word}"' not in text]
+def _comment(text: str, names: list[str] | None = None) -> Iterator[str]:
+    options = [word for word in names or [] if f'"{word}"' not in text]
     if options:
         text = f"{text} One of: {', '.join(options)}." if len(options) > 1 else f"{text} Or {options[0]!r}."
     for line in textwrap.wrap(text.strip(), _WIDTH):

@@ -86,8 +86,10 @@ def _page(drawn: Any, note: str) -> str:
         config={"responsive": True},
     )
     title = escape(unescape(drawn.layout.title.text or "Figure"))
-    words = f"<p>{escape(note)}</p>" if note else ""
-    return _PAGE.format(title=title, figure=content, note=words, height=f"{height}px" if height else "min(75vh, 36rem)")
+    paragraph = f"<p>{escape(note)}</p>" if note else ""
+    return _PAGE.format(
+        title=title, figure=content, note=paragraph, height=f"{height}px" if height else "min(75vh, 36rem)"
+    )
 
 
 def _image(drawn: Any, kind: str) -> bytes:

@@ -94,9 +94,9 @@ def _section(fields: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _refit(text: str) -> bool | int:
     """Read how often to train."""
-    words: dict[str, bool] = {"every": True, "once": False}
-    if text in words:
-        return words[text]
+    named: dict[str, bool] = {"every": True, "once": False}
+    if text in named:
+        return named[text]
     if not text.isdecimal() or int(text) < 1:
         raise InputError(f"--refit: {text!r} must be 'every', 'once' or a number of folds.")
     return int(text)

@@ -2,8 +2,8 @@
 
 A command names the fields; everything else about an option comes from the field: its type and default, what it accepts
 and what its docstring says. Values are checked by the config class itself, so an option and the same setting of a TOML
-file are refused in the same words. The config classes are loaded when the help of a command is shown or when it runs,
-not before: ``nd --help`` needs none of them.
+file are refused with the same message. The config classes are loaded when the help of a command is shown or when it
+runs, not before: ``nd --help`` needs none of them.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class ConfigOption:
         owner, name = self.locate()
         field = owner.model_fields[name]
         text = _first_clause(describe_fields(owner)[name])
-        words = choices(field.annotation)
+        names = choices(field.annotation)
         if self.see:
             text = f"{text} See '{self.see}'."
         elif self.examples:
-            text = f"{text} One of {len(words)}: {', '.join(self.examples)}, ..."
-        elif len(words) > 1 and not all(re.search(rf"\b{re.escape(word)}\b", text) for word in words):
-            text = f"{text} One of: {', '.join(words)}."
+            text = f"{text} One of {len(names)}: {', '.join(self.examples)}, ..."
+        elif len(names) > 1 and not all(re.search(rf"\b{re.escape(item)}\b", text) for item in names):
+            text = f"{text} One of: {', '.join(names)}."
         default = field.get_default()
         default = default["name"] if isinstance(default, dict) else getattr(default, "name", default)
         if isinstance(default, (str, int, float)) and not isinstance(default, bool):

@@ -103,9 +103,9 @@ def _forecast(
     fitted = Forecaster.load(path).fitted
     context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**changes))
     fitted = dataclasses.replace(fitted, context=context)
-    outlook = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
+    prediction = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
     # A model that was trained on a pandas or Arrow table gives such a table back.
-    return read_table(outlook.table(tuple(levels), tuple(quantiles))).frame
+    return read_table(prediction.table(tuple(levels), tuple(quantiles))).frame
 
 
 def check_source(file: str) -> None:

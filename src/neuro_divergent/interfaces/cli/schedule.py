@@ -34,7 +34,7 @@ def schedule(
     steps_per_epoch: Annotated[int, typer.Option("--steps-per-epoch", help="Steps of an epoch.", min=1)] = 50,
     lr: Annotated[float, typer.Option("--lr", help="Learning rate of the optimizer.")] = 1e-3,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write the drawing to a file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write the chart to a file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -128,13 +128,13 @@ def _read(name: str, settings: list[str]) -> Schedule:
 
 def _rates(schedule: Schedule, plan: Plan, lr: float, *, validate_every: int | None = None) -> list[float]:
     """Return the rate at each step, if validation (where there is any) never improves."""
-    course = schedule.begin(plan)
+    state = schedule.begin(plan)
     rates = []
     for step in range(1, plan.total_steps + 1):
-        rates.append(course.rate(lr))
-        course.step()
+        rates.append(state.rate(lr))
+        state.step()
         if validate_every and step % validate_every == 0:
-            course.validated(1.0)
+            state.validated(1.0)
     return rates
 
 
@@ -167,7 +167,7 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
 
     console = screen.output
     ends = "step 0", f"{len(rates) - 1:,}"
-    drawing = draw_line(
+    chart = draw_line(
         f"learning rate, {schedule.name}",
         np.array(rates),
         ends,
@@ -175,7 +175,7 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
         height=14,
         characters=character_set_for(console.encoding),
     )
-    screen.say("", drawing)
+    screen.say("", chart)
 
 
 def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:

@@ -80,7 +80,7 @@ class RunIndex:
         """Return all runs by id."""
         with self._lock:
             if time.monotonic() - self._scanned >= _SECONDS_BETWEEN_SCANS:
-                self._entries = {key: self._look(key, path) for key, path in self._places()}
+                self._entries = {key: self._describe(key, path) for key, path in self._places()}
                 self._scanned = time.monotonic()
             return dict(self._entries)
 
@@ -92,7 +92,7 @@ class RunIndex:
         if time.monotonic() - entry.read_at < _SECONDS_BETWEEN_LOOKS:
             return entry
         with self._lock:
-            found = self._look(key, entry.summary.path)
+            found = self._describe(key, entry.summary.path)
             if key in self._entries:
                 self._entries[key] = found
         return found
@@ -110,7 +110,7 @@ class RunIndex:
             pass
         return [(id_of(path), path) for path in paths if path == self.root or is_run(path)]
 
-    def _look(self, key: str, path: Path) -> Entry:
+    def _describe(self, key: str, path: Path) -> Entry:
         """Describe a run, unless its files are unchanged."""
         stamp = _stamp(path)
         known = self._entries.get(key)

@@ -66,8 +66,8 @@ class LiveHistory:
 
     def _begin(self) -> None:
         """Start from the table written at the end of training, if it is up to date; or from the end of the events."""
-        events = _look(self._run / EVENTS)
-        kept = _look(self._run / HISTORY)
+        events = _stat(self._run / EVENTS)
+        kept = _stat(self._run / HISTORY)
         if kept is not None and (events is None or kept.st_mtime_ns >= events.st_mtime_ns):
             frame = _read_table(self._run / HISTORY)
             if frame is not None:
@@ -77,7 +77,7 @@ class LiveHistory:
         self._file.offset = max(0, (0 if events is None else events.st_size) - _MOST_BYTES)
 
     def _waiting(self) -> int:
-        found = _look(self._run / EVENTS)
+        found = _stat(self._run / EVENTS)
         return 0 if found is None else found.st_size - self._file.offset
 
 
@@ -141,7 +141,7 @@ def _read_table(path: Path) -> pl.DataFrame | None:
         return None
 
 
-def _look(path: Path) -> os.stat_result | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
         found = path.lstat()
     except OSError:

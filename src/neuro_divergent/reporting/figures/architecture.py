@@ -40,7 +40,7 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
     blocks = blocks[:most]
     depths = [int(block["depth"]) for block in blocks]
     own = _own([float(block["parameters"] or 0) for block in blocks], depths)
-    whole = float(network.get("parameters") or own.sum()) or 1.0
+    parameters = float(network.get("parameters") or own.sum()) or 1.0
     names = [
         f"{_INDENT * (depth - min(depths))} {_last_part(str(block['name']))}".lstrip()
         for block, depth in zip(blocks, depths, strict=True)
@@ -48,11 +48,11 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
     largest = blocks[int(own.argmax())]
     return Figure(
         title="Architecture",
-        marks=(Bars(names, 100 * own / whole, tone="train", notes=[_note(block) for block in blocks]),),
+        marks=(Bars(names, 100 * own / parameters, tone="train", notes=[_note(block) for block in blocks]),),
         x=Axis("% of the parameters", limits=(0.0, 100.0)),
         note=(f"The {len(blocks)} outermost of {total:,} blocks. " if len(blocks) < total else "")
         + "Next to each: its kind, the shapes of its input and output, and the number of its parameters.",
-        alt_text=f"{format_count(total, 'block')} with {format_count(round(whole), 'parameter')}. The largest is "
+        alt_text=f"{format_count(total, 'block')} with {format_count(round(parameters), 'parameter')}. The largest is "
         f"{largest['name']}: "
         f"{_note(largest)} parameters.",
     )

@@ -83,11 +83,11 @@ def schedule_figure(
 
 def _rates(schedule: Schedule, plan: Plan, lr: float, validate_every: int | None = None) -> Array:
     """Return the rate at each step, if validation, where there is any, never improves."""
-    course = schedule.begin(plan)
+    state = schedule.begin(plan)
     rates = np.empty(plan.total_steps)
     for step in range(plan.total_steps):
-        rates[step] = course.rate(lr)
-        course.step()
+        rates[step] = state.rate(lr)
+        state.step()
         if validate_every and (step + 1) % validate_every == 0:
-            course.validated(1.0)
+            state.validated(1.0)
     return rates

@@ -17,7 +17,7 @@ from neuro_divergent.reporting.plotly.palette import GRID, RULE
 from neuro_divergent.reporting.plotly.traces import Json, Traces, plain, safe
 from neuro_divergent.reporting.svg.axes import LONGEST, Axes
 from neuro_divergent.reporting.svg.labels import shorten
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, to_numeric
 from neuro_divergent.reporting.svg.style import mark_styles
 
 _MOST_ROWS, _MOST_COLUMNS = 60, 12  # that are named
@@ -148,12 +148,12 @@ def _label(rule: Rule, axes: Axes) -> Json:
 def _value(value: Any, scale: Scale | NameScale) -> Any:
     """Return where a rule is, in values of its axis."""
     if isinstance(scale, Scale) and scale.kind == "time":
-        return plain(measure(np.array([value]), "time").astype("M8[us]"))[0]
+        return plain(to_numeric(np.array([value]), "time").astype("M8[us]"))[0]
     return float(value)
 
 
 def _annotated(value: Any, scale: Scale | NameScale) -> Any:
     """Return where a label is: like a rule, but Plotly places labels on logarithmic axes by the logarithm."""
     if isinstance(scale, Scale) and scale.kind == "logarithm":
-        return plain(measure(np.array([value]), "logarithm"))[0]
+        return plain(to_numeric(np.array([value]), "logarithm"))[0]
     return _value(value, scale)

@@ -12,7 +12,7 @@ from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raste
 from neuro_divergent.reporting.svg.axes import Axes
 from neuro_divergent.reporting.svg.colormap import shrink
 from neuro_divergent.reporting.svg.labels import shorten, write_values
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, to_numeric
 from neuro_divergent.reporting.svg.style import MarkStyle
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ def plain(values: Values) -> list[Any]:
     if array.dtype.kind in "US":
         return [safe(str(value)) for value in array]
     if array.dtype.kind == "M" or (array.dtype.kind == "O" and array.size):
-        times = measure(array, "time").astype("M8[us]")
+        times = to_numeric(array, "time").astype("M8[us]")
         known = times[~np.isnat(times)]
         unit = next((unit for unit in ("D", "s") if (known == known.astype(f"M8[{unit}]")).all()), "us")
         return [None if text == "NaT" else text for text in np.datetime_as_string(times.astype(f"M8[{unit}]")).tolist()]
@@ -145,12 +145,12 @@ class Traces:
         )
 
     def _bars(self, mark: Bars, style: MarkStyle) -> None:
-        lengths = measure(mark.lengths, "number")
+        lengths = to_numeric(mark.lengths, "number")
         place = "" if self.axes.is_over_x else "%{customdata}: "  # which the unified hover label shows once
         uncertain: Json = {}
         along, aside = ("y", "x") if self.axes.rows is None else ("x", "y")
         if mark.low is not None and mark.high is not None:
-            low, high = measure(mark.low, "number"), measure(mark.high, "number")
+            low, high = to_numeric(mark.low, "number"), to_numeric(mark.high, "number")
             ends = {"array": plain(high - lengths), "arrayminus": plain(lengths - low)}
             uncertain = {f"error_{along}": {"type": "data", "symmetric": False, "thickness": 1.4, "width": 4, **ends}}
         if self.axes.rows is None:
@@ -173,7 +173,7 @@ class Traces:
 
     def _notes(self, mark: Bars, along: str, places: Json) -> None:
         """Write notes beyond the ends of bars, the uncertainty included."""
-        ends = np.fmax(measure(mark.lengths, "number"), 0.0)
+        ends = np.fmax(to_numeric(mark.lengths, "number"), 0.0)
         ends = ends if mark.high is None else np.fmax(ends, mark.high)
         if self.axes.has_notes_below:
             ends, places = np.zeros_like(ends), {"y": [row + _NOTED_BAR / 2 for row in places["y"]]}
@@ -194,7 +194,7 @@ class Traces:
         assert rows is not None, "spans have rows"
         assert isinstance(scale, Scale), "spans have ends that can be counted"
         begin, end = np.asarray(mark.begin), np.asarray(mark.end)
-        lengths = measure(end, scale.kind) - measure(begin, scale.kind)
+        lengths = to_numeric(end, scale.kind) - to_numeric(begin, scale.kind)
         if scale.kind == "logarithm":
             lengths = end - begin
         names = zip(mark.rows, write_values(begin), write_values(end), strict=True)
@@ -241,8 +241,8 @@ def _colours(low: float, high: float) -> Json:
     above, below = ((colour, faded(colour, 0.06)) for colour in (ABOVE, BELOW))
     if low < 0 < high:
         size = max(-low, high)
-        shades = [[0, below[0]], [0.5, faded("#808a96", 0.05)], [1, above[0]]]
-        return {"zmin": -size, "zmax": size, "colorscale": shades}
+        colors = [[0, below[0]], [0.5, faded("#808a96", 0.05)], [1, above[0]]]
+        return {"zmin": -size, "zmax": size, "colorscale": colors}
     if low < 0:
         return {"zmin": low, "zmax": high, "colorscale": [[0, below[0]], [1, below[1]]]}
     return {"zmin": low, "zmax": high, "colorscale": [[0, above[1]], [1, above[0]]]}

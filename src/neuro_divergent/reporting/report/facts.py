@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
-from neuro_divergent.reporting.report.plain import names, number, part, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, names, number, part, rows, text
 
 Facts = list[tuple[str, str]]
 
@@ -23,7 +23,7 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
     lengths, seasonality = part(data, "lengths"), part(data, "seasonality")
     fractions = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
     least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
-    size = format_count(whole(data.get("rows")) or 0, "row") + f" in {whole(data.get('series')) or 0:,} series"
+    size = format_count(integer(data.get("rows")) or 0, "row") + f" in {integer(data.get('series')) or 0:,} series"
     if least is not None and middle is not None and most is not None:
         size += (
             f" of {least:,.0f} each"
@@ -45,19 +45,19 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
             "" if not outliers or largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
         )
         facts.append(("Outliers", f"{format_percent(outliers)} of the values{far}" if outliers else "none"))
-    if (ratio := number(data.get("scale_ratio"))) is not None and (whole(data.get("series")) or 0) > 1:
+    if (ratio := number(data.get("scale_ratio"))) is not None and (integer(data.get("series")) or 0) > 1:
         facts.append(("Scale", f"the largest series is {format_number(ratio)} times as large as the smallest"))
     if (strength := number(seasonality.get("strength"))) is not None:
-        period = whole(seasonality.get("period")) or 0
+        period = integer(seasonality.get("period")) or 0
         facts.append(
             ("Season", f"{format_count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)")
         )
-    if constant := whole(data.get("constant_series")):
+    if constant := integer(data.get("constant_series")):
         named = names(data, "short_names")
         some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
         facts.append(("Constant", f"{constant:,} series never change{some}"))
-    looked_at = whole(part(data, "looked_at").get("rows"))
-    if looked_at is not None and looked_at < (whole(data.get("rows")) or 0):
+    looked_at = integer(part(data, "looked_at").get("rows"))
+    if looked_at is not None and looked_at < (integer(data.get("rows")) or 0):
         facts.append(("Profiled", f"{format_count(looked_at, 'row')}; fractions and sizes are of these"))
     return facts
 
@@ -81,7 +81,7 @@ def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
     """Describe the task and the model."""
     task, model = part(config, "task"), part(config, "model")
     known = "" if parameters is None else f" with {format_count(parameters, 'parameter')}"
-    horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
+    horizon, history = integer(task.get("horizon")), integer(task.get("input_size"))
     facts = [("Model", f"{text(model.get('name')) or 'unknown'}{known}")]
     if settings := _settings(model):
         facts.append(("Its settings", settings))
@@ -119,7 +119,7 @@ def training_facts(
     ]
     starts = [event for event in events if event["event"] == "start"]
     if starts:
-        device, threads = text(starts[-1].get("device")), whole(starts[-1].get("threads"))
+        device, threads = text(starts[-1].get("device")), integer(starts[-1].get("threads"))
         facts.append(("Device", device + (f", {format_count(threads, 'thread')}" if threads else "")))
     if history is not None:
         facts += _progress(history, total_steps)
@@ -158,14 +158,14 @@ def best_step(history: pl.DataFrame) -> tuple[str, float, int] | None:
 
 def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], config: dict[str, Any]) -> Facts:
     """Return what must be equal for two runs to give identical weights."""
-    seed = whole(part(config, "training").get("seed"))
+    seed = integer(part(config, "training").get("seed"))
     data, known = part(run, "data"), environment or {}
     facts = [("Begun", text(run.get("created"))), ("Seed", "" if seed is None else str(seed))]
     facts += [
         (word, text(known.get(name)))
         for word, name in (("Python", "python"), ("System", "platform"), ("Device", "device"))
     ]
-    facts += [(name.capitalize(), str(whole(known.get(name)) or "")) for name in ("cores", "threads")]
+    facts += [(name.capitalize(), str(integer(known.get(name)) or "")) for name in ("cores", "threads")]
     facts.append(
         (
             "Packages",
@@ -185,12 +185,12 @@ def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], c
 
 def typed_command(environment: dict[str, Any] | None) -> str:
     """Return the command that started the run, if it was one of ours."""
-    words = (environment or {}).get("command")
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    arguments = (environment or {}).get("command")
+    if not isinstance(arguments, list) or not arguments or not all(isinstance(word, str) for word in arguments):
         return ""
-    program = words[0].replace("\\", "/").rpartition("/")[2]
+    program = arguments[0].replace("\\", "/").rpartition("/")[2]
     is_ours = program in ("nd", "nd.exe", "neuro_divergent", "__main__.py")
-    return shlex.join(["nd", *words[1:]])[:4000] if is_ours and len(words) > 1 else ""
+    return shlex.join(["nd", *arguments[1:]])[:4000] if is_ours and len(arguments) > 1 else ""
 
 
 def show_component(value: object) -> str:
@@ -204,8 +204,8 @@ def show_component(value: object) -> str:
 def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
     facts = []
     last = history.row(history.height - 1, named=True)
-    if (step := whole(last.get("step"))) is not None:
-        epoch = whole(last.get("epoch"))
+    if (step := integer(last.get("step"))) is not None:
+        epoch = integer(last.get("epoch"))
         planned = f" of {total_steps:,} planned" if total_steps and total_steps != step else ""
         during = f", in epoch {epoch:,}" if epoch else ""
         facts.append(("Steps", f"{step:,}{planned}{during}"))

@@ -19,7 +19,7 @@ def number(value: object) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def whole(value: object) -> int | None:
+def integer(value: object) -> int | None:
     """Return an integer that is not negative."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 

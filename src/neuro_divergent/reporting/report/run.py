@@ -20,7 +20,7 @@ from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts
-from neuro_divergent.reporting.report.plain import names, number, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
 from neuro_divergent.reporting.report.series import (
     MOST,
@@ -31,10 +31,10 @@ from neuro_divergent.reporting.report.series import (
     typical_series,
 )
 from neuro_divergent.reporting.report.summary import (
+    describe_quality,
     describe_state,
     describe_task,
     describe_training,
-    judge_in_words,
     key_numbers,
 )
 from neuro_divergent.reporting.report.templates import template
@@ -57,7 +57,7 @@ def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = (
         is_finished: Whether it counts as finished, for the process that writes its last files and still holds its lock.
         notes: What else the reader should know.
     """
-    return template("run.html").render(_Page(run, is_finished=is_finished).words(notes))
+    return template("run.html").render(_Page(run, is_finished=is_finished).values(notes))
 
 
 class _Page:
@@ -72,7 +72,7 @@ class _Page:
         self.scores = Scores.read(self.tables.scores)
         self.errors = series_errors(self.tables.backtest, self.tables.id)
 
-    def words(self, notes: Sequence[str]) -> dict[str, Any]:
+    def values(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return the values by their names in the template."""
         tables, config, scores = self.tables, self.config, self.scores
         state = describe_state(self.run)
@@ -91,7 +91,7 @@ class _Page:
             "verdict": None if scores is None else scores.judge(),
             "task": describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
-            "paragraphs": judge_in_words(scores, self.errors, diagnosis),
+            "paragraphs": describe_quality(scores, self.errors, diagnosis),
             # The state of a run that is not finished says how it ended.
             "trained": describe_training(tables.history, [] if state else self.events),
             "numbers": key_numbers(scores, tables.history, parameters),
@@ -101,26 +101,26 @@ class _Page:
             "covariates": facts.covariate_rows(tables.data),
             "task_facts": facts.task_facts(config, parameters),
             "training_facts": facts.training_facts(config, tables.history, self.events, self.run.total_steps),
-            "curves": self._drawings("loss", "rate", "gradient", "speed"),
+            "curves": self._figures("loss", "rate", "gradient", "speed"),
             "scores": scores,
             "columns": list(COLUMNS.values()),
-            "score_figures": self._drawings("scores", "error-by-step"),
+            "score_figures": self._figures("scores", "error-by-step"),
             "interval_rows": [] if scores is None else scores.coverage,
-            "interval_figures": self._drawings("calibration", "pit"),
-            "residual_figures": self._drawings("residuals", "residual-histogram", "residual-autocorrelation"),
+            "interval_figures": self._figures("calibration", "pit"),
+            "residual_figures": self._figures("residuals", "residual-histogram", "residual-autocorrelation"),
             "series_figures": self._series(choose_series(tables)) if num_series > TYPICAL else [],
-            "ranking": self._drawings("ranking") if self.errors is not None and self.errors.height > MOST else [],
+            "ranking": self._figures("ranking") if self.errors is not None and self.errors.height > MOST else [],
             "num_series": num_series,
             "ranked": self.errors is not None,
             "diagnosis": diagnosis,
-            "layer_figures": self._drawings("gradient-flow", "update-ratio", "weights"),
+            "layer_figures": self._figures("gradient-flow", "update-ratio", "weights"),
             "activations": _activation_rows(tables.network),
-            "architecture": self._drawings("architecture", caption=False),
+            "architecture": self._figures("architecture", caption=False),
             "blocks": _block_rows(tables.network),
             "command": f"nd train {place}",
             "typed": facts.typed_command(tables.environment),
             "config": self._config_text(),
-            "environment": facts.environment_facts(tables.environment, self._asked(), config),
+            "environment": facts.environment_facts(tables.environment, self._started_config(), config),
         }
 
     def _diagnosis(self) -> Diagnosis | None:
@@ -137,20 +137,20 @@ class _Page:
             return None
 
     def _parameters(self) -> int | None:
-        started = [whole(event.get("parameters")) for event in self.events if event["event"] == "start"]
-        given = (whole(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
+        started = [integer(event.get("parameters")) for event in self.events if event["event"] == "start"]
+        given = (integer(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
         return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
     def _last_event(self) -> float | None:
         return number(self.events[-1].get("time")) if self.events else None
 
-    def _drawings(self, *wanted: str, caption: bool = True) -> list[Markup]:
+    def _figures(self, *wanted: str, caption: bool = True) -> list[Markup]:
         """Return the figures for which the run has data."""
-        drawings = []
+        rendered = []
         for name in wanted:
             with suppress(InputError):
-                drawings.append(_draw(figure_of(self.tables, name), caption=caption))
-        return drawings
+                rendered.append(_draw(figure_of(self.tables, name), caption=caption))
+        return rendered
 
     def _num_series(self) -> int:
         """Return how many series have forecasts, of those held out or else of those ahead."""
@@ -160,7 +160,7 @@ class _Page:
         return frame[column].n_unique() if frame is not None and column in frame.columns else 1
 
     def _series(self, chosen: Sequence[Shown]) -> list[Markup]:
-        return [drawing for shown in chosen if (drawing := self._forecast(shown)) is not None]
+        return [svg for shown in chosen if (svg := self._forecast(shown)) is not None]
 
     def _forecast(self, shown: Shown) -> Markup | None:
         tables = self.tables
@@ -190,7 +190,7 @@ class _Page:
         title = f"{name} ({shown.place})" if shown.place else name
         return _draw(dataclasses.replace(figure, title=title, note=f"{note[:1].upper()}{note[1:]}." if note else ""))
 
-    def _asked(self) -> dict[str, Any]:
+    def _started_config(self) -> dict[str, Any]:
         try:
             content = read_json(self.run.path / RUN, _MOST_TEXT)
         except NeuroDivergentError:
@@ -240,7 +240,7 @@ def _block_rows(network: dict[str, Any] | None) -> list[list[str]]:
     """Return the blocks of the network as rows of text, indented by their depth."""
     return [
         [
-            "\u2003" * min(whole(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
+            "\u2003" * min(integer(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
             text(row.get("kind"), 40),
             _shape(row.get("inputs")),
             _shape(row.get("outputs")),

@@ -10,7 +10,7 @@ import polars as pl
 
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
-from neuro_divergent.reporting.report.plain import number, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, number, rows, text
 from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
 
 COLUMNS = {
@@ -65,8 +65,8 @@ class Scores:
             model=text(content.get("model")),
             part=text(content.get("part")),
             note=text(content.get("note"), 2000),
-            windows=whole(content.get("windows")) or 0,
-            season_length=whole(content.get("season_length")) or 1,
+            windows=integer(content.get("windows")) or 0,
+            season_length=integer(content.get("season_length")) or 1,
             table=table,
             coverage=[
                 {name: value for name, value in row.items() if value is not None}

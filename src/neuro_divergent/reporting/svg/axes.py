@@ -11,7 +11,7 @@ from neuro_divergent.reporting.figures.figure import Array, Band, Bars, Figure, 
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.paths import Floats
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, measure, scale_of, spread
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, scale_of, spread, to_numeric
 
 _ROW, _SLOT, _HEAT_ROW = 26, 15, 22  # pixels of a row, of each of several bars in a row, and of a row of a heat map
 _NOTED_ROW, _LONG_NOTE = 40, 16  # pixels of a row with its note below the bar, and letters from which on it is there
@@ -101,7 +101,7 @@ class Axes:
     def bar_width(self, mark: Bars) -> float:
         """Return how much room there is for all upright bars of a place."""
         assert isinstance(self.x, Scale), "upright bars stand on numbers"
-        return _gap(measure(mark.places, self.x.kind), self.x) / (self.x.high - self.x.low) * self.width
+        return _gap(to_numeric(mark.places, self.x.kind), self.x) / (self.x.high - self.x.low) * self.width
 
     def ends(self, mark: Bars) -> Floats:
         """Return how far to the right lying bars reach, with their uncertainty, as fractions of the width."""
@@ -143,7 +143,7 @@ class Axes:
 
     def _with_room_for_bars(self, scale: Scale) -> Scale:
         for mark in self.bars:
-            places = measure(mark.places, scale.kind)
+            places = to_numeric(mark.places, scale.kind)
             if np.isfinite(places).any():
                 half = _gap(places, scale) / 2
                 low, high = float(np.nanmin(places)) - half, float(np.nanmax(places)) + half

@@ -182,9 +182,9 @@ class _LayoutEngine:
 
     def _heat(self, mark: Heatmap) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
-        shades = map_colors(values)
+        colors = map_colors(values)
         wide, tall = across * self.width / max(1, len(mark.x)), down * self.height / max(1, len(mark.y))
-        for level in shades.scale:
+        for level in colors.scale:
             self._add(
                 _heat_style(level),
                 rectangles(
@@ -194,12 +194,12 @@ class _LayoutEngine:
                         min(self.width, (column + 1) * wide),
                         min(self.height, (row + 1) * tall),
                     )
-                    for row, column in np.argwhere(shades.levels == level).tolist()
+                    for row, column in np.argwhere(colors.levels == level).tolist()
                 ),
             )
-        if shades.scale:
-            styles = [_heat_style(level) for level in shades.scale]
-            self.layout.colorbar = ColorBar(mark.label, styles, shades.low, shades.high)
+        if colors.scale:
+            styles = [_heat_style(level) for level in colors.scale]
+            self.layout.colorbar = ColorBar(mark.label, styles, colors.low, colors.high)
 
     def _rule(self, mark: Rule) -> None:
         if mark.x is not None:

@@ -46,7 +46,7 @@ class Scale:
 
     Attributes:
         kind: Whether it counts numbers, their logarithms or times.
-        low: What is at its begin, in units of ``measure``.
+        low: What is at its begin, in units of ``to_numeric``.
         high: What is at its end.
     """
 
@@ -56,7 +56,7 @@ class Scale:
 
     def place(self, values: Any) -> Floats:
         """Return positions as fractions of the axis; NaN for a value that has no place on it."""
-        return (measure(values, self.kind) - self.low) / (self.high - self.low)
+        return (to_numeric(values, self.kind) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[Tick]:
         """Return labels from begin to end."""
@@ -98,7 +98,7 @@ def even_scale(values: Values) -> Scale | None:
     if array.dtype.kind not in "iufM" or len(array) < 2:
         return None
     kind: Kind = "time" if array.dtype.kind == "M" else "number"
-    places = measure(array, kind)
+    places = to_numeric(array, kind)
     step = (places[-1] - places[0]) / (len(places) - 1)
     if not step > 0 or not np.allclose(np.diff(places), step, rtol=0.01):
         return None
@@ -112,14 +112,14 @@ def kind_of(values: Sequence[Any], axis: Axis) -> Kind:
         return "time"
     if axis.logarithmic is False:
         return "number"
-    known = np.concatenate([measure(array, "number") for array in arrays] or [np.empty(0)])
+    known = np.concatenate([to_numeric(array, "number") for array in arrays] or [np.empty(0)])
     known = known[np.isfinite(known)]
     if axis.logarithmic:
         return "logarithm" if (known > 0).any() else "number"
     return "logarithm" if known.size and known.min() > 0 and known.max() > 10 * known.min() else "number"
 
 
-def measure(values: Any, kind: Kind) -> Floats:
+def to_numeric(values: Any, kind: Kind) -> Floats:
     """Return values as numbers that lie evenly on an axis: themselves, their decimal logarithms, or microseconds."""
     array = np.atleast_1d(np.asarray(values))
     if kind == "time":
@@ -152,10 +152,10 @@ def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zer
     """
     kind = kind_of(values, axis)
     if axis.limits is not None:
-        low, high = (float(end) for end in measure(np.array(axis.limits), kind))
+        low, high = (float(end) for end in to_numeric(np.array(axis.limits), kind))
         return Scale(kind, low, high)
-    measured = np.concatenate([measure(array, kind) for array in values] or [np.empty(0)])
-    known = measured[np.isfinite(measured)]
+    numeric = np.concatenate([to_numeric(array, kind) for array in values] or [np.empty(0)])
+    known = numeric[np.isfinite(numeric)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if kind == "number" and (from_zero or axis.from_zero):
         low, high = min(low, 0.0), max(high, 0.0)

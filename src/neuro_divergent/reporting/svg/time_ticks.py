@@ -68,13 +68,13 @@ def _labelled(times: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str)
     ticks = []
     before = ""
     for time in times:
-        text, context = _words(time, unit)
+        text, context = _label_of(time, unit)
         ticks.append(TimeTick(float(time.astype(np.int64)), text, "" if context == before else context))
         before = context
     return ticks
 
 
-def _words(time: np.datetime64, unit: str) -> tuple[str, str]:
+def _label_of(time: np.datetime64, unit: str) -> tuple[str, str]:
     """Return what to call a time, and the longer time in which it is."""
     date, clock = str(time).split("T")
     year, month, day = date.rsplit("-", 2)

@@ -99,8 +99,8 @@ def _checkpoint_table(run: RunSummary) -> Table:
     table.add_column("")
     now = time.time()
 
-    def add(item: CheckpointSummary, words: str) -> None:
-        table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), words)
+    def add(item: CheckpointSummary, note: str) -> None:
+        table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), note)
 
     for item in run.checkpoints:
         add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")
