@@ -53,27 +53,28 @@ def schedule(
         _list(screen)
         return
 
+    from neuro_divergent.reporting.export import write_figure
+    from neuro_divergent.reporting.figures.schedule import rates_of, schedule_figure
     from neuro_divergent.training.config import TrainingConfig
     from neuro_divergent.training.schedules.base import Plan
 
     chosen = _read(name, settings or [])
     plan = Plan(steps, steps_per_epoch)
     every = TrainingConfig().validation_interval(steps_per_epoch)
-    rates = _rates(chosen, plan, lr, validate_every=every)
-    note = ""
-    if rates != _rates(chosen, plan, lr):
-        note = (
+    rates = rates_of(chosen, plan, lr, every).tolist()
+    notes = _notes(chosen)
+    if rates != rates_of(chosen, plan, lr).tolist():
+        notes.append(
             f"It reacts to validation: this is what it does when a loss, measured every {every} steps, never improves."
         )
-    notes = [*_notes(chosen), *([note] if note else [])]
     _show(screen, chosen, plan, lr, rates)
     if plot:
         _draw(screen, chosen, rates)
     if notes:
         screen.say("", *notes)
     if output is not None:
-        _write(output, chosen, rates, note)
-        screen.say("", f"Drawing: {output}")
+        write_figure(schedule_figure(chosen, steps, steps_per_epoch=steps_per_epoch, lr=lr), output)
+        screen.say("", f"Chart: {output}")
     screen.result(
         {
             "schedule": chosen.to_dict(),
@@ -126,18 +127,6 @@ def _read(name: str, settings: list[str]) -> Schedule:
     return chosen
 
 
-def _rates(schedule: Schedule, plan: Plan, lr: float, *, validate_every: int | None = None) -> list[float]:
-    """Return the rate at each step, if validation (where there is any) never improves."""
-    state = schedule.begin(plan)
-    rates = []
-    for step in range(1, plan.total_steps + 1):
-        rates.append(state.rate(lr))
-        state.step()
-        if validate_every and step % validate_every == 0:
-            state.validated(1.0)
-    return rates
-
-
 def _notes(schedule: Schedule) -> list[str]:
     from neuro_divergent.training.schedules.auto import FAMILIES, AutoSchedule
 
@@ -176,14 +165,3 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
         characters=character_set_for(console.encoding),
     )
     screen.say("", chart)
-
-
-def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:
-    import numpy as np
-
-    from neuro_divergent.reporting.export import write_figure
-    from neuro_divergent.reporting.figures.figure import Axis, Figure, Line
-
-    line = Line(np.arange(len(rates)), np.array(rates), tone="train")
-    rate = Axis("learning rate", from_zero=True)
-    write_figure(Figure(f"Learning rate, {schedule.name}", (line,), x=Axis("step"), y=rate, note=note), path)
