@@ -197,9 +197,9 @@ def test_without_a_token_nothing_can_be_changed(watch: Watch, live: Path) -> Non
     expect(page.locator("#why-not")).to_contain_text("no token")
     watch.expect("401")
     number = run_id(page, live.name)
-    for wish in ("stop", "checkpoint"):
+    for request in ("stop", "checkpoint"):
         ask = "address => fetch(address, { method: 'POST' }).then((answer) => answer.status)"
-        assert page.evaluate(ask, f"/api/runs/{number}/{wish}") == 401
+        assert page.evaluate(ask, f"/api/runs/{number}/{request}") == 401
     assert not (live / "control" / "stop").exists()
 
 

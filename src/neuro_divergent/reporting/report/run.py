@@ -205,7 +205,7 @@ class _Page:
 
 
 def _draw(figure: Figure, *, caption: bool = True) -> Markup:
-    return Markup(render_inline_svg(figure, caption=caption))  # which escapes what it writes
+    return Markup(render_inline_svg(figure, caption=caption))  # its text is escaped
 
 
 def _of(frame: pl.DataFrame | None, column: str | None, name: Any) -> pl.DataFrame | None:
