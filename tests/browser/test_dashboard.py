@@ -170,7 +170,7 @@ def test_stopping_ends_the_process_with_a_model(watch: Watch, table: Path, runs:
     expect(page.locator("#why-not")).to_have_text("This run does not train.")
     assert (run / "model" / "manifest.json").is_file()
     page.get_by_role("tab", name="Log").click()
-    expect(page.locator("#log")).to_contain_text("Somebody asked to stop training.")
+    expect(page.locator("#log")).to_contain_text("A stop was requested.")
     page.get_by_role("tab", name="Forecasts").click()
     expect(page.locator("#series li").first).to_be_visible()
     assert page.title().startswith(f"{run.name}: finished")
@@ -181,8 +181,8 @@ def test_a_checkpoint_is_written_when_asked_for(watch: Watch, live: Path) -> Non
     page.get_by_role("button", name="Save a checkpoint now").click()
     expect(page.locator("#announcer")).not_to_be_empty()
     page.get_by_role("tab", name="Log").click()
-    expect(page.locator("#log")).to_contain_text("Somebody asked for a checkpoint.")
-    asked = page.locator("#log tr", has_text="Somebody asked for a checkpoint.").last
+    expect(page.locator("#log")).to_contain_text("A checkpoint was requested.")
+    asked = page.locator("#log tr", has_text="A checkpoint was requested.").last
     step = int(asked.locator("td").nth(1).inner_text().replace(",", ""))
     page.get_by_role("tab", name="Checkpoints").click()
     cell = page.locator("#checkpoints").get_by_text(f"step-{step:09d}")
@@ -197,9 +197,9 @@ def test_without_a_token_nothing_can_be_changed(watch: Watch, live: Path) -> Non
     expect(page.locator("#why-not")).to_contain_text("no token")
     watch.expect("401")
     number = run_id(page, live.name)
-    for wish in ("stop", "checkpoint"):
+    for request in ("stop", "checkpoint"):
         ask = "address => fetch(address, { method: 'POST' }).then((answer) => answer.status)"
-        assert page.evaluate(ask, f"/api/runs/{number}/{wish}") == 401
+        assert page.evaluate(ask, f"/api/runs/{number}/{request}") == 401
     assert not (live / "control" / "stop").exists()
 
 
@@ -261,7 +261,7 @@ def test_findings_name_settings_that_can_be_copied(watch: Watch) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == option
 
 
-def test_scores_stand_beside_those_of_simple_forecasts(watch: Watch) -> None:
+def test_scores_are_compared_with_baselines(watch: Watch) -> None:
     page = open_run(watch, "plain", "evaluation")
     names = page.locator("#scores tbody th").all_inner_texts()
     assert {"nlinear", "seasonal naive"} <= set(names)
@@ -303,7 +303,7 @@ def test_a_lost_connection_is_told_and_made_again(browser: Browser, runs: Path) 
         first.close()
     expect(page.locator("#connection")).to_contain_text("Connection lost")
     page.get_by_label("Search").fill("plain")
-    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("does not respond")
     with dashboard_of(runs, port=first.port):
         expect(page.locator("#connection")).to_be_empty()
         expect(page.locator("#runs tbody tr")).to_have_count(1)

@@ -71,7 +71,7 @@ def test_the_list_is_searched_sorted_and_cut(client: Client, query: str, names: 
 
 
 @pytest.mark.parametrize("query", ["sort=size", "order=up", "limit=0", "limit=1001", "offset=-1", "offset=x"])
-def test_wrong_questions_are_named(client: Client, query: str) -> None:
+def test_wrong_query_parameters_are_named(client: Client, query: str) -> None:
     reply = client.get("/api/runs?" + query)
     assert reply.status == 422
     assert reply.json()["detail"].startswith(query.split("=")[0] + ": ")
@@ -97,7 +97,7 @@ def test_a_directory_that_is_not_there_has_no_runs(tmp_path: Path, make_client: 
     assert client.get("/api/runs").json()["total"] == 1
 
 
-def test_a_run_tells_what_it_has(runs: Path, client: Client) -> None:
+def test_details_of_a_run_list_its_parts(runs: Path, client: Client) -> None:
     run = ids(client)["first"]
     shown = client.get(f"/api/runs/{run}").json()
     assert set(shown) >= ROW | {
@@ -130,7 +130,7 @@ def test_an_unknown_run_is_not_found(client: Client) -> None:
         assert (reply.status, reply.json()) == (404, {"detail": "There is no such run here."})
 
 
-def test_a_run_that_trains_tells_its_pace(tmp_path: Path, make_client: MakeClient) -> None:
+def test_run_in_training_has_its_speed(tmp_path: Path, make_client: MakeClient) -> None:
     run = make_run(tmp_path / "runs" / "live", state="running", steps=200)
     client = make_client(tmp_path / "runs")
     with RunLock(run / "lock"):
@@ -143,7 +143,7 @@ def test_a_run_that_trains_tells_its_pace(tmp_path: Path, make_client: MakeClien
     assert client.get(f"/api/runs/{id_of(run)}").json()["state"] == "killed"
 
 
-def test_the_pace_is_that_of_the_last_start(tmp_path: Path) -> None:
+def test_speed_is_that_of_the_last_start(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     slow = [row(step) for step in range(1, 20)]
@@ -239,7 +239,7 @@ def test_many_may_read_a_history_at_once(tmp_path: Path) -> None:
     assert found == [2000] * 8
 
 
-def test_the_log_has_what_people_read(runs: Path, client: Client) -> None:
+def test_log_leaves_out_rows_and_norms(runs: Path, client: Client) -> None:
     path, run = runs / "first", ids(client)["first"]
     events = client.get(f"/api/runs/{run}/log").json()["events"]
     assert [event["event"] for event in events] == ["start", "checkpoint", "end"]
@@ -313,7 +313,7 @@ def test_figures_follow_the_files(runs: Path, client: Client) -> None:
     assert client.get(f"/api/runs/{run}/figures/scores").status == 200
 
 
-def test_the_diagnosis_is_the_file_or_made_anew(runs: Path, client: Client) -> None:
+def test_diagnosis_is_the_file_or_computed_again(runs: Path, client: Client) -> None:
     run = ids(client)["first"]
     made = client.get(f"/api/runs/{run}/diagnosis").json()
     assert set(made) >= {"findings", "checked", "not_checked"}
@@ -347,19 +347,19 @@ def test_runs_are_compared(client: Client) -> None:
     assert client.get("/api/compare").status == 422
 
 
-@pytest.mark.parametrize("wish", ["stop", "checkpoint"])
-def test_wishes_reach_runs_that_train(runs: Path, client: Client, wish: str) -> None:
+@pytest.mark.parametrize("request", ["stop", "checkpoint"])
+def test_control_requests_reach_runs_in_training(runs: Path, client: Client, request: str) -> None:
     run = ids(client)["third"]
-    reply = client.post(f"/api/runs/{run}/{wish}", token=TOKEN)
+    reply = client.post(f"/api/runs/{run}/{request}", token=TOKEN)
     assert reply.status == 409
     assert "interrupted" in reply.json()["detail"]
     assert not (runs / "third" / "control").exists()
     with RunLock(runs / "third" / "lock"):
         time.sleep(0.45)
         for _ in range(2):
-            assert client.post(f"/api/runs/{run}/{wish}", token=TOKEN).status == 202
-        assert [path.name for path in (runs / "third" / "control").iterdir()] == [wish]
-    assert client.post(f"/api/runs/0123456789abcdef/{wish}", token=TOKEN).status == 404
+            assert client.post(f"/api/runs/{run}/{request}", token=TOKEN).status == 202
+        assert [path.name for path in (runs / "third" / "control").iterdir()] == [request]
+    assert client.post(f"/api/runs/0123456789abcdef/{request}", token=TOKEN).status == 404
 
 
 def test_the_page_and_its_files_are_served(client: Client) -> None:

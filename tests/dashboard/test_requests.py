@@ -273,7 +273,7 @@ def test_generated_requests_do_no_harm(scene: Scene) -> None:
     send_all(scene, 2_000, seed=1)
 
 
-def test_paths_that_lead_elsewhere_lead_nowhere(scene: Scene) -> None:
+def test_traversal_paths_are_refused(scene: Scene) -> None:
     traverse_all(scene, 100, seed=1)
 
 
@@ -283,7 +283,7 @@ def test_many_generated_requests_do_no_harm(scene: Scene) -> None:
 
 
 @pytest.mark.long
-def test_many_paths_that_lead_elsewhere_lead_nowhere(scene: Scene) -> None:
+def test_many_traversal_paths_are_refused(scene: Scene) -> None:
     traverse_all(scene, 2_000, seed=2)
 
 

@@ -39,7 +39,7 @@ def filled(template: str, run: str) -> str:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "LOCALHOST:8765", "[::1]:8765"])
-def test_own_names_are_answered(client: Client, host: str) -> None:
+def test_own_host_names_are_accepted(client: Client, host: str) -> None:
     assert client.get("/api/runs", host=host).status == 200
 
 
@@ -128,9 +128,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("wish", ["stop", "checkpoint"])
-def test_without_the_token_nothing_is_asked_for(runs: Path, client: Client, wish: str) -> None:
-    target = f"/api/runs/{id_of(runs / 'third')}/{wish}"
+@pytest.mark.parametrize("request", ["stop", "checkpoint"])
+def test_control_requests_without_the_token_are_refused(runs: Path, client: Client, request: str) -> None:
+    target = f"/api/runs/{id_of(runs / 'third')}/{request}"
     with RunLock(runs / "third" / "lock"):
         before = tree_digest(runs)
         for token in WRONG:
@@ -145,7 +145,7 @@ def test_without_the_token_nothing_is_asked_for(runs: Path, client: Client, wish
         assert client.post(target, headers=[("cookie", f"token={TOKEN}")]).status == 401
         assert tree_digest(runs) == before
         assert client.post(target, token=TOKEN).status == 202
-        assert (runs / "third" / "control" / wish).is_file()
+        assert (runs / "third" / "control" / request).is_file()
 
 
 def test_tokens_are_compared_in_constant_time(
@@ -183,7 +183,7 @@ def test_tokens_are_compared_in_constant_time(
         [("sec-fetch-site", "same-site")],
     ],
 )
-def test_other_pages_cannot_ask_for_anything_even_with_the_token(
+def test_control_requests_of_other_origins_are_refused_even_with_the_token(
     runs: Path, client: Client, headers: list[tuple[str, str]]
 ) -> None:
     with RunLock(runs / "third" / "lock"):

@@ -1,4 +1,4 @@
-"""The browser that is installed on this machine, for what only a browser can do."""
+"""Prints pages to PDF with the installed Chrome, Chromium or Edge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACES = (
     r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
     r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
 )
-# A browser that is only to draw a page asks nobody for anything, and leaves nothing behind.
+# A browser that only draws a page makes no network requests and leaves no files.
 _ALONE = (
     "--headless", "--disable-gpu", "--disable-extensions", "--disable-background-networking", "--disable-quic",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--no-first-run",
@@ -59,7 +59,7 @@ def print_page(page: Path, document: Path, *, seconds: float = 120.0) -> None:
 
     Raises:
         MissingDependencyError: If there is no browser.
-        StorageError: If the browser fails, or the disk refuses.
+        StorageError: If the browser fails, or writing fails.
     """
     browser = find_browser()
     if browser is None:

@@ -1,4 +1,4 @@
-"""What the architectures are and can do, as the command line and the documentation show it."""
+"""Descriptions of the architectures, for the command line and the documentation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROLES = ("past", "future", "static")
 
 
 def describe_all() -> list[dict[str, Any]]:
-    """Return what is known of every architecture, family by family."""
+    """Describe every architecture, by family."""
     from neuro_divergent.models.base import Architecture
 
     rows = [describe(Architecture.registry.get(name)) for name in Architecture.registry.names()]
@@ -25,7 +25,7 @@ def describe_all() -> list[dict[str, Any]]:
 
 
 def describe(cls: type[Architecture]) -> dict[str, Any]:
-    """Return what is known of an architecture, as plain values."""
+    """Describe an architecture in plain values."""
     traits = cls.traits
     either = "decoding" in cls.model_fields
     return {
@@ -80,7 +80,7 @@ def columns(row: dict[str, Any]) -> dict[str, str]:
 
 
 def show_search(search: Any) -> str:
-    """Say what a search tries for a setting; nothing if it leaves it alone."""
+    """Return the search range of a setting; an empty text without one."""
     if not search:
         return ""
     if "choices" in search:
@@ -89,7 +89,7 @@ def show_search(search: Any) -> str:
 
 
 def cite(paper: str) -> str:
-    """Write a link in the short form that papers are known by."""
+    """Return the short form of a link to a paper."""
     return paper.replace("https://arxiv.org/abs/", "arXiv:").replace("https://doi.org/", "doi:")
 
 

@@ -1,4 +1,4 @@
-"""What a chart of a series shows: its past, how it was forecast where that can be checked, and what comes next."""
+"""Data of a chart of one series: history, backtest and forecast with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as a commented TOML document, made from the config classes, so that nothing in it can drift from them."""
+"""A run as a commented TOML document, generated from the config classes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def describe_fields(cls: type[Config]) -> dict[str, str]:
 
 
 def choices(annotation: Any) -> list[str]:
-    """Return the words that a field accepts: its literals and the names of the components it may hold."""
+    """Return the names that a field accepts: its literals and the names of the components it may hold."""
     if get_origin(annotation) is Literal:
         return [str(option) for option in get_args(annotation)]
     if inspect.isclass(annotation) and issubclass(annotation, Component):
@@ -96,8 +96,8 @@ def _summary(cls: type[Config]) -> str:
     return _plain(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0])
 
 
-def _comment(text: str, words: list[str] | None = None) -> Iterator[str]:
-    options = [word for word in words or [] if f'"{word}"' not in text]
+def _comment(text: str, names: list[str] | None = None) -> Iterator[str]:
+    options = [word for word in names or [] if f'"{word}"' not in text]
     if options:
         text = f"{text} One of: {', '.join(options)}." if len(options) > 1 else f"{text} Or {options[0]!r}."
     for line in textwrap.wrap(text.strip(), _WIDTH):

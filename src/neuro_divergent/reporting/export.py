@@ -1,4 +1,4 @@
-"""Figures as files, the kind of which the ending of the name says."""
+"""Writes figures to files; the suffix chooses the format."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def write_figure(figure: Any, path: str | Path) -> None:
 
     Args:
         figure: A ``Figure``, or a figure of plotly.
-        path: Name of the file: ``.html`` answers to a pointer and needs no other file; ``.svg`` is a still; ``.json``
+        path: Name of the file: ``.html`` is interactive and self-contained; ``.svg`` is static; ``.json``
             is for plotly in any language; ``.png``, ``.jpg``, ``.webp`` and ``.pdf`` need the extra ``png`` and a
             Chrome or Chromium, and so does ``.svg`` of a figure of plotly.
 
     Raises:
         InputError: If the name ends in something else, or it is no figure.
         MissingDependencyError: If a package or a browser is missing.
-        StorageError: If the disk refuses.
+        StorageError: If writing fails.
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -76,7 +76,7 @@ def _content(figure: Any, kind: str) -> bytes:
 
 
 def _page(drawn: Any, note: str) -> str:
-    """Return a page that holds everything it needs, the library that draws included."""
+    """Return a self-contained page, with the Plotly library in it."""
     height = drawn.layout.height
     content = drawn.to_html(
         full_html=False,
@@ -86,23 +86,25 @@ def _page(drawn: Any, note: str) -> str:
         config={"responsive": True},
     )
     title = escape(unescape(drawn.layout.title.text or "Figure"))
-    words = f"<p>{escape(note)}</p>" if note else ""
-    return _PAGE.format(title=title, figure=content, note=words, height=f"{height}px" if height else "min(75vh, 36rem)")
+    paragraph = f"<p>{escape(note)}</p>" if note else ""
+    return _PAGE.format(
+        title=title, figure=content, note=paragraph, height=f"{height}px" if height else "min(75vh, 36rem)"
+    )
 
 
 def _image(drawn: Any, kind: str) -> bytes:
-    """Let a browser draw a figure."""
+    """Render a figure with a browser."""
     try:
         import kaleido
         from kaleido.errors import ChromeNotFoundError
     except ImportError:
         raise MissingDependencyError(
-            'Figures as pictures need kaleido, which is not installed: pip install "neuro-divergent[png]". '
+            'Figures as images need kaleido, which is not installed: pip install "neuro-divergent[png]". '
             "Names that end in .svg or .html need neither it nor a browser."
         ) from None
     content = drawn.to_plotly_json()
     layout = {**content.get("layout", {}), "paper_bgcolor": "#ffffff"}
-    if layout.get("font", {}).get("family") == "inherit":  # a picture has no page whose letters it could have
+    if layout.get("font", {}).get("family") == "inherit":  # an image has no page to inherit a font from
         layout["font"] = {**layout["font"], "family": "system-ui, sans-serif"}
     options = {"format": kind, "width": layout.get("width") or _WIDTH, "height": layout.get("height") or _HEIGHT}
     try:
@@ -113,7 +115,7 @@ def _image(drawn: Any, kind: str) -> bytes:
         )
     except ChromeNotFoundError:
         raise MissingDependencyError(
-            "Figures as pictures need Chrome or Chromium, and none was found. Install one, or set BROWSER_PATH to "
+            "Figures as images need Chrome or Chromium, and none was found. Install one, or set BROWSER_PATH to "
             "where it is. Names that end in .svg or .html need none."
         ) from None
     return bytes(image)

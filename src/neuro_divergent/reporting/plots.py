@@ -115,13 +115,13 @@ def plot_residuals(
     id: str | None = None,  # noqa: A002 (as in a schema)
     time: str | None = None,
 ) -> PlotlyFigure:
-    """Show what was forecast wrong.
+    """Show the residuals.
 
     Args:
         source: What ``evaluate``, ``backtest`` or ``cross_validate`` returned, its table of forecasts, a forecaster,
             which is evaluated, or the directory of a run.
         kind: Over ``"time"``, as ``"histogram"``, their ``"autocorrelation"``, or the error by ``"step"`` of the
-            horizon beside the baselines.
+            horizon compared with the baselines.
         model: Column of forecasts.
         id: With a table: column that names the series; unset, ``unique_id`` if there is one.
         time: With a table: column of times; unset, ``ds``.
@@ -140,7 +140,7 @@ def plot_residuals(
 
 
 def plot_calibration(source: Any, kind: CalibrationKind = "levels") -> PlotlyFigure:
-    """Show how far the intervals can be trusted.
+    """Show the calibration of the intervals.
 
     Args:
         source: What ``check_calibration`` or ``evaluate`` returned, a forecaster, which is evaluated, or the directory
@@ -155,7 +155,7 @@ def plot_calibration(source: Any, kind: CalibrationKind = "levels") -> PlotlyFig
     source = getattr(_evaluated(source), "coverage", source)
     if kind == "pit":
         if not isinstance(source, Mapping):
-            raise InputError("source: only what check_calibration returned tells where values fell.")
+            raise InputError("source: the PIT needs what check_calibration returned.")
         return _draw(pit_figure(source))
     return _draw(calibration_figure(source))
 
@@ -182,7 +182,7 @@ def plot_ranking(
 
 
 def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
-    """Show an error of the model beside those of the baselines.
+    """Show an error of the model compared with those of the baselines.
 
     Args:
         source: What ``evaluate`` returned, a forecaster, which is evaluated, or the directory of a run.
@@ -197,7 +197,7 @@ def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
 
 
 def plot_folds(splitter: Splitter, data: Any, **schema: Any) -> PlotlyFigure:
-    """Show what is trained on and what is tested in each fold.
+    """Show the training and test parts of each fold.
 
     Args:
         splitter: What makes the folds.
@@ -216,7 +216,7 @@ def plot_schedule(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> PlotlyFigure:
-    """Show what a learning rate does under one or several schedules.
+    """Show the learning rate over training under one or several schedules.
 
     Args:
         schedule: A schedule, the name of one, or several of them.
@@ -230,7 +230,7 @@ def plot_schedule(
 
 
 def plot_comparison(comparison: Comparison) -> PlotlyFigure:
-    """Show models beside each other, with how much their scores differ between folds or cut-offs.
+    """Compare the scores of models, with their spread over folds or cut-offs.
 
     Args:
         comparison: What ``compare`` returned.
@@ -271,13 +271,13 @@ def plot_architecture(source: Forecaster | str | os.PathLike[str] | Mapping[str,
 
 
 def plot_layers(source: Any, kind: LayerKind = "gradient") -> PlotlyFigure:
-    """Show what happens in each layer.
+    """Show gradients, updates or weights of each layer.
 
     Args:
         source: The directory of a run; for ``"weights"`` also a trained forecaster or what ``analyse_network``
             returned; for the others also a table: ``step``, ``layer``, ``gradient``, ``weight`` and ``update``.
-        kind: Norm of the ``"gradient"`` over training, ``"update"`` in a step as a share of the size, or distribution
-            of the ``"weights"``.
+        kind: Norm of the ``"gradient"`` over training, ``"update"`` of a step relative to the weights, or the
+            distribution of the ``"weights"``.
     """
     from neuro_divergent.reporting.figures import layers
 

@@ -1,4 +1,4 @@
-"""All figures that can be drawn of a run, by name."""
+"""The figures of a run, by name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def figure_of(tables: RunTables, name: str) -> Figure:
 
 
 def figures_of(tables: RunTables) -> Iterator[tuple[str, str, Figure]]:
-    """Give name, group and figure of all that the run has something for."""
+    """Give name, group and figure of each for which the run has data."""
     for name, (group, _) in FIGURES.items():
         try:
             figure = figure_of(tables, name)
@@ -52,7 +52,7 @@ def figures_of(tables: RunTables) -> Iterator[tuple[str, str, Figure]]:
 
 
 def available(tables: RunTables) -> list[tuple[str, str, str]]:
-    """Return name, group and title of all figures that the run has something for."""
+    """Return name, group and title of all figures for which the run has data."""
     return [(name, group, figure.title) for name, group, figure in figures_of(tables)]
 
 
@@ -65,7 +65,7 @@ def _gradient(tables: RunTables) -> Figure:
 
 
 def _calibration(tables: RunTables) -> Figure:
-    """Show what was measured for the purpose, or else the coverage among the scores."""
+    """Show the calibration that was measured or, without it, the coverage among the scores."""
     if tables.calibration is not None and tables.calibration.get("levels"):
         return calibration_figure(tables.calibration)
     scores = tables.scores or {}

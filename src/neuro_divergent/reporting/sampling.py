@@ -1,4 +1,4 @@
-"""Fewer points that look the same: what a screen of a thousand dots can show of a million values.
+"""Downsampling of lines and points for drawing, without visible loss.
 
 Both ways choose among the points that are there and keep their order. ``min_max`` never loses an extreme or a gap,
 which is what to use where a spike matters; ``lttb`` gives a smoother line of exactly as many points as asked for.

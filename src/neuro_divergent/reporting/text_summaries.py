@@ -1,4 +1,4 @@
-"""Scores in plain words."""
+"""Verdicts on scores and intervals as sentences."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.options import parse_levels, parse_numbers, split_list
 
 
-def test_lists() -> None:
+def test_lists_and_levels_are_split_at_commas() -> None:
     assert split_list(["a,b", " c "]) == ["a", "b", "c"]
     assert split_list(None) == []
     assert parse_numbers("0.1, 0.9", "--quantiles") == [0.1, 0.9]
@@ -17,6 +17,6 @@ def test_lists() -> None:
 @pytest.mark.parametrize(
     ("text", "message"), [("80;95", "is not a number"), ("0", "percentage"), ("101", "percentage")]
 )
-def test_mistakes(text: str, message: str) -> None:
+def test_wrong_levels_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_levels(text)

@@ -36,12 +36,12 @@ def test_a_terminal_gets_one_line_that_is_taken_away_again() -> None:
     assert text.rstrip().endswith("s")
 
 
-def test_stopping_early_is_told() -> None:
+def test_early_stop_is_shown_with_its_reason() -> None:
     early = nd.EarlyStopping(patience=1, min_delta=10)
     assert "stopped early" in train(Console(file=io.StringIO()), early_stopping=early)
 
 
-def test_quiet_is_quiet() -> None:
+def test_quiet_console_shows_no_progress() -> None:
     assert progress_for(Console(quiet=True)) == []
     assert isinstance(progress_for(Console(file=io.StringIO()))[0], PlainProgress)
     assert isinstance(progress_for(Console(force_terminal=True))[0], LiveProgress)

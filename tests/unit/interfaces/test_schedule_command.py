@@ -68,7 +68,7 @@ def test_draws_every_schedule(name: str, tmp_path: Path) -> None:
     assert paths[0].attrib["d"].count("L") == 299
 
 
-def test_the_picture_is_the_curve(tmp_path: Path) -> None:
+def test_svg_of_a_schedule_is_its_curve(tmp_path: Path) -> None:
     show("linear", "--steps", "101", "--output", str(tmp_path / "rate.svg"))
     path = next(ElementTree.parse(tmp_path / "rate.svg").getroot().iter("{http://www.w3.org/2000/svg}path"))
     points = [tuple(map(float, point.split())) for point in path.attrib["d"].removeprefix("M").split("L")]

@@ -89,7 +89,7 @@ def test_quiet_and_json_show_nothing(outcome: Outcome, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == ""
 
 
-def test_training_is_told_in_a_sentence(outcome: Outcome) -> None:
+def test_describe_training_names_parameters_steps_and_best_loss(outcome: Outcome) -> None:
     text = describe_training(outcome)
     parameters = outcome.forecaster.num_parameters
     assert text.startswith(f"nlinear with {parameters:,} parameters, trained for 20 steps in ")

@@ -28,7 +28,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_there_may_be_none(nowhere: Path) -> None:
+def test_find_browser_without_any_returns_none(nowhere: Path) -> None:
     assert find_browser() is None
     with pytest.raises(MissingDependencyError, match="Open the page and print it"):
         print_page(nowhere / "a.html", nowhere / "a.pdf")
@@ -56,7 +56,7 @@ def test_the_one_that_is_named_comes_first(nowhere: Path, monkeypatch: pytest.Mo
 
 
 @needs_shell
-def test_a_browser_that_fails_is_told_about(nowhere: Path) -> None:
+def test_failing_browser_is_reported_in_the_error(nowhere: Path) -> None:
     program(nowhere / "chromium", "echo first >&2; echo it broke >&2; exit 3")
     with pytest.raises(StorageError, match=r"did not print the page \(it broke\)"):
         print_page(nowhere / "a.html", nowhere / "a.pdf")

@@ -64,7 +64,7 @@ def test_every_setting_is_explained_and_sizes_have_a_range(name: str) -> None:
     assert not {item for item in without if item.endswith(("_size", "num_layers", "dropout"))}
 
 
-def test_a_range_is_shown_in_words() -> None:
+def test_search_range_is_shown_as_text() -> None:
     assert show_search(None) == ""
     assert show_search({"low": 32, "high": 1024, "log": True}) == "32 to 1024 (logarithmic)"
     assert show_search({"low": 0.0, "high": 0.5, "log": False}) == "0 to 0.5"

@@ -59,7 +59,7 @@ def test_text_and_lines_stand_out(theme: str) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print", "interactive"])
 @pytest.mark.parametrize("seen", ["", *DEFICIENCIES])
-def test_what_is_shown_together_can_be_told_apart(theme: str, seen: str) -> None:
+def test_colours_of_one_figure_are_distinguishable(theme: str, seen: str) -> None:
     colours = TONES if theme == "interactive" else themes()[theme]
     for group in TOGETHER:
         for one, other in combinations([name for name in group if name in colours], 2):

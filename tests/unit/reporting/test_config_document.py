@@ -14,17 +14,17 @@ DOCUMENT = write_document("run.toml", path="data.csv", horizon=24, architecture=
 DEFAULT = RunConfig.from_dict({"data": {"path": "data.csv"}, "task": {"horizon": 24}})
 
 
-def test_as_it_is_it_is_the_default_run() -> None:
+def test_document_as_written_is_the_default_run() -> None:
     assert RunConfig.from_toml(DOCUMENT) == DEFAULT
 
 
-def test_with_every_comment_taken_away_it_still_is() -> None:
+def test_document_with_all_settings_uncommented_is_the_resolved_default_run() -> None:
     everything = re.sub(r"^#(?=[a-z_]+ = )", "", DOCUMENT, flags=re.MULTILINE)
     assert everything.count("\n#") < DOCUMENT.count("\n#")
     assert RunConfig.from_toml(everything) == DEFAULT.resolve_model()
 
 
-def test_every_setting_is_in_it_and_explained() -> None:
+def test_document_explains_every_setting() -> None:
     for cls in (Task, TrainingConfig):
         described = describe_fields(cls)
         for name in cls.model_fields:
@@ -32,12 +32,12 @@ def test_every_setting_is_in_it_and_explained() -> None:
             assert described[name], f"{cls.__name__}.{name} has no description"
 
 
-def test_it_lists_what_can_be_chosen() -> None:
+def test_document_lists_the_choices_of_settings() -> None:
     listed = " ".join(line.removeprefix("# ") for line in DOCUMENT.splitlines())
     assert f"One of: {', '.join(Optimizer.registry.names())}." in listed
     assert "One of: error, interpolate, forward, zero, mask." in DOCUMENT
 
 
-def test_no_python_in_it() -> None:
+def test_document_has_no_python_syntax() -> None:
     assert "``" not in DOCUMENT
     assert "None" not in DOCUMENT

@@ -13,7 +13,7 @@ from neuro_divergent.reporting.plotly.figure import to_json, to_plotly
 from tests.unit.reporting.samples import FORECAST, LOSS, MODELS
 
 
-def test_an_svg_stands_alone(tmp_path: Path) -> None:
+def test_svg_file_is_self_contained(tmp_path: Path) -> None:
     write_figure(LOSS, tmp_path / "new" / "loss.SVG")
     assert ElementTree.parse(tmp_path / "new" / "loss.SVG").getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
@@ -26,7 +26,7 @@ def test_json_is_what_plotly_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("as_plotly", [False, True])
-def test_a_page_holds_all_it_needs(tmp_path: Path, as_plotly: bool) -> None:
+def test_html_file_is_self_contained(tmp_path: Path, as_plotly: bool) -> None:
     write_figure(to_plotly(FORECAST) if as_plotly else FORECAST, tmp_path / "forecast.html")
     text = (tmp_path / "forecast.html").read_text("utf-8")
     assert len(text) > 1_000_000  # the library that draws
@@ -63,7 +63,7 @@ def test_says_that_a_browser_is_missing(tmp_path: Path, monkeypatch: pytest.Monk
     [("png", b"\x89PNG\r\n\x1a\n"), ("jpg", b"\xff\xd8\xff"), ("pdf", b"%PDF-"), ("webp", b"RIFF")],
     ids=["png", "jpg", "pdf", "webp"],
 )
-def test_a_browser_draws_pictures(tmp_path: Path, ending: str, begin: bytes) -> None:
+def test_browser_renders_images(tmp_path: Path, ending: str, begin: bytes) -> None:
     path = tmp_path / f"models.{ending}"
     write_figure(MODELS, path)
     content = path.read_bytes()

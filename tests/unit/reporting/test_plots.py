@@ -136,5 +136,5 @@ def test_wrong_arguments_are_refused(run, tmp_path):
         plots.plot_residuals(tmp_path)
     with pytest.raises(InputError, match=r"no forecasts\.csv that can be read; 'nd train' writes one"):
         plots.plot_forecast(tmp_path)
-    with pytest.raises(InputError, match="only what check_calibration returned"):
+    with pytest.raises(InputError, match="needs what check_calibration returned"):
         plots.plot_calibration(pl.DataFrame({"level": [80.0], "coverage": [80.0]}), "pit")

@@ -21,7 +21,7 @@ def test_the_names_and_groups_are_those_that_pages_ask_for():
     assert {group for group, _ in FIGURES.values()} == {"training", "evaluation", "diagnostics", "model"}
 
 
-def test_a_whole_run_has_every_figure_with_title_and_words(tmp_path):
+def test_finished_run_has_every_figure_with_title_and_alt_text(tmp_path):
     tables = RunTables(write_run(tmp_path / "run"))
     found = {name: (group, figure) for name, group, figure in figures_of(tables)}
     assert set(found) == NAMES

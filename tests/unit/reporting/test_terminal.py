@@ -12,7 +12,7 @@ from tests.unit.reporting.charts import AHEAD, PAST, chart
 
 @pytest.mark.parametrize("width", [30, 57, 80, 200])
 @pytest.mark.parametrize("characters", [BRAILLE, ASCII])
-def test_it_fits(width: int, characters: object) -> None:
+def test_chart_fits_the_width(width: int, characters: object) -> None:
     lines = draw(chart(), width=width, height=10, characters=characters).plain.split("\n")
     assert len(lines) == 10 + 4
     assert max(map(len, lines[:12])) <= width

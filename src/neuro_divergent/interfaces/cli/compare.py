@@ -94,9 +94,9 @@ def _section(fields: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _refit(text: str) -> bool | int:
     """Read how often to train."""
-    words: dict[str, bool] = {"every": True, "once": False}
-    if text in words:
-        return words[text]
+    named: dict[str, bool] = {"every": True, "once": False}
+    if text in named:
+        return named[text]
     if not text.isdecimal() or int(text) < 1:
         raise InputError(f"--refit: {text!r} must be 'every', 'once' or a number of folds.")
     return int(text)
@@ -134,13 +134,13 @@ def _cross_validated(
 def _trained(
     data: str, models: list[str], last: str, metric: str, reference: str | None, season_length: int | None
 ) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
-    """Forecast the end of the file with models as they are."""
+    """Forecast the end of the file with trained models."""
     from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
-    share = parse_value(last)
-    if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
+    amount = parse_value(last)
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise InputError(f"--last: {last!r} is not a number; write a fraction such as 0.2 or a number of rows.")
     paths = {Path(model).name: model_directory(Path(model)) for model in models}
     if len(paths) < len(models):
         raise InputError("two of the models have the same name; move one to a directory of another name.")
@@ -153,7 +153,7 @@ def _trained(
     from neuro_divergent.forecasting.forecaster import Forecaster
 
     found = {
-        name: backtest(Forecaster.load(path), data, last=share, season_length=season_length)
+        name: backtest(Forecaster.load(path), data, last=amount, season_length=season_length)
         for name, path in paths.items()
     }
     frame = join_backtests(found)

@@ -1,4 +1,4 @@
-"""What the commands that compare models share: showing a comparison and writing it to files."""
+"""Shows a comparison of models and writes it to files; for ``nd compare`` and ``nd benchmark``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_place(directory: Path | None) -> None:
 
 @contextmanager
 def progress_on(screen: Screen) -> Iterator[Progress]:
-    """Show how far the folds are, on one line of a terminal."""
+    """Show the progress over folds on one line of a terminal."""
     with screen.messages.status("reading the data") as status:
 
         def show(done: int, total: int, text: str) -> None:
@@ -42,7 +42,7 @@ def progress_on(screen: Screen) -> Iterator[Progress]:
 def show_comparison(
     screen: Screen, comparison: Comparison, scores: pl.DataFrame | None = None, *, verdict: bool = True
 ) -> None:
-    """Show the models, best first, and what the numbers are worth in a sentence if that is not said elsewhere."""
+    """Show the models, best first, and a sentence on significance unless ``note`` is given."""
     from rich.table import Table
     from rich.text import Text
 

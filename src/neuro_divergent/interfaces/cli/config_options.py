@@ -2,8 +2,8 @@
 
 A command names the fields; everything else about an option comes from the field: its type and default, what it accepts
 and what its docstring says. Values are checked by the config class itself, so an option and the same setting of a TOML
-file are refused in the same words. The config classes are loaded when the help of a command is shown or when it runs,
-not before: ``nd --help`` needs none of them.
+file are refused with the same message. The config classes are loaded when the help of a command is shown or when it
+runs, not before: ``nd --help`` needs none of them.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class ConfigOption:
         owner, name = self.locate()
         field = owner.model_fields[name]
         text = _first_clause(describe_fields(owner)[name])
-        words = choices(field.annotation)
+        names = choices(field.annotation)
         if self.see:
             text = f"{text} See '{self.see}'."
         elif self.examples:
-            text = f"{text} One of {len(words)}: {', '.join(self.examples)}, ..."
-        elif len(words) > 1 and not all(re.search(rf"\b{re.escape(word)}\b", text) for word in words):
-            text = f"{text} One of: {', '.join(words)}."
+            text = f"{text} One of {len(names)}: {', '.join(self.examples)}, ..."
+        elif len(names) > 1 and not all(re.search(rf"\b{re.escape(item)}\b", text) for item in names):
+            text = f"{text} One of: {', '.join(names)}."
         default = field.get_default()
         default = default["name"] if isinstance(default, dict) else getattr(default, "name", default)
         if isinstance(default, (str, int, float)) and not isinstance(default, bool):
@@ -194,53 +194,29 @@ def _placeholder(kinds: set[Any]) -> str:
     return "NUMBER" if float in kinds else "INTEGER" if int in kinds else "NAME"
 
 
-DATA_OPTIONS = (
-    ConfigOption("data.target"),
-    ConfigOption("data.time"),
-    ConfigOption("data.id"),
-    ConfigOption("data.past"),
-    ConfigOption("data.future"),
-    ConfigOption("data.static"),
-    ConfigOption("data.weight"),
-    ConfigOption("data.categorical"),
-    ConfigOption("data.calendar"),
-    ConfigOption("data.frequency"),
-    ConfigOption("data.missing"),
-    ConfigOption("data.gaps"),
-    ConfigOption("data.short"),
-    ConfigOption("data.unknown_category"),
-    ConfigOption("data.encoding"),
-    ConfigOption("data.date_format"),
-    ConfigOption("data.strict", is_switch=True),
-)
+DATA_OPTIONS = tuple(
+    ConfigOption(f"data.{name}", is_switch=name == "strict")
+    for name in (
+        "target", "time", "id", "past", "future", "static", "weight", "categorical", "calendar", "frequency", "missing",
+        "gaps", "short", "unknown_category", "encoding", "date_format", "strict",
+    )
+)  # fmt: skip
 HORIZON = ConfigOption("task.horizon", parse=parse_horizon)
-INPUT_SIZE = ConfigOption("task.input_size")
-MAX_STEPS = ConfigOption("training.max_steps")
+INPUT_SIZE, MAX_STEPS = ConfigOption("task.input_size"), ConfigOption("training.max_steps")
 TRAIN_OPTIONS = (
     *DATA_OPTIONS,
     HORIZON,
     INPUT_SIZE,
     ConfigOption("task.loss", examples=("mae", "mse", "huber", "quantile", "smape", "student_t")),
-    ConfigOption("task.scaler"),
-    ConfigOption("task.series_scaler"),
-    ConfigOption("task.validation"),
-    ConfigOption("task.test"),
+    *(ConfigOption(f"task.{name}") for name in ("scaler", "series_scaler", "validation", "test")),
     ConfigOption("model", short="-m", see="nd models"),
     ConfigOption("teacher"),
     MAX_STEPS,
-    ConfigOption("training.max_epochs"),
-    ConfigOption("training.max_seconds"),
-    ConfigOption("training.batch_size"),
-    ConfigOption("training.accumulate"),
+    *(ConfigOption(f"training.{name}") for name in ("max_epochs", "max_seconds", "batch_size", "accumulate")),
     ConfigOption("training.optimizer", examples=("adamw", "adam", "sgd", "muon", "lion")),
     ConfigOption("training.optimizer.lr"),
     ConfigOption("training.schedule", see="nd schedule"),
-    ConfigOption("training.precision"),
-    ConfigOption("training.average"),
-    ConfigOption("training.divergence"),
-    ConfigOption("training.stop_file"),
-    ConfigOption("training.seed"),
-    ConfigOption("training.threads"),
-    ConfigOption("training.device"),
+    *(ConfigOption(f"training.{name}") for name in ("precision", "average", "divergence", "stop_file")),
+    *(ConfigOption(f"training.{name}") for name in ("seed", "threads", "device")),
 )
 COMPARE_OPTIONS = (*DATA_OPTIONS, HORIZON, INPUT_SIZE, MAX_STEPS)

@@ -1,4 +1,4 @@
-"""``nd dashboard``: runs in the browser, while they train."""
+"""``nd dashboard``: shows runs in the browser while they train."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dashboard(
         ),
     ] = None,
 ) -> None:
-    """Watch runs in the browser: losses while they train, forecasts, comparisons, what is wrong with them."""
+    """Show runs in the browser: live losses, forecasts, comparisons, diagnoses."""
     from neuro_divergent.core.errors import InputError
 
     if not path.is_dir() and (path != _USUAL or path.exists()):  # the usual place appears with the first run
@@ -68,15 +68,15 @@ def dashboard(
 
     if not token and not is_loopback(host):
         raise InputError(
-            f"--host {host}: whoever reaches that address could read all runs and stop them; give a token with --token "
-            f"or {TOKEN}. {HOW_TO_MAKE_ONE}"
+            f"--host {host}: anybody who reaches that address could read all runs and stop them; give a token with "
+            f"--token or {TOKEN}. {HOW_TO_MAKE_ONE}"
         )
     wanted = Settings(path.resolve(), token or new_token(), host, port, tuple(allow_host or ()))
     with listen(host, port) as listener:
         settings = replace(wanted, port=listener.getsockname()[1])
         address = f"{settings.address}#token={settings.token}"
         typer.echo(f"Dashboard of {path}: {address}")
-        typer.echo("Whoever has this address may stop runs. Ctrl-C ends the dashboard.")
+        typer.echo("Anybody with this address can stop runs. Ctrl-C ends the dashboard.")
         if show:
             _open_soon(address)
         server_of(settings).run(sockets=[listener])
@@ -94,7 +94,7 @@ def _check_installed() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, so that nobody is told an address that does not work.
+    """Return a listening socket, so that the address that is shown works.
 
     Raises:
         InputError: If it cannot listen there.
@@ -122,7 +122,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_of(settings: Settings) -> Server:
-    """Return a server of the application, whose open streams end as soon as it is asked to end."""
+    """Return a server of the application that closes its open streams when it shuts down."""
     import uvicorn
 
     from neuro_divergent.interfaces.dashboard.app import create_app
@@ -153,7 +153,7 @@ def server_of(settings: Settings) -> Server:
 
 
 def _open_soon(address: str) -> None:
-    """Open a page in the browser as soon as the server answers; some browsers hold up whoever starts them."""
+    """Open a page in the browser as soon as the server responds; some browsers block the process that starts them."""
     import threading
     import webbrowser
 

@@ -1,4 +1,4 @@
-"""``nd doctor``: what is wrong with a run, how that is known, and which setting to change."""
+"""``nd doctor``: diagnoses a run: findings, evidence, and settings to change."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FAILED = 1
 
 
 def doctor(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, also of a run that still trains.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory; the run may still be training.")],
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a problem or a warning.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with a run, with evidence, and which setting to change."""
+    """Diagnose a run: findings with evidence and settings to change."""
     from neuro_divergent.diagnostics.doctor import diagnose
     from neuro_divergent.interfaces.cli.screen import Screen
 
@@ -45,7 +45,7 @@ def doctor(
 
 
 def suggested_command(run: Path, diagnosis: Diagnosis) -> str | None:
-    """Return the command that trains again with what problems and warnings ask for, or else hints; ``None`` if none.
+    """Return the command that trains again with the changes of problems and warnings, or else of hints; or ``None``.
 
     Where several findings ask for another value of a setting, the worst one decides.
     """

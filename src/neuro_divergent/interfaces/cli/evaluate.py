@@ -1,4 +1,4 @@
-"""``nd evaluate``: scores of a trained model on a file, beside the baselines."""
+"""``nd evaluate``: scores of a trained model on a file, compared with the baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def evaluate(
         str, typer.Argument(metavar="DATA", help="File to score the model on, with the columns of training.")
     ],
     last: Annotated[
-        str, typer.Option("--last", help="Share or number of rows at the end of each series to forecast.")
+        str, typer.Option("--last", help="Fraction or number of rows at the end of each series to forecast.")
     ] = "0.2",
     levels: Annotated[str | None, typer.Option("--levels", metavar="PERCENT,...", help="Intervals (80,95).")] = None,
     season_length: Annotated[
@@ -32,7 +32,7 @@ def evaluate(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a trained model beside the baselines, and say what is more than luck."""
+    """Score a trained model and the baselines, with significance tests."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
@@ -41,9 +41,9 @@ def evaluate(
 
     path = model_directory(model)
     percent = None if levels is None else parse_levels(levels)
-    share = parse_value(last)
-    if isinstance(share, bool) or not isinstance(share, (int, float)):
-        raise InputError(f"--last: {last!r} is not a number; write a share such as 0.2 or a number of rows.")
+    amount = parse_value(last)
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise InputError(f"--last: {last!r} is not a number; write a fraction such as 0.2 or a number of rows.")
     check_source(data)
     check_place(output)
 
@@ -53,9 +53,9 @@ def evaluate(
     from neuro_divergent.interfaces.cli.screen import Screen
 
     forecaster = Forecaster.load(path)
-    evaluation = score(forecaster, data, last=share, levels=percent, season_length=season_length)
+    evaluation = score(forecaster, data, last=amount, levels=percent, season_length=season_length)
     schema = forecaster.schema
-    # Under its name, the model stands beside the baselines like any other.
+    # Under its name, the model is compared with the baselines like any other.
     forecasts = evaluation.forecasts.rename({"forecast": evaluation.model})
     comparison = compare(forecasts, "mae", id=schema.id, time=schema.time)
     screen = Screen(as_json=as_json)

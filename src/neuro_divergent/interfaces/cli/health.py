@@ -1,4 +1,4 @@
-"""``nd health``: whether a run is well, as an exit code."""
+"""``nd health``: the state of a run as an exit code."""
 
 from __future__ import annotations
 

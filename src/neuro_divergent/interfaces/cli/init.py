@@ -1,4 +1,4 @@
-"""``nd init``: a commented run to start from."""
+"""``nd init``: writes a commented TOML file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def init(
     model: Annotated[str, typer.Option("--model", "-m", help="Architecture.")] = "nhits",
     force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
 ) -> None:
-    """Write a run to start from: TOML, every setting explained."""
+    """Write a TOML file with every setting explained."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.models.base import Architecture
 

@@ -1,4 +1,4 @@
-"""``nd models``: which architectures there are."""
+"""``nd models``: lists the architectures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def models(
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Write the table in Markdown.")] = False,
 ) -> None:
-    """List the architectures and what they can use, or the settings of one."""
+    """List the architectures and their covariates, or the settings of one."""
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.models.base import Architecture
 

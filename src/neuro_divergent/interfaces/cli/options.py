@@ -15,14 +15,14 @@ def option(*names: str, text: str, metavar: str | None = None, panel: str | None
     return typer.Option(*names, help=text, metavar=metavar, show_default=False, rich_help_panel=panel)
 
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to standard output.")]
 Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Trainings at the same time.", min=1)]
 Kept = Annotated[
-    Path | None, typer.Option("--store", help="Keep what is finished here, to go on after an interruption.")
+    Path | None, typer.Option("--store", help="Directory of finished folds, to resume after an interruption.")
 ]
 
 

@@ -30,7 +30,9 @@ def predict(
     ] = None,
     future: Annotated[str | None, typer.Option("--future", help="File of the covariates known ahead.")] = None,
     levels: Annotated[str | None, typer.Option("--levels", metavar="PERCENT,...", help="Intervals, as 80,95.")] = None,
-    quantiles: Annotated[str | None, typer.Option("--quantiles", metavar="SHARE,...", help="As 0.1,0.9.")] = None,
+    quantiles: Annotated[
+        str | None, typer.Option("--quantiles", metavar="QUANTILE,...", help="Quantiles to forecast, such as 0.1,0.9.")
+    ] = None,
     horizon: Annotated[str | None, typer.Option("--horizon", help="Steps; unset, those of training.")] = None,
     missing: Annotated[str | None, typer.Option("--missing", help="Missing values; unset, as in training.")] = None,
     gaps: Annotated[str | None, typer.Option("--gaps", help="Missing rows; unset, as in training.")] = None,
@@ -50,7 +52,7 @@ def predict(
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     path = model_directory(model)
-    percent, shares = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
+    percent, wanted = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
     steps = None if horizon is None else parse_horizon(horizon)
     if output is not None:
         check_table_name(output)
@@ -67,7 +69,7 @@ def predict(
     }
     changes = {name: value for name, value in policies.items() if value is not None}
     new = read_new_data(path, data, future, horizon=steps, changes=changes)
-    frame = _forecast(path, new, changes, levels=percent, quantiles=shares, horizon=steps)
+    frame = _forecast(path, new, changes, levels=percent, quantiles=wanted, horizon=steps)
 
     from neuro_divergent.interfaces.cli.screen import Screen
 
@@ -101,9 +103,9 @@ def _forecast(
     fitted = Forecaster.load(path).fitted
     context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**changes))
     fitted = dataclasses.replace(fitted, context=context)
-    outlook = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
+    prediction = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
     # A model that was trained on a pandas or Arrow table gives such a table back.
-    return read_table(outlook.table(tuple(levels), tuple(quantiles))).frame
+    return read_table(prediction.table(tuple(levels), tuple(quantiles))).frame
 
 
 def check_source(file: str) -> None:

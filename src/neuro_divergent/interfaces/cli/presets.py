@@ -1,4 +1,4 @@
-"""``nd presets``: named ways to train."""
+"""``nd presets``: named training configurations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Examples:
 def presets(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Preset to print in full.")] = None,
 ) -> None:
-    """List named ways to train, or print one as TOML."""
+    """List named training configurations, or print one as TOML."""
     from neuro_divergent.training.config import TrainingConfig
     from neuro_divergent.training.presets import PRESETS, find_preset
 

@@ -1,4 +1,4 @@
-"""Training as it happens: a live line on a terminal, a handful of plain lines in a pipe."""
+"""Progress of training: a live line on a terminal, ten plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class LiveProgress(Callback):
         self._progress.start()
 
     def step_end(self, trainer: Trainer) -> None:
-        """Move the bar on, but not more often than eyes can see."""
+        """Advance the bar, a few times per second at most."""
         now = time.perf_counter()
         if now - self._last >= _SECONDS_BETWEEN_UPDATES:
             self._last = now
             self._update(trainer)
 
     def logged(self, trainer: Trainer) -> None:
-        """Take up the latest numbers."""
+        """Update the numbers."""
         self._numbers = _numbers(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
@@ -59,7 +59,7 @@ class LiveProgress(Callback):
         self._progress.console.print(_ending(trainer), markup=False)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Give the terminal back."""
+        """Remove the display."""
         del trainer, error
         self._progress.stop()
 

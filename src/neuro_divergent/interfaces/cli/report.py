@@ -1,4 +1,4 @@
-"""``nd report``: a run as one page that can be sent, and printed."""
+"""``nd report``: a run as one self-contained page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Page to write (report.html in the run directory).")
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Print it to a PDF beside it, through a browser.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also print it to a PDF, through a browser.")] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``nd schedule``: which schedules there are, and what a learning rate does under one."""
+"""``nd schedule``: lists the learning-rate schedules, or shows one over training."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def schedule(
     steps_per_epoch: Annotated[int, typer.Option("--steps-per-epoch", help="Steps of an epoch.", min=1)] = 50,
     lr: Annotated[float, typer.Option("--lr", help="Learning rate of the optimizer.")] = 1e-3,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write the drawing to a file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Write the chart to a file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,27 +53,28 @@ def schedule(
         _list(screen)
         return
 
+    from neuro_divergent.reporting.export import write_figure
+    from neuro_divergent.reporting.figures.schedule import rates_of, schedule_figure
     from neuro_divergent.training.config import TrainingConfig
     from neuro_divergent.training.schedules.base import Plan
 
     chosen = _read(name, settings or [])
     plan = Plan(steps, steps_per_epoch)
     every = TrainingConfig().validation_interval(steps_per_epoch)
-    rates = _rates(chosen, plan, lr, validate_every=every)
-    note = ""
-    if rates != _rates(chosen, plan, lr):
-        note = (
+    rates = rates_of(chosen, plan, lr, every).tolist()
+    notes = _notes(chosen)
+    if rates != rates_of(chosen, plan, lr).tolist():
+        notes.append(
             f"It reacts to validation: this is what it does when a loss, measured every {every} steps, never improves."
         )
-    notes = [*_notes(chosen), *([note] if note else [])]
     _show(screen, chosen, plan, lr, rates)
     if plot:
         _draw(screen, chosen, rates)
     if notes:
         screen.say("", *notes)
     if output is not None:
-        _write(output, chosen, rates, note)
-        screen.say("", f"Drawing: {output}")
+        write_figure(schedule_figure(chosen, steps, steps_per_epoch=steps_per_epoch, lr=lr), output)
+        screen.say("", f"Chart: {output}")
     screen.result(
         {
             "schedule": chosen.to_dict(),
@@ -126,18 +127,6 @@ def _read(name: str, settings: list[str]) -> Schedule:
     return chosen
 
 
-def _rates(schedule: Schedule, plan: Plan, lr: float, *, validate_every: int | None = None) -> list[float]:
-    """Return the rate at each step, if validation (where there is any) never improves."""
-    course = schedule.begin(plan)
-    rates = []
-    for step in range(1, plan.total_steps + 1):
-        rates.append(course.rate(lr))
-        course.step()
-        if validate_every and step % validate_every == 0:
-            course.validated(1.0)
-    return rates
-
-
 def _notes(schedule: Schedule) -> list[str]:
     from neuro_divergent.training.schedules.auto import FAMILIES, AutoSchedule
 
@@ -167,7 +156,7 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
 
     console = screen.output
     ends = "step 0", f"{len(rates) - 1:,}"
-    drawing = draw_line(
+    chart = draw_line(
         f"learning rate, {schedule.name}",
         np.array(rates),
         ends,
@@ -175,15 +164,4 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
         height=14,
         characters=character_set_for(console.encoding),
     )
-    screen.say("", drawing)
-
-
-def _write(path: Path, schedule: Schedule, rates: list[float], note: str) -> None:
-    import numpy as np
-
-    from neuro_divergent.reporting.export import write_figure
-    from neuro_divergent.reporting.figures.figure import Axis, Figure, Line
-
-    line = Line(np.arange(len(rates)), np.array(rates), tone="train")
-    rate = Axis("learning rate", from_zero=True)
-    write_figure(Figure(f"Learning rate, {schedule.name}", (line,), x=Axis("step"), y=rate, note=note), path)
+    screen.say("", chart)

@@ -1,4 +1,4 @@
-"""Keeping native code quiet while it reads."""
+"""Suppresses messages of native code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ERRORS = 2  # number of the file that native code writes messages to
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Hold back what native code writes to standard error in the block, and drop it if the block ends with an error.
+    """Buffer what native code writes to standard error in the block, and drop it if the block raises.
 
-    Where polars stumbles over a damaged file it prints where that happened in its source, before the error can be
-    caught and told in one line. What Python itself writes is not held back.
+    For a damaged file polars prints the place in its own source before the error can be
+    caught and shown in one line. What Python itself writes is not buffered.
     """
     stream = sys.stderr
     try:

@@ -32,9 +32,9 @@ def _end_with(pipe: int) -> None:
     try:
         while os.read(pipe, 1):
             pass
-    except OSError:  # there is no such pipe: somebody else set the variable
+    except OSError:  # there is no such pipe: the variable was set by something else
         return
-    # As if the user had asked: what was learned is saved. Should that not come to its end, nobody is left to wait for.
+    # As after Ctrl-C: a checkpoint is saved. If that does not finish, there is no process left to wait for it.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_SECONDS_TO_SAVE)
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))

@@ -43,8 +43,8 @@ class _Ending:
 
     Attributes:
         code: Exit code, as a shell would give it.
-        reason: The same in words.
-        step: Steps it had done, as far as its heartbeat told.
+        reason: The same as text.
+        step: Steps done at its last heartbeat.
         checkpoint: Step of the last checkpoint there is now.
     """
 
@@ -59,11 +59,12 @@ def supervise(
 ) -> int:
     """Train in a child process, and start it again from its last checkpoint when it crashes.
 
-    Signals that ask this process to end are passed on to the child, once, and end the whole. The child is in a process
-    group of its own, so that Ctrl-C does not reach it a second time. It ends by itself when this process is killed.
+    Signals that ask this process to end are passed on to the child, once, and end this process, too. The child is in a
+    process group of its own, so that Ctrl-C does not reach it a second time. It ends by itself when this process is
+    killed.
 
     Args:
-        arguments: Those of ``nd train``, without the ones that asked for a supervisor.
+        arguments: Those of ``nd train``, without the options of the supervisor.
         run: Its run directory.
         retries: How often it is started again at most.
         stall: Seconds without a heartbeat after which it is taken to hang: it is aborted, which shows where it was, and
@@ -79,14 +80,14 @@ def supervise(
     """
     if stall is not None and not stall > 0:
         raise InputError(f"--stall: {stall:g} is not a number of seconds; give more than there are between heartbeats.")
-    whole = [*command, *arguments, "--output", str(run), "--resume"]
+    command_line = [*command, *arguments, "--output", str(run), "--resume"]
     events: Events = SimpleQueue()
     before: _Ending | None = None
     with _hearing(events):
         for attempt in range(1, retries + 2):
-            ending, asked = _attempt(whole, run, attempt, stall, events)
-            if asked is not None and ending.code not in FINAL:
-                return 128 + asked
+            ending, requested = _attempt(command_line, run, attempt, stall, events)
+            if requested is not None and ending.code not in FINAL:
+                return 128 + requested
             if ending.code in FINAL:
                 return ending.code
             say = f"attempt {attempt} of {retries + 1} ended: {ending.reason}"
@@ -100,20 +101,20 @@ def supervise(
             place = (
                 "from the start" if ending.checkpoint is None else f"from the checkpoint of step {ending.checkpoint:,}"
             )
-            _say(f"{say}; going on {place} in {pause:g} s")
-            asked = _pause(events, pause)
-            if asked is not None:
-                return 128 + asked
+            _say(f"{say}; restarting {place} in {pause:g} s")
+            requested = _pause(events, pause)
+            if requested is not None:
+                return 128 + requested
     raise AssertionError("the last attempt returns")
 
 
 def _attempt(
     command: Sequence[str], run: Path, attempt: int, stall: float | None, events: Events
 ) -> tuple[_Ending, int | None]:
-    """Run the child once, and return how it ended and which signal asked for that."""
+    """Run the child once, and return how it ended and which signal requested it."""
     pulse = _Pulse(run)
     with _started(command, attempt, events) as child:
-        asked, hangs = _watch(child, events, pulse, stall)
+        requested, hangs = _watch(child, events, pulse, stall)
     code = child.returncode
     name = "" if code >= 0 else _name_of(-code)
     reason = hangs or (f"killed by {name}" if name else f"exit code {code}")
@@ -121,7 +122,7 @@ def _attempt(
     where = "before its first step" if step is None else f"at step {step:,}"
     steps = [item.step for item in describe_run(run).checkpoints if item.is_complete]
     ending = _Ending(code if code >= 0 else 128 - code, f"{reason} {where}", step, max(steps, default=None))
-    return ending, asked
+    return ending, requested
 
 
 @contextmanager
@@ -159,8 +160,8 @@ def _wait(child: subprocess.Popen[bytes], events: Events) -> None:
 def _watch(
     child: subprocess.Popen[bytes], events: Events, pulse: _Pulse, stall: float | None
 ) -> tuple[int | None, str | None]:
-    """Wait until the child is gone; return the signal that asked for that, and in which way it hung."""
-    asked: int | None = None
+    """Wait until the child is gone; return the signal that requested it, and how it hung."""
+    requested: int | None = None
     hangs: str | None = None
     interval = _LONGEST_LOOK if stall is None else min(stall / 4, _LONGEST_LOOK)
     silent = 0.0
@@ -168,7 +169,7 @@ def _watch(
         try:
             event = events.get(timeout=None if stall is None else interval)
         except Empty:
-            # Looks are counted, not time: nothing stalls while the whole machine sleeps.
+            # Checks are counted, not seconds: nothing stalls while the machine sleeps.
             silent = 0.0 if hangs is None and pulse.has_beaten() else silent + interval
             if hangs is None and silent >= patience(stall or 0.0, pulse.phase):
                 hangs, silent = f"no heartbeat for {silent:g} s, aborted", 0.0
@@ -177,9 +178,9 @@ def _watch(
                 child.kill()
             continue
         if event == _ENDED:
-            return asked, hangs
+            return requested, hangs
         if _name_of(event) in _STOPPING:
-            asked = event
+            requested = event
         _send(child, event)
 
 
@@ -205,14 +206,14 @@ def _pause(events: Events, seconds: float) -> int | None:
 
 
 class _Pulse:
-    """The heartbeat of one attempt, told from that of the attempts before by what changes."""
+    """The heartbeat of one attempt, distinguished from that of earlier attempts by its changes."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
         self._last = self._first = self._mark()
 
     def has_beaten(self) -> bool:
-        """Whether there was a heartbeat since the last time this was asked."""
+        """Whether there was a heartbeat since the last call."""
         before, self._last = self._last, self._mark()
         return self._last != before
 

@@ -124,14 +124,14 @@ def naming(file: str) -> Iterator[None]:
 
 
 def _read(file: str, *, resume: bool) -> dict[str, Any]:
-    """Return the sections of a run: those of a TOML file or of a run that was begun, or a table's path alone."""
+    """Return the sections of a run: those of a TOML file or of a started run, or the path of a table alone."""
     from neuro_divergent.core.config import read_toml
     from neuro_divergent.runs.directory import RunDirectory
 
     directory = RunDirectory(Path(file))
     if directory.has_begun:
         if not resume:
-            raise InputError(f"{file}: is a run; go on with it (--resume), or name a table to train on.")
+            raise InputError(f"{file}: is a run; resume it (--resume), or name a table to train on.")
         return directory.stored_config()
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
 

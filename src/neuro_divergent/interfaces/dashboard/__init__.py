@@ -1,1 +1,5 @@
-"""A local web application that shows runs while they train. It reads run directories, and nothing else."""
+"""A local web application that shows runs while they train.
+
+Run directories come in, and nothing else is read; JSON, server-sent events and one page go out. ``app.py`` is the entry
+point, ``routes/`` the API, ``static/`` the page.
+"""

@@ -1,4 +1,4 @@
-"""The application: routes behind the checks."""
+"""The FastAPI application: routes behind the security middleware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuro_divergent.interfaces.dashboard.settings import Settings
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Make the application that shows the runs in a directory."""
+    """Create the application for a directory of runs."""
     app = FastAPI(
         title="Neuro-Divergent dashboard",
         version=__version__,
@@ -46,7 +46,7 @@ async def _say_why(request: Request, error: Exception) -> JsonResponse:
 async def _say_what_is_wrong(request: Request, error: Exception) -> JsonResponse:
     del request
     assert isinstance(error, RequestValidationError)
-    # What arrived is not repeated: it may be anything.
+    # The input is not repeated in the message: it is untrusted.
     found = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5]]
     return JsonResponse({"detail": "; ".join(found)}, 422)
 

@@ -1,4 +1,4 @@
-"""What all routes of the dashboard share."""
+"""State that all routes of the dashboard use."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from neuro_divergent.interfaces.dashboard.tables import TablesOfRuns
 
 
 class Board:
-    """The runs that are shown, and what is remembered of them.
+    """The runs that are shown, and caches of what was read of them.
 
     Args:
-        settings: What to show, and to whom.
+        settings: Settings of the dashboard.
     """
 
     def __init__(self, settings: Settings) -> None:

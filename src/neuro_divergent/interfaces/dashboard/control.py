@@ -23,7 +23,7 @@ def write_request(run: Path, request: ControlRequest) -> None:
     Nothing is written through a link: each name is opened inside the directory that was opened before it.
 
     Raises:
-        StorageError: If the disk refuses, or something else has one of the names.
+        StorageError: If writing fails, or one of the names is taken.
     """
     try:
         if os.open in os.supports_dir_fd:

@@ -1,4 +1,4 @@
-"""What the doctor says about runs, also about those that still train."""
+"""Diagnoses of runs, also of runs in training."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _MOST_BYTES = 16 * 1024**2
 
 
 class Diagnoses:
-    """What was found lately; a run is examined again only after some seconds."""
+    """Cached diagnoses; a run is diagnosed again only after some seconds."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Path, tuple[float, dict[str, Any]]] = OrderedDict()
-        self._lock = threading.Lock()  # one examination at a time: each reads all there is of a run
+        self._lock = threading.Lock()  # one diagnosis at a time: each reads all files of a run
 
-    def read(self, run: Path, *, anew: bool) -> dict[str, Any]:
-        """Return what the doctor found.
+    def read(self, run: Path, *, refresh: bool) -> dict[str, Any]:
+        """Return the diagnosis.
 
         Args:
             run: Directory of the run.
-            anew: Whether to examine the run instead of taking what was found at its end.
+            refresh: Whether to diagnose the run now instead of reading what was found at its end.
         """
-        if not anew:
+        if not refresh:
             try:
                 content = read_json(run / DIAGNOSIS, _MOST_BYTES)
             except NeuroDivergentError:

@@ -1,4 +1,4 @@
-"""The runs there are, by ids that say nothing about where they are."""
+"""Index of the runs, by ids that do not reveal paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
 from neuro_divergent.runs.status import STALE, RunSummary, describe_run, is_run
 
-# What a run that nobody holds is described from: as long as none of these changed, neither did the description.
+# Files that the description of a run without a lock depends on: while none of them changes, it is reused.
 _FILES = (
     "", STATUS, HEARTBEAT, CONFIG, RUN, LOCK, "scores.json", CHECKPOINTS, f"{CHECKPOINTS}/best.json",
     f"{CHECKPOINTS}/set-aside", MODEL, f"{MODEL}/{MANIFEST}",
@@ -32,21 +32,21 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, as it was when it was last looked at.
+    """A run, as it was when it was last read.
 
     Attributes:
         id: 16 hexadecimal digits.
-        summary: What its directory tells.
+        summary: Summary of its directory.
         row: What a list shows of it.
         stamp: When its files changed.
-        looked: When it was looked at, by a clock that is not set.
+        read_at: When it was read, by the monotonic clock.
     """
 
     id: str
     summary: RunSummary
     row: Row
     stamp: Stamp
-    looked: float
+    read_at: float
 
     @property
     def is_held(self) -> bool:
@@ -54,13 +54,13 @@ class Entry:
         return self.summary.quiet is not None
 
     @property
-    def can_be_asked(self) -> bool:
-        """Whether it trains, so that it hears what it is asked for."""
+    def accepts_requests(self) -> bool:
+        """Whether it trains, so that control requests reach it."""
         return self.is_held and self.summary.phase != "finishing"
 
 
 class RunIndex:
-    """Knows the runs in a directory; looks again when it is asked, at most once a second.
+    """Index of the runs in a directory; reads it again on access, at most once a second.
 
     Links are not followed. May be used by several threads.
 
@@ -80,19 +80,19 @@ class RunIndex:
         """Return all runs by id."""
         with self._lock:
             if time.monotonic() - self._scanned >= _SECONDS_BETWEEN_SCANS:
-                self._entries = {key: self._look(key, path) for key, path in self._places()}
+                self._entries = {key: self._describe(key, path) for key, path in self._places()}
                 self._scanned = time.monotonic()
             return dict(self._entries)
 
     def find(self, key: str) -> Entry | None:
-        """Return the run of an id, looked at anew unless that was a moment ago; ``None`` if there is none."""
+        """Return the run of an id, read again unless that was a moment ago; ``None`` if there is none."""
         entry = self._entries.get(key) or self.entries().get(key)
         if entry is None or not _is_directory(entry.summary.path):
             return None
-        if time.monotonic() - entry.looked < _SECONDS_BETWEEN_LOOKS:
+        if time.monotonic() - entry.read_at < _SECONDS_BETWEEN_LOOKS:
             return entry
         with self._lock:
-            found = self._look(key, entry.summary.path)
+            found = self._describe(key, entry.summary.path)
             if key in self._entries:
                 self._entries[key] = found
         return found
@@ -110,15 +110,15 @@ class RunIndex:
             pass
         return [(id_of(path), path) for path in paths if path == self.root or is_run(path)]
 
-    def _look(self, key: str, path: Path) -> Entry:
-        """Describe a run, unless nothing has happened in it."""
+    def _describe(self, key: str, path: Path) -> Entry:
+        """Describe a run, unless its files are unchanged."""
         stamp = _stamp(path)
         known = self._entries.get(key)
         now = time.monotonic()
         if known is not None and known.stamp == stamp and not known.is_held:
             return Entry(key, known.summary, known.row, stamp, now)
         summary = describe_run(path, stale=self._stale)
-        if (path / CHECKPOINTS).is_symlink():  # what it leads to is not part of the run
+        if (path / CHECKPOINTS).is_symlink():  # the target of a link is not part of the run
             summary = replace(summary, checkpoints=(), quarantined=(), metric=None, best=None)
         return Entry(key, summary, row_of(key, summary), stamp, now)
 

@@ -1,4 +1,4 @@
-"""Histories of runs that may still train: read once, continued from where they were, thinned to what a screen shows."""
+"""Histories of runs that may be training: read once, then incrementally; downsampled for display."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGE = 16 * 1024**2
 
 
 class LiveHistory:
-    """The history of a run, which goes on where it was at the last look.
+    """The history of a run, which is continued from the last read.
 
     Args:
         run: Its directory.
@@ -44,11 +44,11 @@ class LiveHistory:
 
     @property
     def rows(self) -> int:
-        """How many rows there were at the last look."""
+        """How many rows there were at the last read."""
         return self._table.frame.height
 
     def read(self) -> tuple[pl.DataFrame, int]:
-        """Return the rows that count, and up to which byte of the events they go."""
+        """Return the valid rows, and the byte of the events up to which they go."""
         with self._lock:
             if self._is_new:
                 self._begin()
@@ -57,7 +57,7 @@ class LiveHistory:
                 before = self._file.offset
                 with _few_at_once if self._waiting() > _LARGE else nullcontext():
                     block = self._file.read_block(limit=_BYTES_AT_ONCE)
-                    if self._file.offset < before:  # the file was begun anew
+                    if self._file.offset < before:  # the file was replaced
                         self._table = RowTable()
                     if block:
                         self._table.add(block)
@@ -65,9 +65,9 @@ class LiveHistory:
                         return self._table.frame, before
 
     def _begin(self) -> None:
-        """Take the table that was kept when training ended, if nothing happened since; or the end of the events."""
-        events = _look(self._run / EVENTS)
-        kept = _look(self._run / HISTORY)
+        """Start from the table written at the end of training, if it is up to date; or from the end of the events."""
+        events = _stat(self._run / EVENTS)
+        kept = _stat(self._run / HISTORY)
         if kept is not None and (events is None or kept.st_mtime_ns >= events.st_mtime_ns):
             frame = _read_table(self._run / HISTORY)
             if frame is not None:
@@ -77,19 +77,19 @@ class LiveHistory:
         self._file.offset = max(0, (0 if events is None else events.st_size) - _MOST_BYTES)
 
     def _waiting(self) -> int:
-        found = _look(self._run / EVENTS)
+        found = _stat(self._run / EVENTS)
         return 0 if found is None else found.st_size - self._file.offset
 
 
 class LiveHistories:
-    """The histories that were asked for lately; as many as fit into a bounded number of rows."""
+    """Cache of histories, bounded by their number of rows; the least recently used go first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Path, LiveHistory] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, run: Path) -> tuple[pl.DataFrame, int]:
-        """Return the rows of a run that count, and up to which byte of its events they go."""
+        """Return the valid rows of a run, and the byte of its events up to which they go."""
         with self._lock:
             history = self._kept.setdefault(run, LiveHistory(run))
             self._kept.move_to_end(run)
@@ -141,7 +141,7 @@ def _read_table(path: Path) -> pl.DataFrame | None:
         return None
 
 
-def _look(path: Path) -> os.stat_result | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
         found = path.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What happened in runs, in the order it happened, without rows and norms by layer."""
+"""Event logs of runs, without history rows and norms by layer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.interfaces.dashboard.stream import is_told, short
+from neuro_divergent.interfaces.dashboard.stream import is_log_event, short
 from neuro_divergent.runs.directory import EVENTS
 from neuro_divergent.runs.events import EventFile, parse_events
 
@@ -19,7 +19,7 @@ _MOST_LOGS = 64
 
 
 class _Log:
-    """The events of a run that people read, which go on where they were at the last look."""
+    """The log events of a run, read incrementally."""
 
     def __init__(self, run: Path) -> None:
         self._file = EventFile(run / EVENTS)
@@ -27,28 +27,28 @@ class _Log:
         self._lock = threading.Lock()
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the last of them."""
+        """Return the last events."""
         with self._lock:
             while True:
                 before = self._file.offset
                 lines = self._file.read_lines(limit=_BYTES_AT_ONCE)
-                if self._file.offset < before:  # the file was begun anew
+                if self._file.offset < before:  # the file was replaced
                     self._events.clear()
-                told = (line for line in lines if not line.startswith(_QUIET))
-                self._events.extend(short(event) for event in parse_events(list(told)) if is_told(event))
+                kept = (line for line in lines if not line.startswith(_QUIET))
+                self._events.extend(short(event) for event in parse_events(list(kept)) if is_log_event(event))
                 if self._file.offset == before:
                     return list(self._events)
 
 
 class Logs:
-    """What happened in the runs that were asked for lately."""
+    """Cache of the logs of runs."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Path, _Log] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, run: Path) -> list[dict[str, Any]]:
-        """Return the last events of a run that people read, the newest last."""
+        """Return the last log events of a run, the newest last."""
         with self._lock:
             log = self._kept.setdefault(run, _Log(run))
             self._kept.move_to_end(run)

@@ -1,8 +1,8 @@
-"""Who may ask the dashboard for what: checked before anything else sees a request.
+"""Access control of the dashboard: a middleware that checks each request before any route.
 
-The page has no cookie; the token travels in a header that pages of other origins cannot set. So there is nothing that
-could be forged. The host is compared exactly, so that a name that points here since a moment ago (DNS rebinding) is of
-no use. No response leaves without the headers that tell a browser to run nothing but our own files.
+The page has no cookie; the token travels in a header that pages of other origins cannot set, so requests cannot be
+forged by other pages. The host is compared exactly, which prevents DNS rebinding. No response leaves without the
+headers that allow a browser to run our own files only.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _log = logging.getLogger(__name__)
 
 
 class Security:
-    """Lets through what is allowed, and refuses everything else itself.
+    """Passes allowed requests on, and refuses all others.
 
-    A request for the head of something is passed on as one for all of it, and what follows the head is dropped;
-    ``scope["is_head"]`` says so to those who would never come to an end.
+    A HEAD request is passed on as GET, and the body is dropped;
+    ``scope["is_head"]`` tells endless streams.
 
     Args:
         app: Handles what is allowed.
-        settings: Who may come in.
+        settings: Settings of the dashboard.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -118,7 +118,7 @@ class Security:
         server = scope.get("server")
         if not server or not is_wildcard(self._settings.host):
             return False
-        # Who listens at all addresses is reached by each; the one at which this connection arrived is no other's.
+        # A server that listens at all addresses accepts the address at which this connection arrived.
         address = f"[{server[0]}]" if ":" in server[0] else server[0]
         return name == f"{address}:{server[1]}".lower() and server[1] == self._settings.port
 
@@ -135,7 +135,7 @@ class Security:
     def _knows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         given = _values(headers, b"authorization")
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        # Digests are of one length, and comparing them takes equally long wherever they differ.
+        # Digests have equal length, and their comparison takes constant time.
         return hmac.compare_digest(_digest(token.strip()), self._token) and scheme.lower() == b"bearer"
 
 

@@ -1,4 +1,4 @@
-"""Where the dashboard listens, whom it answers and what it shows."""
+"""Settings of the dashboard: address, access and directory of runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Settings:
-    """How a dashboard is to behave.
+    """Settings of a dashboard.
 
     Attributes:
         root: Directory of runs, or one run.
-        token: Whoever knows it may ask runs for something, and may read where that is not free to all on this machine.
+        token: Secret that allows control requests, and reading where that is not open to all on this machine.
         host: Address to listen at.
         port: Port to listen at.
         allowed_hosts: Further names it is reached by, such as that of a reverse proxy; ``name`` or ``name:port``.
@@ -52,12 +52,12 @@ class Settings:
 
     @property
     def needs_token_to_read(self) -> bool:
-        """Whether reading needs the token: wherever others than users of this machine can come in."""
+        """Whether reading needs the token: where other machines can connect."""
         return not self.is_loopback or bool(self.allowed_hosts)
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a request may give as its host, in small letters."""
+        """Accepted values of the Host header, in lower case."""
         own = {_bracketed(self.host), "localhost"}
         if self.is_loopback or is_wildcard(self.host):
             own |= {"127.0.0.1", "[::1]"}
@@ -67,7 +67,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """Where to look at it, without the token."""
+        """URL of the dashboard, without the token."""
         host = "127.0.0.1" if is_wildcard(self.host) else self.host
         return f"http://{_bracketed(host)}:{self.port}/"
 
@@ -81,7 +81,7 @@ def check_token(token: str) -> None:
     """Refuse a token that could be guessed.
 
     Raises:
-        InputError: If it is too short for 128 bits, or has letters that a header or an address cannot hold.
+        InputError: If it is too short for 128 bits, or has characters that a header or a URL cannot hold.
     """
     # Hexadecimal digits have 4 bits each, letters of base64url 6: 32 or 22 of them are 128 bits or more.
     is_hex = re.fullmatch(r"[0-9a-fA-F]+", token) is not None

@@ -1,6 +1,6 @@
-"""What happens in runs, sent as it happens: server-sent events.
+"""Live updates of runs as server-sent events.
 
-Nobody waits in a thread: between two looks at a file, a stream is only a time at which to wake up.
+No thread waits: between two reads of a file, a stream is only a time at which to wake up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECONDS_BETWEEN_LISTS = 1.0
 _SECONDS_BETWEEN_PINGS = 10.0
 _SECONDS_OF_OVERLAP = 30.0
 _BYTES_AT_ONCE = 1024**2
-_MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is no news
+_MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is not sent
 _QUIET = ("columns", "row", "layers")
 
 
@@ -72,7 +72,7 @@ class Streams:
             before = file.offset
             parts = await run_sync(_read_parts, file)
             now = time.monotonic()
-            if file.offset < before:  # the file was begun anew
+            if file.offset < before:  # the file was replaced
                 yield _event("reset", {}, 0)
             for part in parts:
                 yield part
@@ -101,7 +101,7 @@ class Streams:
             entries = await run_sync(self._index.entries)
             rows = {key: entry.row for key, entry in entries.items()}
             if is_first:
-                # Who asks has just read the list; what changed between is sent, and with it some that did not.
+                # The client has just read the list; what changed since is sent, and some rows that did not.
                 recent = time.time() - _SECONDS_OF_OVERLAP
                 changed = [entry.row for entry in entries.values() if entry.is_held or entry.row["time"] > recent]
             else:
@@ -125,8 +125,8 @@ def short(event: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in event.items() if key != "layers"}
 
 
-def is_told(event: dict[str, Any]) -> bool:
-    """Whether an event is one that people read: neither a row, nor its columns, nor norms by layer."""
+def is_log_event(event: dict[str, Any]) -> bool:
+    """Whether an event belongs to the log: neither a row, nor its columns, nor norms by layer."""
     return event["event"] not in _QUIET
 
 
@@ -151,7 +151,7 @@ def _parts(lines: Sequence[bytes], end: int) -> Iterator[bytes]:
             if event["event"] == "row":
                 rows.append({key: value for key, value in event.items() if key != "event"})
                 last = place
-            elif is_told(event):
+            elif is_log_event(event):
                 if rows:
                     yield _event("rows", {"rows": rows}, last)
                     rows = []

@@ -1,4 +1,4 @@
-"""The tables of runs, kept as long as their files stay as they are."""
+"""Cache of the tables of runs, valid while their files are unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 class ShownTables(RunTables):
-    """What a run left behind, with what a page lists of it.
+    """The files of a run, and lists for the page.
 
     Args:
         path: Directory of the run.
@@ -56,7 +56,7 @@ class ShownTables(RunTables):
         return pl.concat([item.alias("series") for item in names]).drop_nulls().unique(maintain_order=True)
 
     def find_series(self, search: str) -> pl.Series:
-        """Return the names that hold a text, in small letters or large."""
+        """Return the names that contain a text, ignoring case."""
         if not search:
             return self.series
         is_found = self.series.str.to_lowercase().str.contains(search.lower(), literal=True)
@@ -74,7 +74,7 @@ class ShownTables(RunTables):
 
 
 class TablesOfRuns:
-    """The tables of the runs that were asked for lately.
+    """Cache of the tables of runs, least recently used first out.
 
     Args:
         histories: Where histories are read.

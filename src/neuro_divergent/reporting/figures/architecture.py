@@ -1,4 +1,4 @@
-"""Figures of the shape of a network."""
+"""Figures of the architecture of a network."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _INDENT = "\u203a"  # seen whichever way names are aligned
 def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS) -> Figure:
     """Show the blocks of a network from the input to the output, with their shapes and parameters.
 
-    Names are indented by how deep a block lies in others. Bars are the share of the parameters that a block holds
-    besides those of the blocks in it that are shown; the number beside a bar counts them all.
+    Names are indented by how deep a block lies in others. Bars are the percentage of the parameters that a block holds
+    without those of the blocks in it that are shown; the number next to a bar counts them all.
 
     Args:
         network: What ``analyse_network`` returns; its ``blocks`` are a list with ``name``, ``kind``, ``depth``,
@@ -28,7 +28,7 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
         most: How many blocks to show; where there are more, the deepest are left out.
 
     Raises:
-        InputError: If it tells of no blocks.
+        InputError: If it has no blocks.
     """
     blocks = list(network.get("blocks") or ())
     if not blocks:
@@ -41,7 +41,7 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
     blocks = blocks[:most]
     depths = [int(block["depth"]) for block in blocks]
     own = _own([float(block["parameters"] or 0) for block in blocks], depths)
-    whole = float(network.get("parameters") or own.sum()) or 1.0
+    parameters = float(network.get("parameters") or own.sum()) or 1.0
     names = [
         f"{_INDENT * (depth - min(depths))} {_last_part(str(block['name']))}".lstrip()
         for block, depth in zip(blocks, depths, strict=True)
@@ -49,11 +49,11 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
     largest = blocks[int(own.argmax())]
     return Figure(
         title="Architecture",
-        marks=(Bars(names, 100 * own / whole, tone="train", notes=[_note(block) for block in blocks]),),
-        x=Axis("share of the parameters, %", limits=(0.0, 100.0)),
+        marks=(Bars(names, 100 * own / parameters, tone="train", notes=[_note(block) for block in blocks]),),
+        x=Axis("% of the parameters", limits=(0.0, 100.0)),
         note=(f"The {len(blocks)} outermost of {total:,} blocks. " if len(blocks) < total else "")
-        + "Beside each: its kind, the shape of what goes in and out, and the number of its parameters.",
-        alt_text=f"{format_count(total, 'block')} with {format_count(round(whole), 'parameter')}. The largest is "
+        + "Next to each: its kind, the shapes of its input and output, and the number of its parameters.",
+        alt_text=f"{format_count(total, 'block')} with {format_count(round(parameters), 'parameter')}. The largest is "
         f"{largest['name']}: "
         f"{_note(largest)} parameters.",
     )

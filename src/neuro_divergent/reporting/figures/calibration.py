@@ -1,4 +1,4 @@
-"""Figures of how far the intervals of a forecast can be trusted."""
+"""Figures of the calibration of intervals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from neuro_divergent.reporting.figures.columns import floats_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Line, Mark, Points, Rule
 
 _NARROW, _WIDE = 1.25, 0.75  # density of the outer fifth from which on intervals are called so
-_TOLD = (50, 80, 95)  # levels that are told in words, or those nearest to them
-_SLANT = 0.1  # by how much the share above the median differs from a half
+_TOLD = (50, 80, 95)  # levels in the text, or those nearest to them
+_SLANT = 0.1  # by how much the fraction above the median differs from a half
 
 
 def calibration_figure(calibration: Any) -> Figure:
-    """Show for each interval how many values lay inside, against how many should.
+    """Show the coverage of each interval against its nominal level.
 
     Args:
         calibration: What ``check_calibration`` returns, or a table: ``level`` and ``coverage``, both in percent.
@@ -55,13 +55,13 @@ def calibration_figure(calibration: Any) -> Figure:
         x=Axis("level of the interval, %", limits=(0.0, 100.0)),
         y=Axis("values inside, %", limits=(0.0, 100.0)),
         note=f"On the {part} part. Below the diagonal, intervals are too narrow." if part else "",
-        alt_text=f"Of the values lay {told}. Farthest off is the {levels[worst]:g} % interval, "
+        alt_text=f"Coverage: {told}. Farthest off is the {levels[worst]:g} % interval, "
         + (f"{abs(off):.1f} percentage points {verdict}." if abs(off) >= 0.05 else "which is right."),
     )
 
 
 def pit_figure(calibration: Mapping[str, Any]) -> Figure:
-    """Show where in their forecast distributions values fell: everywhere alike, if those are right.
+    """Show the histogram of the probability integral transform (PIT), which is uniform for calibrated forecasts.
 
     Args:
         calibration: What ``check_calibration`` returns: its ``pit`` has ``edges`` from 0 to 1 and ``shares`` of the
@@ -72,27 +72,28 @@ def pit_figure(calibration: Mapping[str, Any]) -> Figure:
     """
     pit = calibration.get("pit")
     if not isinstance(pit, Mapping) or not pit.get("edges") or not pit.get("shares"):
-        raise InputError("calibration: it does not tell where values fell in their distributions.")
-    edges, shares = np.asarray(pit["edges"], np.float64), np.asarray(pit["shares"], np.float64)
+        raise InputError("calibration: it has no probability integral transform ('pit').")
+    edges, fractions = np.asarray(pit["edges"], np.float64), np.asarray(pit["shares"], np.float64)
     widths = np.diff(edges)
-    if len(shares) != len(widths) or not (widths > 0).all() or not np.isfinite(shares).all() or not shares.sum() > 0:
-        raise InputError("calibration: the edges and shares of 'pit' do not belong together.")
-    shares = shares / shares.sum()
-    density = shares / widths
+    is_finite = np.isfinite(fractions).all() and fractions.sum() > 0
+    if len(fractions) != len(widths) or not (widths > 0).all() or not is_finite:
+        raise InputError("calibration: the edges and shares of 'pit' do not match.")
+    fractions = fractions / fractions.sum()
+    density = fractions / widths
     bars: Mark = Line(edges, np.append(density, density[-1]), label="observed", tone="forecast", steps=True)
     if np.allclose(widths, widths[0]):
         bars = Bars((edges[:-1] + edges[1:]) / 2, density, label="observed", tone="forecast")
     return Figure(
         title="Where values fell in their forecast distributions",
         marks=(bars, Rule(y=1.0, label="as it should be")),
-        x=Axis("share of the distribution below the value (PIT)", limits=(0.0, 1.0)),
+        x=Axis("probability integral transform (PIT)", limits=(0.0, 1.0)),
         y=Axis("density, 1 everywhere if right", from_zero=True),
-        alt_text=_verdict(edges, shares),
+        alt_text=_verdict(edges, fractions),
     )
 
 
-def _verdict(edges: Array, shares: Array) -> str:
-    low, middle, high = np.interp((0.1, 0.5, 0.9), edges, np.concatenate([[0.0], shares.cumsum()]))
+def _verdict(edges: Array, fractions: Array) -> str:
+    low, middle, high = np.interp((0.1, 0.5, 0.9), edges, np.concatenate([[0.0], fractions.cumsum()]))
     outside = low + 1 - high
     text = f"{100 * outside:.0f} % of the values fell into the outer fifth of their distributions"
     if outside > 0.2 * _NARROW:

@@ -17,7 +17,7 @@ RESIDUAL = "residual"
 
 
 def read_columns(source: Any, needed: Sequence[str], what: str) -> pl.DataFrame:
-    """Return a table of any library, after a look whether it has some columns.
+    """Return a table of any library as polars, after checking that it has some columns.
 
     Args:
         source: What ``data.source.read_table`` reads.

@@ -1,4 +1,4 @@
-"""Figures of models beside each other."""
+"""Figures that compare models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
     """Show the score of each model, the best first, with how much it differs between folds or cut-offs.
 
     Whiskers are one standard deviation of the scores over the folds, or over the cut-offs where there are no folds, to
-    either side. Colours say which models differ from the reference by more than luck, as the test of the comparison
-    has it.
+    either side. Colours mark the models that differ significantly from the reference, by the test of the
+    comparison.
 
     Args:
         comparison: What ``compare`` returns.
@@ -71,7 +71,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         note="Whiskers: one standard deviation over folds or cut-offs. "
         f"{format_count(comparison.series, 'series', 'series')}, {format_count(comparison.cutoffs, 'cut-off')}.{test}",
         alt_text=f"{names[0]} is best with {format_number(float(scores[0]))}, {names[-1]} worst with "
-        f"{format_number(float(scores[-1]))}. Better than {comparison.reference} by more than luck: "
+        f"{format_number(float(scores[-1]))}. Significantly better than {comparison.reference}: "
         f"{', '.join(better) or 'none'}.",
     )
 

@@ -27,7 +27,7 @@ _TONES: dict[str, Tone] = {"train": "train", "gap": "neutral", "test": "forecast
 
 
 def folds_figure(splitter: Splitter, data: Any, **schema: Any) -> Figure:
-    """Show what is trained on and what is tested in each fold.
+    """Show the training and test parts of each fold.
 
     A fold is one row, or up to three where its series differ: the most common layouts, each with its number of series.
     Over more than 1,000 rows of time, ends are exact to a thousandth of it.

@@ -100,10 +100,10 @@ def levels_of(frame: pl.DataFrame) -> dict[float, tuple[str, str]]:
     return dict(sorted(found.items(), reverse=True))
 
 
-def _is_quantile(name: str, share: float) -> bool:
+def _is_quantile(name: str, level: float) -> bool:
     kind, _, text = name.partition("-")
     try:
-        return kind == "q" and abs(float(text) - share) < 1e-9
+        return kind == "q" and abs(float(text) - level) < 1e-9
     except ValueError:
         return False
 

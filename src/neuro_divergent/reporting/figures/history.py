@@ -1,6 +1,6 @@
-"""Figures of how training went, from the history of a run.
+"""Figures of training curves, from the history of a run.
 
-A history has a row for each time something was written down, with the columns of ``Forecaster.history``: ``step`` and
+A history has a row for each logged step, with the columns of ``Forecaster.history``: ``step`` and
 some of ``train_loss``, ``validation_loss``, ``learning_rate``, ``gradient_norm`` and ``samples_per_second``, null where
 nothing was measured.
 """
@@ -36,7 +36,7 @@ def loss_figure(history: Any) -> Figure:
     """Show the loss of training and of validation, and where that of validation was lowest.
 
     Raises:
-        InputError: If no loss was written down.
+        InputError: If no loss was recorded.
     """
     frame = read_columns(history, ("step",), "history")
     train, validation = _curve(frame, "train_loss"), _curve(frame, "validation_loss")
@@ -54,7 +54,7 @@ def loss_figure(history: Any) -> Figure:
             f"The validation loss went from {_ends(validation[1])} and was lowest at step {step:,} with {lowest}."
         )
     if not marks:
-        raise InputError("history: no loss was written down yet; training writes one every log_every steps.")
+        raise InputError("history: no loss was recorded yet; training records one every log_every steps.")
     return Figure(
         title="Loss",
         marks=tuple(marks),
@@ -68,7 +68,7 @@ def rate_figure(history: Any) -> Figure:
     """Show the learning rate.
 
     Raises:
-        InputError: If it was not written down.
+        InputError: If it was not recorded.
     """
     steps, rates = _needed(history, "learning_rate")
     peak = int(rates.argmax())
@@ -90,7 +90,7 @@ def gradient_figure(history: Any, *, clip: float | None = None) -> Figure:
         clip: Norm to which gradients are clipped, or ``None``.
 
     Raises:
-        InputError: If it was not written down.
+        InputError: If it was not recorded.
     """
     steps, norms = _needed(history, "gradient_norm")
     middle = format_number(float(np.median(norms)))
@@ -115,7 +115,7 @@ def speed_figure(history: Any) -> Figure:
     """Show how many windows were trained on in a second.
 
     Raises:
-        InputError: If it was not written down.
+        InputError: If it was not recorded.
     """
     steps, speeds = _needed(history, "samples_per_second")
     return Figure(
@@ -163,7 +163,7 @@ def losses_figure(histories: Mapping[str, Any], column: str = "validation_loss")
 def _needed(history: Any, column: str) -> tuple[Array, Array]:
     steps, values = _curve(read_columns(history, ("step",), "history"), column)
     if not len(values):
-        raise InputError(f"history: {_NAMES[column]} was not written down; the column {column!r} is missing or empty.")
+        raise InputError(f"history: {_NAMES[column]} was not recorded; the column {column!r} is missing or empty.")
     return steps, values
 
 

@@ -1,4 +1,4 @@
-"""Figures of what a forecast depends on."""
+"""Figures of variable importance and attention."""
 
 from __future__ import annotations
 

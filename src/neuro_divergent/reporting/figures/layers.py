@@ -1,4 +1,4 @@
-"""Figures of what happens in each layer of a network.
+"""Figures of gradients, updates and weights by layer.
 
 Norms by layer are what ``run_events.layers_of`` returns: ``step``, ``layer`` (name of a parameter), ``gradient``,
 ``weight`` and ``update``, null where a layer was not trained. Parameters of one module are shown as one, and modules of
@@ -21,7 +21,7 @@ from neuro_divergent.reporting.figures.figure import Axis, Figure, Heatmap, Mark
 
 MOST_ROWS = 40
 HEALTHY = (1e-4, 1e-2)
-"""Shares of its size by which a step usually changes a layer that learns well."""
+"""Ratios of update to weight norm that are usual for a layer that learns well."""
 
 _NORMS = ("gradient", "weight", "update")
 _MOST_STEPS = 200
@@ -33,7 +33,7 @@ _LEAST_WIDTH = 1.07  # a bar reaches this much to either side of the median, so 
 def gradient_flow_figure(layers: Any) -> Figure:
     """Show the norm of the gradient of each layer over training, from the first layer to the last.
 
-    Shades are powers of ten above the smallest. A gradient of zero is shown as a tenth of the smallest that is not.
+    Colours are powers of ten above the smallest. A gradient of zero is shown as a tenth of the smallest that is not.
 
     Raises:
         InputError: If no gradient was measured.
@@ -49,7 +49,7 @@ def gradient_flow_figure(layers: Any) -> Figure:
     smallest = float(np.nanmin(norms))
     sizes = {name: float(np.nanmedian(row)) for name, row in zip(names, norms, strict=True) if np.isfinite(row).any()}
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    powers = np.log10(norms / smallest).round(3)  # smaller differences are not worth a shade
+    powers = np.log10(norms / smallest).round(3)  # smaller differences have the same colour
     return Figure(
         title="Gradient by layer",
         marks=(Heatmap(floats_of(chosen), names, powers, f"powers of ten above {format_number(smallest)}"),),
@@ -61,7 +61,7 @@ def gradient_flow_figure(layers: Any) -> Figure:
 
 
 def update_ratio_figure(layers: Any) -> Figure:
-    """Show by what share of its size a step changes each layer: the middle half of the measured steps.
+    """Show the ratio of update to weight norm of each layer: the middle half of the measured steps.
 
     Raises:
         InputError: If no change was measured.
@@ -71,7 +71,7 @@ def update_ratio_figure(layers: Any) -> Figure:
     frame = frame.with_columns(ratio.alias("ratio")).filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
     if not frame.height:
         raise InputError("layers: no change of a layer was measured.")
-    quartiles = [pl.col("ratio").quantile(share, "linear").alias(f"{share}") for share in (0.25, 0.5, 0.75)]
+    quartiles = [pl.col("ratio").quantile(level, "linear").alias(f"{level}") for level in (0.25, 0.5, 0.75)]
     table = frame.group_by("layer").agg(quartiles)
     table = pl.DataFrame({"layer": names}).join(table, on="layer", how="inner", maintain_order="left")
     low, middle, high = (floats_of(table[name]) for name in table.columns[1:])
@@ -89,7 +89,7 @@ def update_ratio_figure(layers: Any) -> Figure:
     least, most = int(middle.argmin()), int(middle.argmax())
     return Figure(
         title="Change of each layer in a step",
-        marks=(*marks, *(Rule(x=share) for share in HEALTHY)),
+        marks=(*marks, *(Rule(x=ratio) for ratio in HEALTHY)),
         x=Axis("norm of the change / norm of the weights", logarithmic=True),
         note="Bars are the middle half of the measured steps. Layers that learn well usually change by 0.0001 to 0.01 "
         f"of their size in a step. {_prefix_note(prefix)}".strip(),
@@ -108,7 +108,7 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
             40 layers those with most weights are shown.
 
     Raises:
-        InputError: If it tells of no weights.
+        InputError: If it has no weights.
     """
     found = [item for item in network.get("weights") or () if sum(item["counts"]) and item["std"]]
     matrices = [item for item in found if len(item.get("shape") or ()) > 1]
@@ -119,14 +119,14 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
     ranked = sorted(range(len(found)), key=lambda place: -sum(found[place]["counts"]))
     shown = [found[place] for place in sorted(ranked[:MOST_ROWS])]
     edges = np.linspace(-_REACH, _REACH, _BINS + 1)
-    shares = np.array([_rebinned(item, edges) for item in shown])
+    percentages = np.array([_rebinned(item, edges) for item in shown])
     names, prefix = _short([str(item["layer"]) for item in shown])
     spreads = [float(item["std"]) for item in shown]
     least, most = int(np.argmin(spreads)), int(np.argmax(spreads))
     left_out = f"The {len(shown)} largest of {format_count(len(found), 'layer')}." if len(shown) < len(found) else ""
     return Figure(
         title="Weights by layer",
-        marks=(Heatmap((edges[:-1] + edges[1:]) / 2, names, shares, label="% of the weights"),),
+        marks=(Heatmap((edges[:-1] + edges[1:]) / 2, names, percentages, label="% of the weights"),),
         x=Axis("distance from the mean, in standard deviations"),
         note=" ".join(filter(None, (left_out, vectors, _prefix_note(prefix)))),
         alt_text=f"The standard deviation of the weights is largest in {names[most]} "
@@ -139,8 +139,8 @@ def _rebinned(item: Mapping[str, Any], edges: Array) -> Array:
     counts = np.asarray(item["counts"], np.float64)
     places = (np.asarray(item["edges"], np.float64) - float(item["mean"])) / float(item["std"])
     below = np.interp(edges[1:-1], places, np.concatenate([[0.0], counts.cumsum()]))
-    shares: Array = np.diff(np.concatenate([[0.0], below, [counts.sum()]])) / counts.sum()
-    return 100 * shares
+    fractions: Array = np.diff(np.concatenate([[0.0], below, [counts.sum()]])) / counts.sum()
+    return 100 * fractions
 
 
 def _grouped(layers: Any) -> tuple[pl.DataFrame, list[str], str]:

@@ -1,4 +1,4 @@
-"""Figures of what more data would bring."""
+"""Figures of learning curves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARTS: tuple[tuple[str, Tone], ...] = (("train", "train"), ("validation", "vali
 
 
 def learning_curve_figure(curve: Any) -> Figure:
-    """Show the error on what was learned from and on what was not, over growing training sizes.
+    """Show the training and validation error over growing training sizes.
 
     The verdict, where there is one, becomes the note.
 

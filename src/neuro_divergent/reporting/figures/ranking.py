@@ -1,4 +1,4 @@
-"""Figures of which series are forecast well, and which are not."""
+"""Figures that rank series by their forecast error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ranking_figure(
 ) -> Figure:
     """Show the best and the worst series, by their mean absolute error relative to that of a reference.
 
-    Both are held against the same values. Where there is no reference, series are ranked by the error itself. Series
+    Both are scored on the same values. Where there is no reference, series are ranked by the error itself. Series
     that the reference forecasts without any error are left out.
 
     Args:
@@ -31,7 +31,7 @@ def ranking_figure(
         id: Column that names the series; unset, ``unique_id`` if there is one.
         most: How many of the best, and of the worst, to show.
         model: Column of forecasts.
-        reference: Column of the forecasts to hold them against.
+        reference: Column of the forecasts to compare with.
 
     Raises:
         InputError: If there are not two series to rank.

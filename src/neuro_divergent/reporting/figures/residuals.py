@@ -1,4 +1,4 @@
-"""Figures of what was forecast wrong, from the forecasts of what was held out.
+"""Figures of residuals, from the forecasts of held-out values.
 
 A backtest is a table as ``Evaluation.forecasts``, ``backtest`` and ``cross_validate`` have it: id, time, ``cutoff``,
 ``step``, ``actual``, and a column of forecasts of each model. A residual is the actual value minus the forecast; rows
@@ -82,7 +82,7 @@ def residuals_over_time_figure(backtest: Any, *, time: str = "ds", model: str = 
 
 
 def residual_histogram_figure(backtest: Any, *, model: str = "forecast") -> Figure:
-    """Show how the residuals are distributed, beside the normal distribution of the same mean and spread.
+    """Show the distribution of the residuals and the normal distribution of the same mean and spread.
 
     What is more than four standard deviations from the mean is counted in the outer bars.
 
@@ -203,15 +203,15 @@ def residual_autocorrelation_figure(
 def error_by_step_figure(
     backtest: Any, *, model: str = "forecast", name: str = "model", baselines: Sequence[str] = NAMES
 ) -> Figure:
-    """Show the mean absolute error at each step of the horizon, beside the baselines.
+    """Show the mean absolute error at each step of the horizon, of the model and of the baselines.
 
-    All are held against the same values: those that each of them forecast.
+    All are scored on the same values: those that each of them forecast.
 
     Args:
         backtest: The forecasts.
         model: Column of forecasts.
         name: What the model is called.
-        baselines: Columns to show beside it; those that are not there, or empty, are left out.
+        baselines: Columns of baselines; those that are missing or empty are left out.
 
     Raises:
         InputError: If there are no residuals.

@@ -27,7 +27,7 @@ def schedule_figure(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> Figure:
-    """Show what a learning rate does under a schedule, or under several.
+    """Show the learning rate under a schedule, or under several.
 
     A schedule that reacts to validation is shown as it is when the loss, measured as often as usual, never improves.
 
@@ -48,47 +48,51 @@ def schedule_figure(
         raise InputError(f"total_steps: must be between 1 and {_MOST_STEPS:,}, and steps_per_epoch at least 1.")
     if not 0 < lr < float("inf"):
         raise InputError(f"lr: {lr!r} is not a learning rate; write a positive number such as 1e-3.")
-    several = [schedule] if isinstance(schedule, (str, Schedule)) else list(schedule)
-    chosen = [Schedule.from_dict(item) if isinstance(item, str) else item for item in several]
+    given = [schedule] if isinstance(schedule, (str, Schedule)) else list(schedule)
+    chosen = [Schedule.from_dict(item) if isinstance(item, str) else item for item in given]
     if not chosen:
         raise InputError("schedule: there is none to show.")
     plan = Plan(total_steps, steps_per_epoch)
     every = TrainingConfig().validation_interval(steps_per_epoch)
-    curves = [_rates(item, plan, lr, every) for item in chosen]
+    curves = [rates_of(item, plan, lr, every) for item in chosen]
     reacts = [
         item.name
         for item, rates in zip(chosen, curves, strict=True)
-        if not np.array_equal(rates, _rates(item, plan, lr))
+        if not np.array_equal(rates, rates_of(item, plan, lr))
     ]
     note = (
         f"{', '.join(reacts)} reacts to validation: this is what it does when a loss, measured every {every:,} steps, "
     )
-    steps = np.arange(float(total_steps))
-    told = [
+    steps, several = np.arange(float(total_steps)), len(chosen) > 1
+    ranges = [
         f"{item.name} goes from {format_number(rates[0])} to {format_number(rates[-1])}, at most "
         f"{format_number(rates.max())}"
         for item, rates in zip(chosen, curves, strict=True)
     ]
     return Figure(
-        title=f"Learning rate, {chosen[0].name}" if len(chosen) == 1 else "Learning rates of schedules",
+        title="Learning rates of schedules" if several else f"Learning rate, {chosen[0].name}",
         marks=tuple(
-            Line(*min_max(steps, rates, _BUCKETS), label=item.name, tone="train" if len(chosen) == 1 else "other")
+            Line(
+                *min_max(steps, rates, _BUCKETS),
+                label=item.name if several else "",
+                tone="other" if several else "train",
+            )
             for item, rates in zip(chosen, curves, strict=True)
         ),
         x=Axis("steps of training"),
         y=Axis("learning rate", from_zero=True),
         note=f"{note}never improves." if reacts else "",
-        alt_text=f"{'; '.join(told)}.",
+        alt_text=f"{'; '.join(ranges)}.",
     )
 
 
-def _rates(schedule: Schedule, plan: Plan, lr: float, validate_every: int | None = None) -> Array:
-    """Return the rate at each step, if validation, where there is any, never improves."""
-    course = schedule.begin(plan)
+def rates_of(schedule: Schedule, plan: Plan, lr: float, validate_every: int | None = None) -> Array:
+    """Return the learning rate at each step, if the validation loss never improves."""
+    state = schedule.begin(plan)
     rates = np.empty(plan.total_steps)
     for step in range(plan.total_steps):
-        rates[step] = course.rate(lr)
-        course.step()
+        rates[step] = state.rate(lr)
+        state.step()
         if validate_every and (step + 1) % validate_every == 0:
-            course.validated(1.0)
+            state.validated(1.0)
     return rates

@@ -1,4 +1,4 @@
-"""Figures of the scores of a model beside those of forecasts that need no training."""
+"""Figures of the scores of a model and of the baselines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
         metric: Which one; lower must be better.
 
     Raises:
-        InputError: If nobody has a score of this kind.
+        InputError: If there is no score of this kind.
     """
     if metric not in _NAMES:
         raise InputError(f"metric: {metric!r} must be one of {', '.join(_NAMES)}.")

@@ -1,8 +1,8 @@
-"""A figure that answers to a pointer, for Plotly.
+"""A figure as an interactive Plotly chart.
 
 ``to_json`` needs no package and gives what ``Plotly.react`` takes in a browser; colours of text and grid are left to
-the page. ``to_plotly`` gives the same as an object of the Python package. Plotly reads some HTML in whatever it writes,
-so all text is escaped on its way there.
+the page. ``to_plotly`` gives the same as an object of the Python package. Plotly interprets some HTML in text,
+so all text is escaped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuro_divergent.reporting.plotly.palette import GRID, RULE
 from neuro_divergent.reporting.plotly.traces import Json, Traces, plain, safe
 from neuro_divergent.reporting.svg.axes import LONGEST, Axes
 from neuro_divergent.reporting.svg.labels import shorten
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, to_numeric
 from neuro_divergent.reporting.svg.style import mark_styles
 
 _MOST_ROWS, _MOST_COLUMNS = 60, 12  # that are named
@@ -120,7 +120,7 @@ def _axis(axis: Axis, scale: Scale | NameScale, *, most: int = _MOST_ROWS, is_ly
 
 
 def _is_placed(rule: Rule, axes: Axes) -> bool:
-    """Tell whether a rule lies somewhere: at a finite number, above zero on a logarithmic axis."""
+    """Whether a rule has a place: at a finite number, above zero on a logarithmic axis."""
     place = axes.y.place(np.array([rule.y])) if rule.x is None else axes.x.place(np.array([rule.x]))
     return bool(np.isfinite(place[0]))
 
@@ -136,8 +136,8 @@ def _line(rule: Rule, axes: Axes) -> Json:
 def _label(rule: Rule, axes: Axes) -> Json:
     drawn: Json = {"text": safe(rule.label), "showarrow": False}
     if rule.x is not None:
-        share = float(axes.x.place(np.array([rule.x]))[0])
-        is_far = share > 0.6
+        fraction = float(axes.x.place(np.array([rule.x]))[0])
+        is_far = fraction > 0.6
         anchor = {"xanchor": "right" if is_far else "left", "xshift": -4 if is_far else 4}
         above = "bottom" if axes.rows is not None else "top"
         return {**drawn, **anchor, "x": _annotated(rule.x, axes.x), "y": 1, "yref": "y domain", "yanchor": above}
@@ -148,12 +148,12 @@ def _label(rule: Rule, axes: Axes) -> Json:
 def _value(value: Any, scale: Scale | NameScale) -> Any:
     """Return where a rule is, in values of its axis."""
     if isinstance(scale, Scale) and scale.kind == "time":
-        return plain(measure(np.array([value]), "time").astype("M8[us]"))[0]
+        return plain(to_numeric(np.array([value]), "time").astype("M8[us]"))[0]
     return float(value)
 
 
 def _annotated(value: Any, scale: Scale | NameScale) -> Any:
     """Return where a label is: like a rule, but Plotly places labels on logarithmic axes by the logarithm."""
     if isinstance(scale, Scale) and scale.kind == "logarithm":
-        return plain(measure(np.array([value]), "logarithm"))[0]
+        return plain(to_numeric(np.array([value]), "logarithm"))[0]
     return _value(value, scale)

@@ -1,6 +1,6 @@
-"""Colours of interactive figures: of middle brightness, so that one set can be seen on white and on black alike.
+"""Colours of interactive figures, of middle brightness, so that one set works on light and on dark pages.
 
-They stand for the same things as those of ``figures.css``, which has a set for either.
+Tones mean the same as in ``figures.css``, which has a set for each.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ ABOVE, BELOW = "#1e80c0", "#cf6414"
 
 
 def faded(colour: str, opacity: float) -> str:
-    """Return a colour that lets some of what is behind it be seen."""
+    """Return a colour with an opacity."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"

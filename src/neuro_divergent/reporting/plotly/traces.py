@@ -13,7 +13,7 @@ from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raste
 from neuro_divergent.reporting.svg.axes import Axes
 from neuro_divergent.reporting.svg.colormap import shrink
 from neuro_divergent.reporting.svg.labels import shorten, write_values
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, measure
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, to_numeric
 from neuro_divergent.reporting.svg.style import MarkStyle
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ _OPACITIES = (0.0, 0.13, 0.17, 0.22, 0.3, 0.42)
 
 
 def safe(text: str) -> str:
-    """Return text that Plotly shows as it is, although it reads some HTML in it."""
+    """Escape text, as Plotly interprets some HTML in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -39,7 +39,7 @@ def plain(values: Values) -> list[Any]:
     if array.dtype.kind in "US":
         return [safe(str(value)) for value in array]
     if array.dtype.kind == "M" or (array.dtype.kind == "O" and array.size):
-        times = measure(array, "time").astype("M8[us]")
+        times = to_numeric(array, "time").astype("M8[us]")
         known = times[~np.isnat(times)]
         unit = next((unit for unit in ("D", "s") if (known == known.astype(f"M8[{unit}]")).all()), "us")
         return [None if text == "NaT" else text for text in np.datetime_as_string(times.astype(f"M8[{unit}]")).tolist()]
@@ -114,7 +114,7 @@ class Traces:
             legendgroup=group,
             hoverinfo="skip",
         )
-        # An area does not tell its ends when pointed at; a line that cannot be seen does.
+        # An area has no hover text; an invisible line along its edge does.
         form = _format(high)
         self._add(
             mark,
@@ -146,12 +146,12 @@ class Traces:
         )
 
     def _bars(self, mark: Bars, style: MarkStyle) -> None:
-        lengths = measure(mark.lengths, "number")
-        place = "" if self.axes.is_over_x else "%{customdata}: "  # which is told once for all marks
+        lengths = to_numeric(mark.lengths, "number")
+        place = "" if self.axes.is_over_x else "%{customdata}: "  # which the unified hover label shows once
         uncertain: Json = {}
         along, aside = ("y", "x") if self.axes.rows is None else ("x", "y")
         if mark.low is not None and mark.high is not None:
-            low, high = measure(mark.low, "number"), measure(mark.high, "number")
+            low, high = to_numeric(mark.low, "number"), to_numeric(mark.high, "number")
             ends = {"array": plain(high - lengths), "arrayminus": plain(lengths - low)}
             uncertain = {f"error_{along}": {"type": "data", "symmetric": False, "thickness": 1.4, "width": 4, **ends}}
         if self.axes.rows is None:
@@ -174,7 +174,7 @@ class Traces:
 
     def _notes(self, mark: Bars, along: str, places: Json) -> None:
         """Write notes beyond the ends of bars, the uncertainty included."""
-        ends = np.fmax(measure(mark.lengths, "number"), 0.0)
+        ends = np.fmax(to_numeric(mark.lengths, "number"), 0.0)
         ends = ends if mark.high is None else np.fmax(ends, mark.high)
         if self.axes.has_notes_below:
             ends, places = np.zeros_like(ends), {"y": [row + _NOTED_BAR / 2 for row in places["y"]]}
@@ -195,7 +195,7 @@ class Traces:
         assert rows is not None, "spans have rows"
         assert isinstance(scale, Scale), "spans have ends that can be counted"
         begin, end = np.asarray(mark.begin), np.asarray(mark.end)
-        lengths = measure(end, scale.kind) - measure(begin, scale.kind)
+        lengths = to_numeric(end, scale.kind) - to_numeric(begin, scale.kind)
         if scale.kind == "logarithm":
             lengths = end - begin
         names = zip(mark.rows, write_values(begin), write_values(end), strict=True)
@@ -210,7 +210,7 @@ class Traces:
             marker={"color": TONES[style.tone]},
             hovertemplate=f"%{{customdata}}{_extra(mark.label)}",
         )
-        # Spans of a row lie beside each other by themselves; bars of a row that is shared would be made thinner.
+        # Spans of a row do not overlap; as grouped bars they would be made thinner.
         self.data[-1]["offsetgroup"] = "spans"
 
     def _heat(self, mark: Heatmap) -> None:
@@ -238,12 +238,12 @@ class Traces:
 
 
 def _colours(low: float, high: float) -> Json:
-    """Return shades from pale to full; where numbers are below and above zero, equal shades are equally far from it."""
+    """Return a colour scale from pale to full, symmetric about zero where there are values on both sides."""
     above, below = ((colour, faded(colour, 0.06)) for colour in (ABOVE, BELOW))
     if low < 0 < high:
         size = max(-low, high)
-        shades = [[0, below[0]], [0.5, faded("#808a96", 0.05)], [1, above[0]]]
-        return {"zmin": -size, "zmax": size, "colorscale": shades}
+        colors = [[0, below[0]], [0.5, faded("#808a96", 0.05)], [1, above[0]]]
+        return {"zmin": -size, "zmax": size, "colorscale": colors}
     if low < 0:
         return {"zmin": low, "zmax": high, "colorscale": [[0, below[0]], [1, below[1]]]}
     return {"zmin": low, "zmax": high, "colorscale": [[0, above[1]], [1, above[0]]]}
@@ -263,18 +263,18 @@ def _outline(x: Array, low: Array, high: Array) -> tuple[list[Any], list[Any]]:
 
 
 def _format(values: Array) -> str:
-    """Return how numbers are written when pointed at: five digits of small ones, all places before the point."""
+    """Return the hover format: five significant digits, and all digits before the point."""
     numbers = np.abs(np.asarray(values, dtype=np.float64))
     numbers = numbers[np.isfinite(numbers)]
     return ",.2~f" if numbers.size and 1e4 <= numbers.max() < 1e15 else ".5~g"
 
 
 def _has_lone_point(y: Array) -> bool:
-    """Tell whether a height has no neighbour, so that no line through it can be seen."""
+    """Whether a value has no neighbour, so that no line through it can be seen."""
     known = np.concatenate([[False], np.isfinite(np.asarray(y, dtype=np.float64)), [False]])
     return bool((known[1:-1] & ~known[:-2] & ~known[2:]).any())
 
 
 def _extra(label: str) -> str:
-    """Return what stands beside a value: the name of its trace, which Plotly adds by itself, or nothing."""
+    """Return the hover text next to a value: the name of its trace, which Plotly adds by itself, or nothing."""
     return "" if label else "<extra></extra>"

@@ -1,4 +1,4 @@
-"""A comparison of models: in words, as rows of text, and as one HTML page that needs nothing but itself."""
+"""A comparison of models: as a sentence, as rows of text, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ _TESTS = {
 
 
 def judge_comparison(comparison: Comparison) -> Verdict:
-    """Say which model is best, and whether that is more than luck."""
+    """Say which model is best, and whether the difference is significant."""
     rows = read_table(comparison.table).frame.to_dicts()
     best = rows[0]
     if best["model"] in NAMES:
         return Verdict(False, f"No model is better than {best['model']}, which needs no training.")
     if best["model"] == comparison.reference:
         return Verdict(False, f"No model is better than {comparison.reference}.")
-    saved = format_percent(best["skill"])
     text = f"{best['model']} is best: its {comparison.metric} is {format_number(best['score'])}, "
-    text += f"{saved} of that of {comparison.reference} is saved"
+    text += f"{format_percent(best['skill'])} less than that of {comparison.reference}"
     if comparison.test == "none" or best["p_value"] is None:
-        return Verdict(True, f"{text}; whether that is more than luck cannot be told from so few values.")
-    sure = "more than luck" if best["significant"] else "not more than luck can explain"
+        return Verdict(True, f"{text}; there are too few values for a significance test.")
+    sure = "significant" if best["significant"] else "not significant"
     chance = format_p_value(best["p_value"])
     relation = chance if chance.startswith("<") else f"= {chance}"
-    return Verdict(bool(best["significant"]), f"{text}, which is {sure} (p {relation}).")
+    return Verdict(bool(best["significant"]), f"{text}; the difference is {sure} (p {relation}).")
 
 
 def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:

@@ -1,4 +1,4 @@
-"""What a run was, in pairs of a word and its meaning."""
+"""Facts about a run, as pairs of term and description."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
-from neuro_divergent.reporting.report.plain import names, number, part, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, names, number, part, rows, text
 
 Facts = list[tuple[str, str]]
 
 
 def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
-    """Say what the data are like, as far as that is known."""
+    """Describe the data, as far as its profile is known."""
     facts = [("File", text(part(config, "data").get("path")) or "a table in memory")]
     if data is None:
         return facts
     lengths, seasonality = part(data, "lengths"), part(data, "seasonality")
-    shares = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
+    fractions = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
     least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
-    size = format_count(whole(data.get("rows")) or 0, "row") + f" in {whole(data.get('series')) or 0:,} series"
+    size = format_count(integer(data.get("rows")) or 0, "row") + f" in {integer(data.get('series')) or 0:,} series"
     if least is not None and middle is not None and most is not None:
         size += (
             f" of {least:,.0f} each"
@@ -32,31 +32,33 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
         )
     span = f"{text(data.get('begin'))} to {text(data.get('end'))}, one row every {text(data.get('frequency'))}"
     facts += [("Size", size), ("Time", span)]
-    if (missing := shares["missing"]) is not None:
+    if (missing := fractions["missing"]) is not None:
         facts.append(("Missing", f"{format_percent(missing)} of the values" if missing else "nothing"))
-    if shares["zero"] is not None and shares["negative"] is not None:
-        facts.append(("Signs", f"{format_percent(shares['zero'])} zero, {format_percent(shares['negative'])} negative"))
-    if (outliers := shares["outlier"]) is not None:
+    if fractions["zero"] is not None and fractions["negative"] is not None:
+        facts.append(
+            ("Signs", f"{format_percent(fractions['zero'])} zero, {format_percent(fractions['negative'])} negative")
+        )
+    if (outliers := fractions["outlier"]) is not None:
         largest = number(data.get("largest_outlier"))
-        # A value that is far off is worth a look even if it is the only one.
+        # A single far outlier is worth mentioning, too.
         far = (
             "" if not outliers or largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
         )
         facts.append(("Outliers", f"{format_percent(outliers)} of the values{far}" if outliers else "none"))
-    if (ratio := number(data.get("scale_ratio"))) is not None and (whole(data.get("series")) or 0) > 1:
+    if (ratio := number(data.get("scale_ratio"))) is not None and (integer(data.get("series")) or 0) > 1:
         facts.append(("Scale", f"the largest series is {format_number(ratio)} times as large as the smallest"))
     if (strength := number(seasonality.get("strength"))) is not None:
-        period = whole(seasonality.get("period")) or 0
+        period = integer(seasonality.get("period")) or 0
         facts.append(
             ("Season", f"{format_count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)")
         )
-    if constant := whole(data.get("constant_series")):
+    if constant := integer(data.get("constant_series")):
         named = names(data, "short_names")
         some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
         facts.append(("Constant", f"{constant:,} series never change{some}"))
-    looked_at = whole(part(data, "looked_at").get("rows"))
-    if looked_at is not None and looked_at < (whole(data.get("rows")) or 0):
-        facts.append(("Looked at", f"{format_count(looked_at, 'row')}; shares and sizes are those of them"))
+    looked_at = integer(part(data, "looked_at").get("rows"))
+    if looked_at is not None and looked_at < (integer(data.get("rows")) or 0):
+        facts.append(("Profiled", f"{format_count(looked_at, 'row')}; fractions and sizes are of these"))
     return facts
 
 
@@ -76,10 +78,10 @@ def covariate_rows(data: dict[str, Any] | None) -> list[list[str]]:
 
 
 def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
-    """Say what was to be learned, and by what."""
+    """Describe the task and the model."""
     task, model = part(config, "task"), part(config, "model")
     known = "" if parameters is None else f" with {format_count(parameters, 'parameter')}"
-    horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
+    horizon, history = integer(task.get("horizon")), integer(task.get("input_size"))
     facts = [("Model", f"{text(model.get('name')) or 'unknown'}{known}")]
     if settings := _settings(model):
         facts.append(("Its settings", settings))
@@ -101,7 +103,7 @@ def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
 def training_facts(
     config: dict[str, Any], history: pl.DataFrame | None, events: list[dict[str, Any]], total_steps: int | None
 ) -> Facts:
-    """Say how it was trained, how far it came, and why it ended."""
+    """Describe the training settings, its progress and why it ended."""
     training = part(config, "training")
     facts = [
         (word, shown)
@@ -117,19 +119,19 @@ def training_facts(
     ]
     starts = [event for event in events if event["event"] == "start"]
     if starts:
-        device, threads = text(starts[-1].get("device")), whole(starts[-1].get("threads"))
+        device, threads = text(starts[-1].get("device")), integer(starts[-1].get("threads"))
         facts.append(("Device", device + (f", {format_count(threads, 'thread')}" if threads else "")))
     if history is not None:
         facts += _progress(history, total_steps)
     if len(starts) > 1:
-        facts.append(("Starts", f"{len(starts)}; it was interrupted and went on"))
+        facts.append(("Starts", f"{len(starts)}; it was interrupted and resumed"))
     if ended := ending(events):
         facts.append(("Ended", ended))
     return facts
 
 
 def ending(events: list[dict[str, Any]]) -> str:
-    """Say how training ended the last time, or nothing if it has not."""
+    """Return why training ended the last time; an empty text if it has not."""
     for event in reversed(events):
         if event["event"] == "end":
             return text(event.get("reason"))
@@ -155,15 +157,15 @@ def best_step(history: pl.DataFrame) -> tuple[str, float, int] | None:
 
 
 def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], config: dict[str, Any]) -> Facts:
-    """Say what must be equal for two runs to give equal bits."""
-    seed = whole(part(config, "training").get("seed"))
+    """Return what must be equal for two runs to give identical weights."""
+    seed = integer(part(config, "training").get("seed"))
     data, known = part(run, "data"), environment or {}
     facts = [("Begun", text(run.get("created"))), ("Seed", "" if seed is None else str(seed))]
     facts += [
         (word, text(known.get(name)))
         for word, name in (("Python", "python"), ("System", "platform"), ("Device", "device"))
     ]
-    facts += [(name.capitalize(), str(whole(known.get(name)) or "")) for name in ("cores", "threads")]
+    facts += [(name.capitalize(), str(integer(known.get(name)) or "")) for name in ("cores", "threads")]
     facts.append(
         (
             "Packages",
@@ -182,13 +184,13 @@ def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], c
 
 
 def typed_command(environment: dict[str, Any] | None) -> str:
-    """Return what was typed to start the run, where that was a command of ours."""
-    words = (environment or {}).get("command")
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    """Return the command that started the run, if it was one of ours."""
+    arguments = (environment or {}).get("command")
+    if not isinstance(arguments, list) or not arguments or not all(isinstance(word, str) for word in arguments):
         return ""
-    program = words[0].replace("\\", "/").rpartition("/")[2]
+    program = arguments[0].replace("\\", "/").rpartition("/")[2]
     is_ours = program in ("nd", "nd.exe", "neuro_divergent", "__main__.py")
-    return shlex.join(["nd", *words[1:]])[:4000] if is_ours and len(words) > 1 else ""
+    return shlex.join(["nd", *arguments[1:]])[:4000] if is_ours and len(arguments) > 1 else ""
 
 
 def show_component(value: object) -> str:
@@ -202,8 +204,8 @@ def show_component(value: object) -> str:
 def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
     facts = []
     last = history.row(history.height - 1, named=True)
-    if (step := whole(last.get("step"))) is not None:
-        epoch = whole(last.get("epoch"))
+    if (step := integer(last.get("step"))) is not None:
+        epoch = integer(last.get("epoch"))
         planned = f" of {total_steps:,} planned" if total_steps and total_steps != step else ""
         during = f", in epoch {epoch:,}" if epoch else ""
         facts.append(("Steps", f"{step:,}{planned}{during}"))

@@ -1,4 +1,4 @@
-"""Values of files that anybody may have written or damaged: what is not what it should be is nothing."""
+"""Reads values of untrusted files: a value of the wrong type or range counts as missing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def number(value: object) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def whole(value: object) -> int | None:
-    """Return a whole number that is not negative."""
+def integer(value: object) -> int | None:
+    """Return an integer that is not negative."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 

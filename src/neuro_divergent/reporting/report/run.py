@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing but itself, made of the files in its directory."""
+"""A run as one self-contained HTML page, made from the files in its directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts
-from neuro_divergent.reporting.report.plain import names, number, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
 from neuro_divergent.reporting.report.series import (
     MOST,
@@ -31,10 +31,10 @@ from neuro_divergent.reporting.report.series import (
     typical_series,
 )
 from neuro_divergent.reporting.report.summary import (
+    describe_quality,
     describe_state,
     describe_task,
     describe_training,
-    judge_in_words,
     key_numbers,
 )
 from neuro_divergent.reporting.report.templates import template
@@ -54,14 +54,14 @@ def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = (
 
     Args:
         run: Directory of the run, in whatever state it is.
-        is_finished: Whether it counts as finished, for whoever writes its last files and still holds it.
+        is_finished: Whether it counts as finished, for the process that writes its last files and still holds its lock.
         notes: What else the reader should know.
     """
-    return template("run.html").render(_Page(run, is_finished=is_finished).words(notes))
+    return template("run.html").render(_Page(run, is_finished=is_finished).values(notes))
 
 
 class _Page:
-    """Collects what the template needs."""
+    """Collects the values of the template."""
 
     def __init__(self, path: Path, *, is_finished: bool) -> None:
         self.tables = RunTables(path)
@@ -72,8 +72,8 @@ class _Page:
         self.scores = Scores.read(self.tables.scores)
         self.errors = series_errors(self.tables.backtest, self.tables.id)
 
-    def words(self, notes: Sequence[str]) -> dict[str, Any]:
-        """Return the values by the names that the template has for them."""
+    def values(self, notes: Sequence[str]) -> dict[str, Any]:
+        """Return the values by their names in the template."""
         tables, config, scores = self.tables, self.config, self.scores
         state = describe_state(self.run)
         diagnosis = self._diagnosis()
@@ -91,7 +91,7 @@ class _Page:
             "verdict": None if scores is None else scores.judge(),
             "task": describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
-            "paragraphs": judge_in_words(scores, self.errors, diagnosis),
+            "paragraphs": describe_quality(scores, self.errors, diagnosis),
             # The state of a run that is not finished says how it ended.
             "trained": describe_training(tables.history, [] if state else self.events),
             "numbers": key_numbers(scores, tables.history, parameters),
@@ -101,30 +101,30 @@ class _Page:
             "covariates": facts.covariate_rows(tables.data),
             "task_facts": facts.task_facts(config, parameters),
             "training_facts": facts.training_facts(config, tables.history, self.events, self.run.total_steps),
-            "curves": self._drawings("loss", "rate", "gradient", "speed"),
+            "curves": self._figures("loss", "rate", "gradient", "speed"),
             "scores": scores,
             "columns": list(COLUMNS.values()),
-            "score_figures": self._drawings("scores", "error-by-step"),
+            "score_figures": self._figures("scores", "error-by-step"),
             "interval_rows": [] if scores is None else scores.coverage,
-            "interval_figures": self._drawings("calibration", "pit"),
-            "residual_figures": self._drawings("residuals", "residual-histogram", "residual-autocorrelation"),
+            "interval_figures": self._figures("calibration", "pit"),
+            "residual_figures": self._figures("residuals", "residual-histogram", "residual-autocorrelation"),
             "series_figures": self._series(choose_series(tables)) if num_series > TYPICAL else [],
-            "ranking": self._drawings("ranking") if self.errors is not None and self.errors.height > MOST else [],
+            "ranking": self._figures("ranking") if self.errors is not None and self.errors.height > MOST else [],
             "num_series": num_series,
             "ranked": self.errors is not None,
             "diagnosis": diagnosis,
-            "layer_figures": self._drawings("gradient-flow", "update-ratio", "weights"),
+            "layer_figures": self._figures("gradient-flow", "update-ratio", "weights"),
             "activations": _activation_rows(tables.network),
-            "architecture": self._drawings("architecture", caption=False),
+            "architecture": self._figures("architecture", caption=False),
             "blocks": _block_rows(tables.network),
             "command": f"nd train {place}",
             "typed": facts.typed_command(tables.environment),
             "config": self._config_text(),
-            "environment": facts.environment_facts(tables.environment, self._asked(), config),
+            "environment": facts.environment_facts(tables.environment, self._started_config(), config),
         }
 
     def _diagnosis(self) -> Diagnosis | None:
-        """Return what the doctor found at the end of the run or, of one that has not come to it, finds now."""
+        """Return the diagnosis stored at the end of the run or, for a run that is not finished, a new one."""
         kept = self.tables.diagnosis
         try:
             if self.run.state == "finished":
@@ -137,20 +137,20 @@ class _Page:
             return None
 
     def _parameters(self) -> int | None:
-        told = [whole(event.get("parameters")) for event in self.events if event["event"] == "start"]
-        given = (whole(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
-        return next((found for found in (*given, *reversed(told)) if found is not None), None)
+        started = [integer(event.get("parameters")) for event in self.events if event["event"] == "start"]
+        given = (integer(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
+        return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
     def _last_event(self) -> float | None:
         return number(self.events[-1].get("time")) if self.events else None
 
-    def _drawings(self, *wanted: str, caption: bool = True) -> list[Markup]:
-        """Return those figures that the run has something for."""
-        drawings = []
+    def _figures(self, *wanted: str, caption: bool = True) -> list[Markup]:
+        """Return the figures for which the run has data."""
+        rendered = []
         for name in wanted:
             with suppress(InputError):
-                drawings.append(_draw(figure_of(self.tables, name), caption=caption))
-        return drawings
+                rendered.append(_draw(figure_of(self.tables, name), caption=caption))
+        return rendered
 
     def _num_series(self) -> int:
         """Return how many series have forecasts, of those held out or else of those ahead."""
@@ -160,13 +160,13 @@ class _Page:
         return frame[column].n_unique() if frame is not None and column in frame.columns else 1
 
     def _series(self, chosen: Sequence[Shown]) -> list[Markup]:
-        return [drawing for shown in chosen if (drawing := self._forecast(shown)) is not None]
+        return [svg for shown in chosen if (svg := self._forecast(shown)) is not None]
 
     def _forecast(self, shown: Shown) -> Markup | None:
         tables = self.tables
         context, backtest = (_of(frame, tables.id, shown.name) for frame in (tables.context, tables.backtest))
         if context is not None and backtest is not None and tables.time in context.columns:
-            # What was held out may reach far behind the past that is kept.
+            # Held-out values may be older than the context that is stored.
             backtest = _since(backtest, tables.time, context[tables.time].min())
         try:
             figure = forecast_figure(
@@ -190,7 +190,7 @@ class _Page:
         title = f"{name} ({shown.place})" if shown.place else name
         return _draw(dataclasses.replace(figure, title=title, note=f"{note[:1].upper()}{note[1:]}." if note else ""))
 
-    def _asked(self) -> dict[str, Any]:
+    def _started_config(self) -> dict[str, Any]:
         try:
             content = read_json(self.run.path / RUN, _MOST_TEXT)
         except NeuroDivergentError:
@@ -205,7 +205,7 @@ class _Page:
 
 
 def _draw(figure: Figure, *, caption: bool = True) -> Markup:
-    return Markup(render_inline_svg(figure, caption=caption))  # which escapes what it writes
+    return Markup(render_inline_svg(figure, caption=caption))  # its text is escaped
 
 
 def _of(frame: pl.DataFrame | None, column: str | None, name: Any) -> pl.DataFrame | None:
@@ -240,7 +240,7 @@ def _block_rows(network: dict[str, Any] | None) -> list[list[str]]:
     """Return the blocks of the network as rows of text, indented by their depth."""
     return [
         [
-            "\u2003" * min(whole(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
+            "\u2003" * min(integer(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
             text(row.get("kind"), 40),
             _shape(row.get("inputs")),
             _shape(row.get("outputs")),

@@ -1,4 +1,4 @@
-"""The scores of a run in words and as rows of a table."""
+"""The scores of a run as sentences and as rows of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
-from neuro_divergent.reporting.report.plain import number, rows, text, whole
+from neuro_divergent.reporting.report.plain import integer, number, rows, text
 from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
 
 COLUMNS = {
@@ -27,12 +27,12 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the model and of forecasts that need no training.
+    """Scores of the model and of the baselines.
 
     Attributes:
         model: Name of the model, as in ``table``.
-        part: What was scored.
-        note: How far the scores can be trusted.
+        part: Part of the data that was scored.
+        note: What to know about the scores.
         windows: Number of forecasts.
         season_length: Rows in a season.
         table: Name and scores of each, NaN where one is not defined.
@@ -65,8 +65,8 @@ class Scores:
             model=text(content.get("model")),
             part=text(content.get("part")),
             note=text(content.get("note"), 2000),
-            windows=whole(content.get("windows")) or 0,
-            season_length=whole(content.get("season_length")) or 1,
+            windows=integer(content.get("windows")) or 0,
+            season_length=integer(content.get("season_length")) or 1,
             table=table,
             coverage=[
                 {name: value for name, value in row.items() if value is not None}
@@ -81,7 +81,7 @@ class Scores:
         return next(row for row in self.table if row["name"] == self.model)
 
     def judge(self) -> Verdict | None:
-        """Say whether the model is better than what needs no training; ``None`` if that cannot be told."""
+        """Say whether the model beats the baselines; ``None`` without their scores."""
         errors = {row["name"]: row["mae"] for row in self.table}
         if REFERENCE not in errors:
             return None

@@ -1,4 +1,4 @@
-"""Which series a page shows: those that were forecast best and worst."""
+"""Which series a report shows: typical ones, and those that were forecast best and worst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What matters about a run, in plain sentences."""
+"""The summary of a run in sentences."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import polars as pl
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
 from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.report.facts import best_step, ending
-from neuro_divergent.reporting.report.plain import number, part, text, whole
+from neuro_divergent.reporting.report.plain import integer, number, part, text
 from neuro_divergent.reporting.report.scores import Scores
 from neuro_divergent.runs.status import RunSummary
 
 _STATES = {
     "running": "This run is still training",
-    "stalled": "This run gives no sign of life any more, though its process still holds it",
+    "stalled": "This run has no heartbeat any more, although its process still holds the lock",
     "interrupted": "This run was interrupted",
     "failed": "This run failed",
     "diverged": "Training of this run diverged",
-    "killed": "This run was killed before it came to its end",
+    "killed": "This run was killed before it finished",
     "damaged": "The directory of this run is damaged",
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """How a run stands that has not come to its end.
+    """State of a run that is not finished.
 
     Attributes:
-        is_bad: Whether somebody must look after it.
+        is_bad: Whether the run needs attention.
         text: In a sentence or two.
     """
 
@@ -42,16 +42,16 @@ def describe_state(run: RunSummary) -> State | None:
     """Say that a run is not finished, and how far it is; ``None`` for a finished one."""
     if run.state == "finished":
         return None
-    words = _STATES[run.state]
+    sentence = _STATES[run.state]
     if run.step is not None:
-        words += f", at step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
+        sentence += f", at step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
     if run.state == "damaged" and run.damaged:
-        words += f" ({', '.join(run.damaged)} cannot be read)"
-    message = f" It said: {text(run.message)}" if run.message else ""
-    return State(run.state != "running", f"{words}.{message} What follows is as far as it came.")
+        sentence += f" ({', '.join(run.damaged)} cannot be read)"
+    message = f" Message: {text(run.message)}" if run.message else ""
+    return State(run.state != "running", f"{sentence}.{message} The page shows its state so far.")
 
 
-def judge_in_words(scores: Scores | None, errors: pl.DataFrame | None, diagnosis: Diagnosis | None) -> list[str]:
+def describe_quality(scores: Scores | None, errors: pl.DataFrame | None, diagnosis: Diagnosis | None) -> list[str]:
     """Return paragraphs on how good the forecasts are, whether the intervals hold, and what the diagnosis found."""
     found = [[] if scores is None else [*_scores(scores, errors), scores.note], [_findings(diagnosis)]]
     joined = [" ".join(sentence for sentence in sentences if sentence) for sentences in found]
@@ -74,7 +74,7 @@ def key_numbers(
     elif history is not None and (best := best_step(history)) is not None:
         found.append((best[0].capitalize(), format_number(best[1]), f"lowest, at step {best[2]:,}"))
     if history is not None and (seconds := number(history.row(-1, named=True).get("seconds"))) is not None:
-        step = whole(history.row(-1, named=True).get("step")) or 0
+        step = integer(history.row(-1, named=True).get("step")) or 0
         found.append(("Training", format_duration(seconds), format_count(step, "step")))
     if parameters is not None:
         found.append(("Parameters", format_number(parameters), "trained weights"))
@@ -84,16 +84,16 @@ def key_numbers(
 def describe_task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
     """Say what the model forecasts, from how much history and data."""
     task, model = part(config, "task"), text(part(config, "model").get("name"))
-    horizon, history = whole(task.get("horizon")), whole(task.get("input_size"))
+    horizon, history = integer(task.get("horizon")), integer(task.get("input_size"))
     if not model or horizon is None:
         return "Its settings cannot be read, so what it was to learn is not known."
-    words = f"{model} forecasts {format_count(horizon, 'step')} ahead"
+    sentence = f"{model} forecasts {format_count(horizon, 'step')} ahead"
     if history:
-        words += f" from {format_count(history, 'step')} of history"
-    size, series = whole((data or {}).get("rows")), whole((data or {}).get("series"))
+        sentence += f" from {format_count(history, 'step')} of history"
+    size, series = integer((data or {}).get("rows")), integer((data or {}).get("series"))
     if size is not None and series is not None:
-        words += f", trained on {format_count(size, 'row')} of {series:,} series"
-    return f"{words}."
+        sentence += f", trained on {format_count(size, 'row')} of {series:,} series"
+    return f"{sentence}."
 
 
 def describe_training(history: pl.DataFrame | None, events: list[dict[str, Any]]) -> str:
@@ -101,13 +101,13 @@ def describe_training(history: pl.DataFrame | None, events: list[dict[str, Any]]
     if history is None:
         return "The history of its training has no row yet."
     last = history.row(-1, named=True)
-    step, seconds, why = whole(last.get("step")), number(last.get("seconds")), ending(events)
-    words = f"Training took {format_count(step or 0, 'step')}"
+    step, seconds, why = integer(last.get("step")), number(last.get("seconds")), ending(events)
+    sentence = f"Training took {format_count(step or 0, 'step')}"
     if seconds is not None:
-        words += f" in {format_duration(seconds)}"
+        sentence += f" in {format_duration(seconds)}"
     if (best := best_step(history)) is not None:
-        words += f"; the lowest {best[0]}, {format_number(best[1])}, was at step {best[2]:,}"
-    return f"{words}." + (f" It ended: {why.rstrip('.')}." if why else "")
+        sentence += f"; the lowest {best[0]}, {format_number(best[1])}, was at step {best[2]:,}"
+    return f"{sentence}." + (f" It ended: {why.rstrip('.')}." if why else "")
 
 
 def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
@@ -115,9 +115,9 @@ def _scores(scores: Scores, errors: pl.DataFrame | None) -> list[str]:
     own = scores.own
     if own["bias"] == own["bias"] and own["mae"] > 0:
         side = "high" if own["bias"] > 0 else "low"
-        share = abs(own["bias"]) / own["mae"]
-        lean = "lean neither way" if share < 0.1 else f"are {format_number(abs(own['bias']))} too {side} on average"
-        found.append(f"Forecasts {lean}.")
+        ratio = abs(own["bias"]) / own["mae"]
+        bias = "have no notable bias" if ratio < 0.1 else f"are {format_number(abs(own['bias']))} too {side} on average"
+        found.append(f"Forecasts {bias}.")
     if errors is not None and errors.height > 1:
         known = errors["relative"].drop_nulls()
         if len(known):

@@ -1,4 +1,4 @@
-"""The templates of the pages, ready to be filled in."""
+"""The Jinja templates of the reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuro_divergent.core.formatting import format_number, format_percent
 
 @cache
 def template(name: str) -> Template:
-    """Return a template; whatever is put into it is escaped, and a word that is missing is an error."""
+    """Return a template that escapes its values; a missing value is an error."""
     environment = Environment(
         loader=PackageLoader("neuro_divergent.reporting", "report"),
         autoescape=True,
@@ -20,5 +20,5 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = format_number
-    environment.filters["share"] = format_percent
+    environment.filters["percent"] = format_percent
     return environment.get_template(name)

@@ -21,12 +21,12 @@ from neuro_divergent.reporting.figures.figure import (
 )
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, measure, scale_of, spread
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, scale_of, spread, to_numeric
 
-_ROW, _SLOT, _HEAT_ROW = 26, 15, 22  # pixels of a row, of each of several bars in a row, and of a row of shades
+_ROW, _SLOT, _HEAT_ROW = 26, 15, 22  # pixels of a row, of each of several bars in a row, and of a row of a heat map
 _NOTED_ROW, _LONG_NOTE = 40, 16  # pixels of a row with its note below the bar, and letters from which on it is there
 _LETTER = 6.8  # pixels of it
-_WIDE, _NARROW = 540, 310  # pixels of a figure beside another one, and of one on a phone
+_WIDE, _NARROW = 540, 310  # pixels of a figure in two columns, and of one on a phone
 LONGEST, SHORTER = 24, 18
 """Letters of names to the left, and of them on a phone; what is longer is shortened in its middle."""
 _COLUMN = 14  # letters of names below
@@ -50,8 +50,8 @@ class Axes:
         self.bars = [mark for mark in figure.marks if isinstance(mark, Bars)]
         self.heat = next((mark for mark in figure.marks if isinstance(mark, Heatmap)), None)
         keys = [{str(place) for place in mark.places} for mark in self.bars]
-        shares = any(keys[late] & keys[early] for late in range(len(keys)) for early in range(late))
-        self.slots = len(self.bars) if shares else 1
+        overlap = any(keys[late] & keys[early] for late in range(len(keys)) for early in range(late))
+        self.slots = len(self.bars) if overlap else 1
         longest = max((len(note) for mark in self.bars for note in mark.notes), default=0)
         self.has_notes_below = self.rows is not None and self.slots == 1 and longest > _LONG_NOTE
         self.y = self._down()
@@ -63,8 +63,8 @@ class Axes:
 
     def at_y(self, values: Any) -> Floats:
         """Return places from the top."""
-        share = self.y.place(values)
-        return np.clip(share if isinstance(self.y, NameScale) else 1 - share, -1, 2) * self.height
+        place = self.y.place(values)
+        return np.clip(place if isinstance(self.y, NameScale) else 1 - place, -1, 2) * self.height
 
     @property
     def zero_x(self) -> float:
@@ -93,13 +93,13 @@ class Axes:
 
     @property
     def x_ticks(self) -> list[Tick]:
-        """Labels below, by their share of the width."""
+        """Labels below, by their fraction of the width."""
         ticks = self.x.ticks(8 if isinstance(self.x, Scale) else max(1, len(self.x.names)))
         return spread(ticks, *self._room)
 
     @property
     def y_ticks(self) -> list[Tick]:
-        """Labels to the left, by their share of the height from the top."""
+        """Labels to the left, by their fraction of the height from the top."""
         if isinstance(self.y, NameScale):
             return self.y.ticks((self.pixels or 0) // 14)
         return [tick._replace(place=1 - tick.place, is_spare=False) for tick in self.y.ticks(6)]
@@ -111,10 +111,10 @@ class Axes:
     def bar_width(self, mark: Bars) -> float:
         """Return how much room there is for all upright bars of a place."""
         assert isinstance(self.x, Scale), "upright bars stand on numbers"
-        return _gap(measure(mark.places, self.x.kind), self.x) / (self.x.high - self.x.low) * self.width
+        return _gap(to_numeric(mark.places, self.x.kind), self.x) / (self.x.high - self.x.low) * self.width
 
     def ends(self, mark: Bars) -> Floats:
-        """Return how far to the right lying bars reach, with their uncertainty, as shares of the width."""
+        """Return how far to the right lying bars reach, with their uncertainty, as fractions of the width."""
         return _ends(self.x, mark)
 
     @property
@@ -147,13 +147,13 @@ class Axes:
         factor = 1.0
         for mark in [] if self.has_notes_below else self.bars:
             for end, note in zip(_ends(scale, mark), mark.notes, strict=False):
-                share = min(0.5, (len(note) * _LETTER + 12) / self._room[1])
-                factor = max(factor, float(end) / (1 - share))
+                fraction = min(0.5, (len(note) * _LETTER + 12) / self._room[1])
+                factor = max(factor, float(end) / (1 - fraction))
         return replace(scale, high=scale.low + (scale.high - scale.low) * factor)
 
     def _with_room_for_bars(self, scale: Scale) -> Scale:
         for mark in self.bars:
-            places = measure(mark.places, scale.kind)
+            places = to_numeric(mark.places, scale.kind)
             if np.isfinite(places).any():
                 half = _gap(places, scale) / 2
                 low, high = float(np.nanmin(places)) - half, float(np.nanmax(places)) + half

@@ -1,4 +1,4 @@
-"""A table of numbers as shades of one colour, or of two where numbers are below and above zero."""
+"""The colour map of heat maps: sequential, or diverging where numbers are below and above zero."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.formatting import format_number
 
 COLOR_LEVELS = 8
-"""How many shades a colour has."""
+"""Number of levels of a colour."""
 
 
 class ColorLevels(NamedTuple):
-    """Shades of the cells of a table, and what they mean.
+    """Colour levels of the cells of a table.
 
     Attributes:
         levels: For each cell 1 to 8 from pale to full, negative for numbers below zero, 0 for no number.
-        low: What the shade at the begin of ``scale`` stands for.
-        high: What the one at its end stands for.
-        scale: All shades in the order of what they stand for.
+        low: Value of the first level of ``scale``.
+        high: Value of its last level.
+        scale: All levels in the order of their values.
     """
 
     levels: Ints
@@ -30,7 +30,7 @@ class ColorLevels(NamedTuple):
 
 
 def map_colors(values: Array) -> ColorLevels:
-    """Return the shades of numbers. Where some are below zero, equal shades are equally far from zero."""
+    """Map numbers to colour levels, symmetric about zero where there are values on both sides."""
     numbers = np.asarray(values, dtype=np.float64)
     known = np.isfinite(numbers)
     if not known.any():
@@ -49,7 +49,7 @@ def map_colors(values: Array) -> ColorLevels:
 
 
 def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
-    """Average a table that has more rows or columns than can be told apart, leaving out what is not known.
+    """Average a table that has more rows or columns than can be distinguished, leaving out NaN.
 
     Returns:
         The table, and how many rows and columns were made one.
@@ -67,6 +67,6 @@ def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
 
 
 def _level(numbers: Floats, low: float, high: float) -> Floats:
-    """Return 1 to 8 for numbers between two ends; the full shade where the ends are the same."""
-    share = (numbers - low) / (high - low) if high > low else np.ones_like(numbers)
-    return np.clip(np.ceil(np.nan_to_num(share) * COLOR_LEVELS), 1, COLOR_LEVELS)
+    """Return 1 to 8 for numbers between two ends; the highest level where the ends are equal."""
+    fraction = (numbers - low) / (high - low) if high > low else np.ones_like(numbers)
+    return np.clip(np.ceil(np.nan_to_num(fraction) * COLOR_LEVELS), 1, COLOR_LEVELS)

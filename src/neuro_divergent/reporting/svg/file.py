@@ -92,8 +92,8 @@ def _legend(layout: Layout, top: int) -> tuple[list[str], int]:
     if layout.colorbar is not None:
         key = layout.colorbar
         cells = "".join(f'<path class="{style}" d="M{12 * at} -6h12v12h-12Z"/>' for at, style in enumerate(key.styles))
-        words = f"{key.label}, from {key.low} to {key.high}" if key.label else f"from {key.low} to {key.high}"
-        entries.append((cells, 12 * len(key.styles), words))
+        text = f"{key.label}, from {key.low} to {key.high}" if key.label else f"from {key.low} to {key.high}"
+        entries.append((cells, 12 * len(key.styles), text))
     parts: list[str] = []
     x, y = 16, top
     for sample, wide, label in entries:

@@ -1,4 +1,4 @@
-"""A figure as part of an HTML page: a still that follows the width and the colours of the page.
+"""A figure as inline SVG of an HTML page, which follows the width and the colours of the page.
 
 Paths lie in a box that the page stretches; what is written is placed in percent, so that it keeps its size and shape on
 a phone as on a desk. Nothing has a style of its own: ``stylesheet()`` is what the page has to hold once.
@@ -38,7 +38,7 @@ def render_inline_svg(figure: Figure, *, ratio: float = 0.45, caption: bool = Tr
     room = ["figure-plot", f"gutter-{min(letters, LONGEST)}"]
     room += ["two-lines"] if layout.has_context else ["one-line"] if layout.x_ticks else []
     room += ["text-above"] if layout.has_text_above else []
-    words = ". ".join(text.rstrip(".") for text in (figure.title, figure.alt_text) if text)
+    label_text = ". ".join(text.rstrip(".") for text in (figure.title, figure.alt_text) if text)
     space, height = f'<svg class="figure-space" viewBox="0 0 1000 {ratio * 1000:.0f}" aria-hidden="true"></svg>', ""
     if layout.height is not None:
         space, height = "", f' height="{layout.height}"'
@@ -47,7 +47,7 @@ def render_inline_svg(figure: Figure, *, ratio: float = 0.45, caption: bool = Tr
         f"<figcaption>{escape(figure.title)}</figcaption>" if caption and figure.title else "",
         _paragraph("figure-y", figure.y.label),
         f'<div class="{" ".join(room)}"><div class="figure-frame">',
-        f'{space}<svg class="figure-drawing"{height} role="img" aria-label="{escape(words)}">',
+        f'{space}<svg class="figure-drawing"{height} role="img" aria-label="{escape(label_text)}">',
         *_grid(layout),
         f'<svg class="figure-box{" cut" if layout.is_cut else ""}" width="100%" height="100%" '
         f'viewBox="0 0 {_SIZE} {_SIZE}" preserveAspectRatio="none">',
@@ -116,18 +116,18 @@ def draw_sample(key: LegendEntry, path: str) -> str:
     return f'<path class="{key.style}" d="{path}"/>{hole}'
 
 
-def _legend(keys: list[LegendEntry], shades: ColorBar | None) -> str:
+def _legend(keys: list[LegendEntry], colorbar: ColorBar | None) -> str:
     samples = {"line": "M1 7H25", "area": "M0 2H26V12H0Z", "dots": "M13 7h0"}
     entries = [
         f'<li><svg class="figure-sample" aria-hidden="true">{draw_sample(key, samples[key.sample])}</svg>'
         f"{escape(key.label)}</li>"
         for key in keys
     ]
-    if shades is not None:
-        cells = [f'<path class="{style}" d="M{12 * at} 1h12v12h-12Z"/>' for at, style in enumerate(shades.styles)]
+    if colorbar is not None:
+        cells = [f'<path class="{style}" d="M{12 * at} 1h12v12h-12Z"/>' for at, style in enumerate(colorbar.styles)]
         strip = f'<svg class="figure-colorbar" width="{12 * len(cells)}" aria-hidden="true">{"".join(cells)}</svg>'
-        label = f"{escape(shades.label)}: " if shades.label else ""
-        ends = f'<span class="figure-colorbar-range">{escape(shades.low)} {strip} {escape(shades.high)}</span>'
+        label = f"{escape(colorbar.label)}: " if colorbar.label else ""
+        ends = f'<span class="figure-colorbar-range">{escape(colorbar.low)} {strip} {escape(colorbar.high)}</span>'
         entries.append(f"<li>{label}{ends}</li>")
     return f'<ul class="figure-legend">{"".join(entries)}</ul>' if entries else ""
 
@@ -136,5 +136,5 @@ def _paragraph(style: str, text: str) -> str:
     return f'<p class="{style}">{escape(text)}</p>' if text else ""
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f}%"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}%"

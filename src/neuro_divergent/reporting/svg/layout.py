@@ -1,6 +1,6 @@
-"""What a figure looks like once everything has its place, without a word of markup.
+"""The layout of a figure, independent of the markup.
 
-Lines and areas are paths in a box of a chosen size with its origin at the top left. What is written is placed by shares
+Lines and areas are paths in a box of a chosen size with its origin at the top left. Text is placed by fractions
 of that box, so that a page can stretch the box and leave the text as it is.
 """
 
@@ -20,7 +20,7 @@ class Shape(NamedTuple):
     Attributes:
         style: Names of its styles.
         path: Drawing instructions.
-        title: What it says when pointed at, or nothing.
+        title: Its tooltip, or nothing.
     """
 
     style: str
@@ -32,8 +32,8 @@ class Text(NamedTuple):
     """Something written into the box.
 
     Attributes:
-        x: Place from the left as a share of the width.
-        y: Place from the top as a share of the height.
+        x: Place from the left as a fraction of the width.
+        y: Place from the top as a fraction of the height.
         text: What is written.
         anchor: Which of its ends is at the place.
         right: Pixels to move it to the right.
@@ -65,7 +65,7 @@ class LegendEntry(NamedTuple):
 
 
 class ColorBar(NamedTuple):
-    """The legend of shades: styles in order, and what the first and the last stand for."""
+    """The colour bar: styles in order, and the values of the first and the last."""
 
     label: str
     styles: list[str]
@@ -75,18 +75,18 @@ class ColorBar(NamedTuple):
 
 @dataclass
 class Layout:
-    """A figure that only needs to be written down.
+    """A figure with the place of everything in it.
 
     Attributes:
         shapes: From back to front.
         texts: In front of them.
-        x_ticks: Labels below, by their share of the width.
-        y_ticks: Labels to the left, by their share of the height from the top.
+        x_ticks: Labels below, by their fraction of the width.
+        y_ticks: Labels to the left, by their fraction of the height from the top.
         keys: The legend.
-        colorbar: The legend of shades, if there are any.
+        colorbar: The legend of a heat map, if there is one.
         height: Pixels from top to bottom that rows need, or ``None`` where any height will do.
         grid: Which lines help to compare: level ones at the labels to the left, upright ones at those below, or none.
-        is_cut: Whether something may lie outside the box, because somebody chose its limits.
+        is_cut: Whether something may lie outside the box, because the limits were given.
     """
 
     shapes: list[Shape] = field(default_factory=list)

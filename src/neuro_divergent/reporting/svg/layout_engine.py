@@ -1,4 +1,4 @@
-"""Lays a figure out: turns its marks into paths, its names and values into text beside them."""
+"""Lays a figure out: turns its marks into paths, and names and values into labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from neuro_divergent.reporting.svg.style import MarkStyle, mark_styles
 MOST_POINTS = 2_000
 """How many points of a line are drawn; there are no more dots from left to right on most screens."""
 _CELLS = 80, 50  # of the raster in each of which one of very many points is drawn
-_MOST_TITLES = 200  # bars that tell their length when pointed at
+_MOST_TITLES = 200  # bars that show their length as a tooltip
 _MOST_WRITTEN = 12  # upright bars with a note above
 _MOST_HEAT = 60, 120  # rows and columns
 _NOTE = 44  # letters of a note below a bar
@@ -160,7 +160,7 @@ class _LayoutEngine:
             self._write(text)
 
     def _bars(self, mark: Bars, style: MarkStyle, boxes: list[Box]) -> None:
-        """Draw boxes, and let them tell their length where they are few enough to be pointed at."""
+        """Draw boxes, with their lengths as tooltips where they are few enough."""
         lengths = np.asarray(mark.lengths, dtype=np.float64)
         known = [at for at, box in enumerate(boxes) if np.isfinite(box).all() and np.isfinite(lengths[at])]
         if len(known) > _MOST_TITLES:
@@ -193,9 +193,9 @@ class _LayoutEngine:
 
     def _heat(self, mark: Heatmap) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
-        shades = map_colors(values)
+        colors = map_colors(values)
         wide, tall = across * self.width / max(1, len(mark.x)), down * self.height / max(1, len(mark.y))
-        for level in shades.scale:
+        for level in colors.scale:
             self._add(
                 _heat_style(level),
                 rectangles(
@@ -205,29 +205,29 @@ class _LayoutEngine:
                         min(self.width, (column + 1) * wide),
                         min(self.height, (row + 1) * tall),
                     )
-                    for row, column in np.argwhere(shades.levels == level).tolist()
+                    for row, column in np.argwhere(colors.levels == level).tolist()
                 ),
             )
-        if shades.scale:
-            styles = [_heat_style(level) for level in shades.scale]
-            self.layout.colorbar = ColorBar(mark.label, styles, shades.low, shades.high)
+        if colors.scale:
+            styles = [_heat_style(level) for level in colors.scale]
+            self.layout.colorbar = ColorBar(mark.label, styles, colors.low, colors.high)
 
     def _rule(self, mark: Rule) -> None:
         if mark.x is not None:
             x = float(self.axes.at_x(np.array([mark.x]))[0])
             self._add("rule", trace(np.array([x, x]), np.array([0.0, self.height])))
-            share = x / self.width
-            side: tuple[Anchor, int] = ("end", -6) if share > 0.6 else ("start", 6)
+            fraction = x / self.width
+            side: tuple[Anchor, int] = ("end", -6) if fraction > 0.6 else ("start", 6)
             # Between rows there is no room for words, so they stand above the first.
             self._write(
-                Text(share, 0.0, mark.label, *side, 1.0 + 1.2 * self.labels if self.axes.rows is None else -0.4)
+                Text(fraction, 0.0, mark.label, *side, 1.0 + 1.2 * self.labels if self.axes.rows is None else -0.4)
             )
             self.labels += bool(mark.label)
         if mark.y is not None:
             y = float(self.axes.at_y(np.array([mark.y]))[0])
             self._add("rule", trace(np.array([0.0, self.width]), np.array([y, y])))
-            share = y / self.height
-            self._write(Text(1.0, share, mark.label, "end", -2, 1.1 if share < 0.1 else -0.4))
+            fraction = y / self.height
+            self._write(Text(1.0, fraction, mark.label, "end", -2, 1.1 if fraction < 0.1 else -0.4))
 
     def _write(self, text: Text) -> None:
         """Write a text if there is one and its place is in the box."""

@@ -41,7 +41,7 @@ class Rows:
 
 
 def has_names(mark: Bars) -> bool:
-    """Tell whether bars stand for named things."""
+    """Whether bars stand for named things."""
     return np.asarray(mark.places).dtype.kind in "UTO" and not _is_time(mark)
 
 

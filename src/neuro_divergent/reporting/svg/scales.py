@@ -1,4 +1,4 @@
-"""Where on an axis a value lies, and which values are written beside it."""
+"""Positions of values on an axis, and its tick labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tick(NamedTuple):
     """A label of an axis.
 
     Attributes:
-        place: Share of the axis from its begin.
+        place: Fraction of the axis from its begin.
         text: What is written there.
         context: A second line below it, or nothing.
         is_spare: Whether to leave it out where there is little room.
@@ -45,7 +45,7 @@ class Scale:
 
     Attributes:
         kind: Whether it counts numbers, their logarithms or times.
-        low: What is at its begin, in units of ``measure``.
+        low: What is at its begin, in units of ``to_numeric``.
         high: What is at its end.
     """
 
@@ -54,8 +54,8 @@ class Scale:
     high: float
 
     def place(self, values: Any) -> Floats:
-        """Return which share of the axis lies before each value; NaN for a value that has no place on it."""
-        return (measure(values, self.kind) - self.low) / (self.high - self.low)
+        """Return positions as fractions of the axis; NaN for a value that has no place on it."""
+        return (to_numeric(values, self.kind) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[Tick]:
         """Return labels from begin to end."""
@@ -70,8 +70,8 @@ class Scale:
             numbers = numbers if len(numbers) > 1 else round_ticks(*ends, most)
         else:
             numbers = round_ticks(self.low, self.high, most)
-        shares = self.place(np.array(numbers))
-        return [Tick(float(share), text) for share, text in zip(shares, format_distinct(numbers), strict=True)]
+        positions = self.place(np.array(numbers))
+        return [Tick(float(position), text) for position, text in zip(positions, format_distinct(numbers), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class NameScale:
     names: Sequence[str]
 
     def place(self, values: Any) -> Floats:
-        """Return which share of the axis lies before the middle of each thing, given by number."""
+        """Return the positions of things, given by number, as fractions of the axis."""
         return (np.asarray(values, dtype=np.float64) + 0.5) / max(1, len(self.names))
 
     def ticks(self, most: int) -> list[Tick]:
@@ -97,7 +97,7 @@ def even_scale(values: Values) -> Scale | None:
     if array.dtype.kind not in "iufM" or len(array) < 2:
         return None
     kind: Kind = "time" if array.dtype.kind == "M" else "number"
-    places = measure(array, kind)
+    places = to_numeric(array, kind)
     step = (places[-1] - places[0]) / (len(places) - 1)
     if not step > 0 or not np.allclose(np.diff(places), step, rtol=0.01):
         return None
@@ -111,14 +111,14 @@ def kind_of(values: Sequence[Any], axis: Axis) -> Kind:
         return "time"
     if axis.logarithmic is False:
         return "number"
-    known = np.concatenate([measure(array, "number") for array in arrays] or [np.empty(0)])
+    known = np.concatenate([to_numeric(array, "number") for array in arrays] or [np.empty(0)])
     known = known[np.isfinite(known)]
     if axis.logarithmic:
         return "logarithm" if (known > 0).any() else "number"
     return "logarithm" if known.size and known.min() > 0 and known.max() > 10 * known.min() else "number"
 
 
-def measure(values: Any, kind: Kind) -> Floats:
+def to_numeric(values: Any, kind: Kind) -> Floats:
     """Return values as numbers that lie evenly on an axis: themselves, their decimal logarithms, or microseconds."""
     array = np.atleast_1d(np.asarray(values))
     if kind == "time":
@@ -146,15 +146,15 @@ def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zer
     Args:
         values: Numbers or times.
         axis: What it counts.
-        room: Share of the span to leave free at either end; zero stays at the begin where nothing is below it.
+        room: Fraction of the span to leave free at either end; zero stays at the begin where nothing is below it.
         from_zero: Whether zero is on it in any case.
     """
     kind = kind_of(values, axis)
     if axis.limits is not None:
-        low, high = (float(end) for end in measure(np.array(axis.limits), kind))
+        low, high = (float(end) for end in to_numeric(np.array(axis.limits), kind))
         return Scale(kind, low, high)
-    measured = np.concatenate([measure(array, kind) for array in values] or [np.empty(0)])
-    known = measured[np.isfinite(measured)]
+    numeric = np.concatenate([to_numeric(array, kind) for array in values] or [np.empty(0)])
+    known = numeric[np.isfinite(numeric)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if kind == "number" and (from_zero or axis.from_zero):
         low, high = min(low, 0.0), max(high, 0.0)

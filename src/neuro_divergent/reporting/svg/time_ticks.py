@@ -30,7 +30,7 @@ class TimeTick(NamedTuple):
     Attributes:
         time: Microseconds since 1970.
         text: The part that differs from label to label.
-        context: What is to be known besides, where it is new: the year of a month, the day of an hour.
+        context: The longer unit, where it changes: the year of a month, the day of an hour.
     """
 
     time: float
@@ -54,7 +54,7 @@ def time_ticks(low: float, high: float, most: int = 6) -> list[TimeTick]:
 
 
 def _multiples(low: float, high: float, unit: str, step: int) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
-    """Return the times in a span that are a whole number of steps, in microseconds."""
+    """Return the times in a span that are multiples of a step, in microseconds."""
     origin = {"Y": 1970, "D": -_MONDAY if step % 7 == 0 else 0}.get(unit, 0)
     first = int(np.datetime64(math.floor(low), "us").astype(f"M8[{unit}]").astype(np.int64)) + origin
     last = int(np.datetime64(math.ceil(high), "us").astype(f"M8[{unit}]").astype(np.int64)) + origin
@@ -68,13 +68,13 @@ def _labelled(times: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str)
     ticks = []
     before = ""
     for time in times:
-        text, context = _words(time, unit)
+        text, context = _label_of(time, unit)
         ticks.append(TimeTick(float(time.astype(np.int64)), text, "" if context == before else context))
         before = context
     return ticks
 
 
-def _words(time: np.datetime64, unit: str) -> tuple[str, str]:
+def _label_of(time: np.datetime64, unit: str) -> tuple[str, str]:
     """Return what to call a time, and the longer time in which it is."""
     date, clock = str(time).split("T")
     year, month, day = date.rsplit("-", 2)

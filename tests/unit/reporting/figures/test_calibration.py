@@ -10,7 +10,7 @@ from neuro_divergent.reporting.figures.figure import Bars, Line, Points, Rule
 LEVELS = [{"level": 80.0, "coverage": 71.0, "width": 1.0}, {"level": 50.0, "coverage": 52.0, "width": 0.5}]
 
 
-def test_observed_shares_stand_against_nominal_ones_beside_the_diagonal():
+def test_calibration_figure_shows_coverage_against_level_with_the_diagonal():
     figure = calibration_figure({"part": "test", "levels": LEVELS})
     diagonal, line, points = figure.marks
     assert isinstance(diagonal, Line)
@@ -20,7 +20,7 @@ def test_observed_shares_stand_against_nominal_ones_beside_the_diagonal():
     assert (points.x.tolist(), points.y.tolist()) == ([50, 80], [52, 71])
     assert figure.x.limits == figure.y.limits == (0, 100)
     assert figure.alt_text == (
-        "Of the values lay 52.0 % in the 50 % interval, 71.0 % in the 80 % interval. Farthest off is the 80 % "
+        "Coverage: 52.0 % in the 50 % interval, 71.0 % in the 80 % interval. Farthest off is the 80 % "
         "interval, 9.0 percentage points too narrow."
     )
     assert figure.note.startswith("On the test part.")
@@ -78,7 +78,7 @@ def test_even_bins_are_bars_and_uneven_ones_steps_of_the_same_density():
     ],
     ids=["even", "narrow", "wide", "low", "high"],
 )
-def test_the_shape_is_told_in_words(power, words):
+def test_pit_alt_text_names_the_shape(power, words):
     values = power((np.arange(10_000) + 0.5) / 10_000)
     assert words in pit_figure(_pit(values, np.linspace(0, 1, 21))).alt_text
 

@@ -46,7 +46,7 @@ def test_a_history_without_validation_has_no_mark_of_it():
     assert len(loss_figure(HISTORY.with_columns(validation_loss=pl.lit(None))).marks) == 1
 
 
-def test_rates_norms_and_speeds_are_told_in_words():
+def test_rate_gradient_and_speed_figures_have_alt_text():
     assert rate_figure(HISTORY).alt_text == (
         "The learning rate went from 0.001 to 0.0001; it was highest at step 20 with 0.002."
     )
@@ -86,8 +86,8 @@ def test_pandas_works_as_well():
 
 
 @pytest.mark.parametrize("make", [loss_figure, rate_figure, gradient_figure, speed_figure])
-def test_what_was_not_written_down_is_said(make):
-    with pytest.raises(InputError, match="written down"):
+def test_history_figure_without_its_column_is_an_error(make):
+    with pytest.raises(InputError, match="recorded"):
         make(HISTORY.select("step"))
     with pytest.raises(InputError, match="no column 'step'"):
         make(HISTORY.drop("step"))

@@ -81,7 +81,7 @@ def test_attributions_of_positions_stand_in_their_order():
     assert figure.alt_text == "Position 0 matters most (4)."
 
 
-def test_attributions_of_both_are_shades():
+def test_attributions_by_variable_and_position_are_a_heatmap():
     table = pl.DataFrame(
         {"variable": ["y", "y", "x"], "position": [-1, 0, 0], "importance": [1.0, 2.0, -3.0]}
     ).to_pandas()

@@ -45,7 +45,7 @@ def test_norms_of_a_module_are_taken_together():
     )
 
 
-def test_layers_that_change_unusually_are_told_apart_in_their_order():
+def test_layers_with_unusual_updates_are_marked_in_their_order():
     figure = update_ratio_figure(LAYERS)
     first, last, low, high = figure.marks
     assert isinstance(first, Spans)

@@ -54,7 +54,7 @@ def test_many_times_are_taken_together():
     assert not any(isinstance(mark, Points) for mark in figure.marks)
 
 
-def test_the_histogram_counts_all_residuals_beside_a_normal_curve():
+def test_histogram_counts_all_residuals_and_has_a_normal_curve():
     backtest = make_backtest(["a"], cutoffs=200).with_columns(forecast=pl.col("actual") - 3)
     generator = np.random.default_rng(1)
     noise = generator.normal(size=backtest.height)

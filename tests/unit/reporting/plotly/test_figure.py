@@ -67,7 +67,7 @@ def test_times_are_iso() -> None:
     assert to_json(FORECAST)["layout"]["xaxis"]["type"] == "date"
 
 
-def test_a_band_is_an_area_that_tells_its_ends() -> None:
+def test_band_has_hover_text_at_its_ends() -> None:
     gap = np.array([1.0, 2.0, np.nan, 4.0])
     content = to_json(Figure("", (Band(np.arange(4), gap, gap + 1, "80 %"),)))
     area, line = content["data"]
@@ -139,7 +139,7 @@ def test_spans_begin_and_last() -> None:
     assert (numbers["base"], numbers["x"]) == ([2], [3.0])
 
 
-def test_shades_are_the_numbers() -> None:
+def test_heatmap_trace_has_the_numbers() -> None:
     heat = trace(HEAT)
     assert heat["z"] == [[1.0, -2.0, 3.0], [None, 0.0, -1.0]]
     assert (heat["zmin"], heat["zmax"]) == (-3.0, 3.0)

@@ -48,7 +48,7 @@ def test_it_writes_the_page_into_the_run(run: Path, capsys: pytest.CaptureFixtur
     Page((run / "report.html").read_text("utf-8"))
 
 
-def test_it_writes_the_page_where_it_is_told_to(run: Path, tmp_path: Path) -> None:
+def test_report_is_written_to_the_given_output(run: Path, tmp_path: Path) -> None:
     before = (run / "report.html").stat().st_mtime_ns
     report(run, output=tmp_path / "new" / "page.html")
     Page((tmp_path / "new/page.html").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""A comparison in words and as a page."""
+"""Verdict and page of a comparison."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def compared(errors: dict[str, float], cutoffs: int = 30) -> Comparison:
     return compare(frame, "mae")
 
 
-def test_a_clear_winner_is_called_one() -> None:
+def test_verdict_of_a_significant_difference_says_so() -> None:
     verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 4.0}))
     assert verdict.is_better
     assert verdict.text.startswith("nhits is best")
-    assert "more than luck" in verdict.text
+    assert "is significant" in verdict.text
 
 
-def test_a_difference_that_luck_explains_is_called_that() -> None:
+def test_difference_that_is_not_significant_is_called_that() -> None:
     verdict = judge_comparison(compared({"nhits": 1.0, "seasonal naive": 1.02}, cutoffs=6))
     assert not verdict.is_better
-    assert "not more than luck" in verdict.text or "No model" in verdict.text
+    assert "not significant" in verdict.text or "No model" in verdict.text
 
 
-def test_a_baseline_that_wins_is_no_success() -> None:
+def test_verdict_where_a_baseline_is_best_is_not_better() -> None:
     verdict = judge_comparison(compared({"nhits": 3.0, "last value": 1.0, "seasonal naive": 2.0}))
     assert not verdict.is_better
     assert verdict.text == "No model is better than last value, which needs no training."

@@ -55,7 +55,7 @@ def test_the_page_at_the_end_of_training_is_the_one_made_later(trained: Path) ->
     assert (trained / "report.html").read_text("utf-8") == render_run(trained) == render_run(trained)
 
 
-def test_it_has_every_section_and_a_way_to_it(page: Page) -> None:
+def test_report_has_every_section_and_a_link_to_it(page: Page) -> None:
     places = page.values("id")
     assert len(set(places)) == len(places)
     assert set(SECTIONS) <= set(places)
@@ -80,7 +80,7 @@ def test_headings_are_in_order(page: Page) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_it_is_one_file_without_a_script_that_asks_nobody(page: Page, trained: Path) -> None:
+def test_report_is_self_contained_without_scripts_or_requests(page: Page, trained: Path) -> None:
     content = (trained / "report.html").read_text("utf-8")
     assert not {tag for tag, _ in page.tags} & {"script", "iframe", "img", "link", "object", "embed", "form", "base"}
     for attribute in ("src", "href", "xlink:href", "action", "srcset", "poster"):
@@ -110,7 +110,7 @@ def test_tables_can_be_scrolled_with_keys_and_have_a_label(page: Page) -> None:
     assert page.count("figure") == page.count("figcaption") + 1  # the diagram has its heading
 
 
-def test_it_tells_what_the_files_say(page: Page, trained: Path) -> None:
+def test_report_shows_the_content_of_the_files(page: Page, trained: Path) -> None:
     scores = json.loads((trained / "scores.json").read_bytes())
     own = scores["scores"][0]
     for words in (
@@ -147,7 +147,7 @@ def test_a_model_that_is_worse_is_called_worse(run: Path) -> None:
     assert "verdict good" not in page.values("class")
 
 
-def test_what_the_doctor_found_comes_with_the_setting_to_change(run: Path) -> None:
+def test_findings_are_shown_with_the_setting_to_change(run: Path) -> None:
     finding = {
         "rule": "r", "title": "The rate is <i>too</i> high", "severity": "problem", "evidence": "The loss jumps.",
         "numbers": {"jumps": 7.0},
@@ -172,7 +172,7 @@ def test_one_series_without_a_name(tmp_path: Path) -> None:
     assert "60 rows in 1 series" in page.text
 
 
-def test_nothing_held_out_is_said(tmp_path: Path) -> None:
+def test_report_says_that_nothing_was_held_out(tmp_path: Path) -> None:
     train_run(tmp_path / "a", evil_frame(3), task={"validation": 0, "test": 0})
     page = Page((tmp_path / "a/report.html").read_text("utf-8"))
     assert "Nothing was held out" in page.text
@@ -180,7 +180,7 @@ def test_nothing_held_out_is_said(tmp_path: Path) -> None:
     assert "Forecasts by series" in page.text
 
 
-def test_a_run_that_still_trains_is_shown_as_far_as_it_is(run: Path) -> None:
+def test_report_of_a_run_in_training_shows_its_progress(run: Path) -> None:
     for name in ("scores.json", "backtest.parquet", "forecasts.csv", "calibration.json", "network.json"):
         (run / name).unlink()
     shutil.rmtree(run / "model")
@@ -196,13 +196,13 @@ def test_a_run_that_still_trains_is_shown_as_far_as_it_is(run: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["diverged", "failed", "interrupted"])
-def test_a_run_that_went_wrong_says_how(run: Path, state: Any) -> None:
+def test_report_of_a_failed_run_shows_state_and_message(run: Path, state: Any) -> None:
     shutil.rmtree(run / "model")
     write_status(run, state, step=7, total_steps=20, message=f"the loss is {EVIL}")
     page = Page(render_run(run))
     assert "Not finished." in page.text
     assert "at step 7 of 20" in page.text
-    assert f"It said: the loss is {EVIL}" in page.text
+    assert f"Message: the loss is {EVIL}" in page.text
     assert "<script" not in render_run(run)
 
 

@@ -144,7 +144,7 @@ def test_a_million_points_are_thinned_and_their_extremes_kept() -> None:
     assert len(path) < 100_000
 
 
-def test_shades_follow_the_numbers() -> None:
+def test_heatmap_levels_follow_the_numbers() -> None:
     layout = lay_out(HEAT)
     cells = {corner: shape.style for shape in layout.shapes for corner in re.findall(r"M([\d.]+ [\d.]+)", shape.path)}
     assert cells == {
@@ -196,7 +196,7 @@ def test_long_names_are_shortened_but_can_be_read() -> None:
     assert "<title>blocks.0.encoder.attention.projection.weight</title>" in text
 
 
-def test_bars_of_one_name_are_beside_each_other_and_different_names_below() -> None:
+def test_bars_of_one_name_share_a_row_and_other_names_get_their_own() -> None:
     shared = lay_out(Figure("", (Bars(["a"], np.ones(1)), Bars(["a"], np.ones(1)))))
     tops = [numbers(shape.path)[0][1] for shape in shared.shapes]
     bottoms = [max(y for _, y in numbers(shape.path)) for shape in shared.shapes]
@@ -223,7 +223,7 @@ def test_notes_stand_behind_bars_and_long_ones_below() -> None:
     )
 
 
-def test_says_that_there_is_nothing() -> None:
+def test_figure_without_values_says_so() -> None:
     assert "no values to show" in render_inline_svg(ALL["empty"])
 
 
@@ -240,7 +240,7 @@ def test_the_caption_can_be_left_out() -> None:
     assert 'viewBox="0 0 1000 600"' in render_inline_svg(LOSS, ratio=0.6)
 
 
-def test_a_file_that_stands_alone_names_no_colour() -> None:
+def test_svg_file_has_no_css_variables() -> None:
     text = render_svg(FORECAST)
     assert "var(" not in text
     assert "prefers-color-scheme: dark" in text

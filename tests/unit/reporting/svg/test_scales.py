@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuro_divergent.reporting.figures.figure import Axis
-from neuro_divergent.reporting.svg.scales import NameScale, Scale, even_scale, measure, scale_of, spread
+from neuro_divergent.reporting.svg.scales import NameScale, Scale, even_scale, scale_of, spread, to_numeric
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30), st.sampled_from([0.0, 0.05]), st.booleans())
@@ -47,7 +47,7 @@ def test_a_short_logarithmic_axis_has_labels_all_the_same() -> None:
 
 
 def test_times_of_any_kind_mean_the_same() -> None:
-    expected = measure(np.array(["2024-05-06T10:00"], dtype="M8[m]"), "time")
+    expected = to_numeric(np.array(["2024-05-06T10:00"], dtype="M8[m]"), "time")
     assert expected == 1714989600e6
     for time in (
         datetime(2024, 5, 6, 10),
@@ -55,8 +55,8 @@ def test_times_of_any_kind_mean_the_same() -> None:
         datetime(2024, 5, 6, 12, tzinfo=timezone(timedelta(hours=2))),
         np.datetime64("2024-05-06T10:00:00", "ns"),
     ):
-        assert measure(np.array([time]), "time") == expected
-    assert np.isnan(measure(np.array(["NaT"], dtype="M8[D]"), "time")).all()
+        assert to_numeric(np.array([time]), "time") == expected
+    assert np.isnan(to_numeric(np.array(["NaT"], dtype="M8[D]"), "time")).all()
 
 
 def test_limits_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""``nd runs``: which runs there are, how far they are, what differs between them; and clearing and sending them."""
+"""``nd runs``: lists, compares, deletes and exports runs."""
 
 from neuro_divergent.interfaces.cli.runs.display import next_step, show_progress
 from neuro_divergent.interfaces.cli.runs.group import app

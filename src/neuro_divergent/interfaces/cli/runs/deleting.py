@@ -1,4 +1,4 @@
-"""``nd runs delete``: runs away, or only the checkpoints that nobody needs."""
+"""``nd runs delete``: deletes runs, or only checkpoints that are not needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def delete_command(
     root: Root = ROOT,
     as_json: AsJson = False,
 ) -> None:
-    """Delete runs, with their models. One that trains now is left alone."""
+    """Delete runs with their models; runs in training are kept."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.core.formatting import format_bytes
     from neuro_divergent.interfaces.cli.screen import Screen

@@ -1,4 +1,4 @@
-"""What is shown of runs: words, a table of several, everything about one."""
+"""Runs on the terminal: a table of several, everything about one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 
 
 def next_step(run: RunSummary) -> str | None:
-    """Return the command that makes something of a run, where there is one."""
+    """Return the command to run next, if there is one."""
     place = shlex.quote(str(run.path))
     if run.state == "running":
         return None
@@ -28,7 +28,7 @@ def next_step(run: RunSummary) -> str | None:
 
 
 def show_progress(run: RunSummary) -> str:
-    """Write how far a run is: ``step 1,200 of 5,000``."""
+    """Return the progress of a run: ``step 1,200 of 5,000``."""
     if run.step is None:
         return "before the first step"
     return f"step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
@@ -99,8 +99,8 @@ def _checkpoint_table(run: RunSummary) -> Table:
     table.add_column("")
     now = time.time()
 
-    def add(item: CheckpointSummary, words: str) -> None:
-        table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), words)
+    def add(item: CheckpointSummary, note: str) -> None:
+        table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), note)
 
     for item in run.checkpoints:
         add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")

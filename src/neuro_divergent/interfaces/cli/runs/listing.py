@@ -1,4 +1,4 @@
-"""``nd runs list``: which runs there are and how far they are, or everything about one."""
+"""``nd runs list``: lists runs with their progress, or shows one in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard answers, by theme."""
+"""Routes of the dashboard, one module per resource; ``ROUTERS`` lists them."""
 
 from neuro_divergent.interfaces.dashboard.routes import (
     comparison,

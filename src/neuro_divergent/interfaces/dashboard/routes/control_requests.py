@@ -26,7 +26,7 @@ def checkpoint(run: TheRun) -> JsonResponse:
 
 
 def _send(run: Entry, request: ControlRequest, detail: str) -> JsonResponse:
-    if not run.can_be_asked:
+    if not run.accepts_requests:
         state = "writes its results" if run.is_held else f"is {run.summary.state}"
         raise HTTPException(409, f"The run is not training: it {state}.")
     try:

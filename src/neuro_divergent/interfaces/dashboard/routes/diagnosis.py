@@ -1,4 +1,4 @@
-"""What is wrong with a run, and what to change."""
+"""The diagnosis of a run."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ router = APIRouter()
 
 @router.get("/api/runs/{id}/diagnosis")
 def show_diagnosis(board: TheBoard, run: TheRun) -> JsonResponse:
-    """Return what the doctor found at the end of a run, or finds now in one that still trains."""
-    return JsonResponse(board.diagnoses.read(run.summary.path, anew=run.is_held))
+    """Return the diagnosis of a run: that of its end, or a new one while it trains."""
+    return JsonResponse(board.diagnoses.read(run.summary.path, refresh=run.is_held))

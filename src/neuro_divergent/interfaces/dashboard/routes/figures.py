@@ -21,7 +21,7 @@ def list_figures(board: TheBoard, run: TheRun) -> JsonResponse:
 
 @router.get("/api/runs/{id}/figures/{name}")
 def show_figure(board: TheBoard, run: TheRun, name: str) -> JsonResponse:
-    """Return a figure of a run: what Plotly draws, a note, and what can be seen in it in words."""
+    """Return a figure of a run: what Plotly draws, a note and an alternative text."""
     if name not in FIGURES:
         raise HTTPException(404, f"There is no such figure; there are {', '.join(FIGURES)}.")
     figure = figure_of(board.tables.read(run.summary.path), name)

@@ -1,4 +1,4 @@
-"""Losses and rates of a run, thinned to what a screen shows."""
+"""The history of a run, downsampled for display."""
 
 from __future__ import annotations
 

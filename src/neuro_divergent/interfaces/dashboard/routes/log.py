@@ -1,4 +1,4 @@
-"""What happened in a run."""
+"""The event log of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page itself and the files it is made of; none of them says anything about a run."""
+"""The page and its static files; none of them holds data of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _file(name: str, request: Request) -> Response:
 
 
 def _files() -> dict[str, Path]:
-    """Return the files there are by name; a name that is asked for is looked up here and never made into a path."""
+    """Return the static files by name; a requested name is looked up here and never becomes a path."""
     with os.scandir(_STATIC) as found:
         files = {item.name: Path(item.path) for item in found if Path(item.name).suffix in _KINDS and item.is_file()}
     plotly = importlib.util.find_spec("plotly")

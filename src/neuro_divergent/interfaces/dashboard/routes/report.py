@@ -1,4 +1,4 @@
-"""The report of a run, to be kept: what is in it is not run as a page of the dashboard."""
+"""The report of a run as a download: it is never shown as a page of the dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs there are, and what is known of one."""
+"""The list of runs, and details of one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def list_runs(
     """List runs: how many there are in each state, and a page of them."""
     rows = [entry.row for entry in board.index.entries().values()]
     counts = counts_of(rows)
-    words, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
-    found = [row for row in rows if (not states or row["state"] in states) and _has(row, words)]
+    terms, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
+    found = [row for row in rows if (not states or row["state"] in states) and _has(row, terms)]
     found.sort(key=lambda row: row["name"])
     found.sort(key=lambda row: _rank(row[sort]), reverse=order == "desc")
     found.sort(key=lambda row: row[sort] is None)  # what is not known comes last, in either order
@@ -53,7 +53,7 @@ def list_runs(
 
 @router.get("/api/runs/{id}")
 def show_run(run: TheRun) -> JsonResponse:
-    """Return what is known of a run."""
+    """Return the details of a run."""
     summary = run.summary
     path = summary.path
     scores = _json(path / "scores.json")
@@ -70,7 +70,7 @@ def show_run(run: TheRun) -> JsonResponse:
             "data_path": summary.data,
             "scores": scores,
             "notes": _notes(scores),
-            "can_control": run.can_be_asked,
+            "can_control": run.accepts_requests,
             "has": {
                 **{name: _is_file(path / file) for name, file in _FILES.items()},
                 "layers": _has_layers(path),
@@ -79,9 +79,9 @@ def show_run(run: TheRun) -> JsonResponse:
     )
 
 
-def _has(row: Row, words: list[str]) -> bool:
+def _has(row: Row, terms: list[str]) -> bool:
     text = " ".join(str(row[key]) for key in ("name", "model", "data", "message", "id") if row[key]).casefold()
-    return all(word in text for word in words)
+    return all(term in text for term in terms)
 
 
 def _rank(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What happens, as it happens."""
+"""Live updates as server-sent events."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ let silence = null;
 
 /** What the parts of the page may ask of the whole. */
 const page = {
-  /** Tell something that just happened. */
+  /** Show a message. */
   announce(text) {
     const announcer = byId("announcer");
     announcer.textContent = text;
@@ -21,7 +21,7 @@ const page = {
     silence = setTimeout(() => { announcer.textContent = ""; }, SILENCE);
   },
 
-  /** Tell about the connection; nothing if it is well. */
+  /** Show the state of the connection; nothing if it works. */
   connection(text) {
     setText(byId("connection"), text);
   },

@@ -94,7 +94,7 @@ export class Chart {
     this.isDrawn = false;
   }
 
-  /** Draw, or draw anew. */
+  /** Draw, or draw again. */
   async draw(content = this.content) {
     this.content = content;
     const Plotly = await plotly();

@@ -1,4 +1,4 @@
-// Several runs beside each other.
+// Comparison of several runs.
 
 import { badge, failure, make, nothing, table } from "./elements.js";
 import { Chart, escaped, nthColour } from "./charts.js";
@@ -81,7 +81,7 @@ class Comparison {
     this.replace(this.scores, this.scoreTable());
   }
 
-  /** Put something in its place only if it differs: nobody loses what they selected or scrolled to. */
+  /** Put something in its place only if it differs, so that selection and scroll position are kept. */
   replace(place, element) {
     if (place.firstElementChild?.isEqualNode(element)) return;
     place.replaceChildren(element);

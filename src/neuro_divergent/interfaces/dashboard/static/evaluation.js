@@ -1,4 +1,4 @@
-// How good the forecasts are, beside those that need no model.
+// Scores of the forecasts compared with the baselines.
 
 import { button, make, nothing, table } from "./elements.js";
 import { showFigures } from "./figures.js";
@@ -51,7 +51,7 @@ function scoreTables(scores, notes) {
   const parts = [];
   if (rows.length) {
     parts.push(make("h3", { text: `Scores on the ${scores.part ?? "held-out"} part` }));
-    if (scores.windows) parts.push(make("p", { class: "quiet", text: `${count(scores.windows)} windows. Lower is better, except for skill (share of the seasonal naive forecast's error that is avoided).` }));
+    if (scores.windows) parts.push(make("p", { class: "quiet", text: `${count(scores.windows)} windows. Lower is better, except for skill (1 minus the error divided by that of the seasonal naive forecast).` }));
     parts.push(table("Scores", columns, body, { id: "scores" }));
   }
   parts.push(...notes.map((text) => make("p", { class: "quiet", text })));

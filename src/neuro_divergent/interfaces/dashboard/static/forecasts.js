@@ -11,7 +11,7 @@ const PATIENCE = 200;
 export class Forecasts {
   constructor(run) {
     Object.assign(this, { run, search: "", names: [], total: 0, series: undefined, timer: null });
-    this.keeps = true; // somebody reads it; it is not drawn again while the run trains
+    this.keeps = true; // the user may be reading it: it is not drawn again while the run trains
     this.input = make("input", { type: "search", id: "series-search", autocomplete: "off" });
     this.input.addEventListener("input", () => {
       clearTimeout(this.timer);

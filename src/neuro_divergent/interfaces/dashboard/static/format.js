@@ -15,11 +15,11 @@ export function number(value) {
   return Number.isInteger(value) || size >= 1000 ? whole.format(Math.round(value)) : value.toPrecision(4);
 }
 
-/** Return a share as per cent; small ones with a digit behind the point. */
-export function percent(share, digits = share > 0 && share < 0.1 ? 1 : 0) {
-  if (!isNumber(share)) return "–";
+/** Return a fraction as a percentage; small ones with a digit after the point. */
+export function percent(fraction, digits = fraction > 0 && fraction < 0.1 ? 1 : 0) {
+  if (!isNumber(fraction)) return "–";
   const least = 10 ** -digits;
-  return share > 0 && 100 * share < least ? `under ${least} %` : `${(100 * share).toFixed(digits)} %`;
+  return fraction > 0 && 100 * fraction < least ? `under ${least} %` : `${(100 * fraction).toFixed(digits)} %`;
 }
 
 /** Return a length of time in its two largest units. */
@@ -86,7 +86,7 @@ export function progress(run) {
   return Math.min(1, run.step / run.total_steps);
 }
 
-/** Return whether somebody trains the run now. */
+/** Return whether the run is in training. */
 export const isLive = (run) => run.state === "running" || run.state === "stalled";
 
 /** Return what an event of the log says. */
@@ -99,7 +99,7 @@ export function sentence(event) {
     case "checkpoint": return "A checkpoint is complete.";
     case "rolled_back": return "Training went back to this step; rows after it are void.";
     case "control":
-      return event.wish === "stop" ? "Somebody asked to stop training." : "Somebody asked for a checkpoint.";
+      return event.wish === "stop" ? "A stop was requested." : "A checkpoint was requested.";
     case "interrupted": return "Training was interrupted.";
     case "failed": return `Training failed: ${plain(event.error)}: ${plain(event.message)}`;
     case "end": return `Training ended: ${plain(event.reason)}.`;

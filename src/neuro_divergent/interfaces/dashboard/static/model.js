@@ -31,10 +31,10 @@ function dataFacts(data) {
     ["Time", data.begin ? `${plain(data.begin)} to ${plain(data.end)}` : null],
     ["Frequency", data.frequency ?? null],
     ["Length of series", data.lengths ? `${count(data.lengths.min)} to ${count(data.lengths.max)}, median ${count(data.lengths.median)}` : null],
-    ["Missing", shareText(data.missing_share)],
-    ["Zero", shareText(data.zero_share)],
-    ["Negative", shareText(data.negative_share)],
-    ["Outliers", shareText(data.outlier_share)],
+    ["Missing", fractionText(data.missing_share)],
+    ["Zero", fractionText(data.zero_share)],
+    ["Negative", fractionText(data.negative_share)],
+    ["Outliers", fractionText(data.outlier_share)],
     ["Constant series", data.constant_series ? `${count(data.constant_series)}${names(data.short_names)}` : plain(data.constant_series)],
     ["Largest to smallest series", typeof data.scale_ratio === "number" ? `${number(data.scale_ratio)} times` : null],
     ["Seasonality", data.seasonality ? `period ${plain(data.seasonality.period)}, strength ${number(data.seasonality.strength)}` : "none found"],
@@ -53,7 +53,7 @@ function dataFacts(data) {
   return parts;
 }
 
-const shareText = (share) => (typeof share === "number" ? (share ? percent(share, 2) : "none") : null);
+const fractionText = (fraction) => (typeof fraction === "number" ? (fraction ? percent(fraction, 2) : "none") : null);
 const names = (list) => (list?.length ? ` (${list.join(", ")})` : "");
 
 function environmentFacts(environment) {

@@ -29,7 +29,7 @@ export function showRun(place, page, signal, id, tab) {
 
 class RunPage {
   constructor(place, page, signal, id, tab) {
-    Object.assign(this, { place, page, signal, id, details: null, heard: 0 });
+    Object.assign(this, { place, page, signal, id, details: null, receivedAt: 0 });
     this.path = `/api/runs/${encodeURIComponent(id)}`;
     this.wanted = TABS.some(([name]) => name === tab) ? tab : "training";
     this.tabs = new Map();
@@ -128,7 +128,7 @@ class RunPage {
         rows: ({ rows }) => this.tabs.get("training").extend(rows),
         state: (row) => this.update(row),
         reset: () => this.tabs.get("training").load(),
-        log: ({ events }) => this.hear(events),
+        log: ({ events }) => this.receive(events),
       }, signal);
       if (this.signal.aborted) return;
       await this.refresh();
@@ -150,7 +150,7 @@ class RunPage {
     this.follow();
   }
 
-  hear(events) {
+  receive(events) {
     this.tabs.get("log").add(events);
     if (events.some((event) => ["checkpoint", "control", "end"].includes(event.event))) {
       clearTimeout(this.timer);
@@ -180,17 +180,17 @@ class RunPage {
     const { data, ...rest } = row;
     Object.assign(this.details, rest);
     if (typeof data === "string") this.details.data_path = data; // in a row of the list it is where the data came from
-    this.heard = Date.now();
+    this.receivedAt = Date.now();
     const run = this.details;
-    const share = progress(run);
+    const fraction = progress(run);
     this.state.replaceChildren(badge(run.state));
     setText(this.line, [run.model, run.horizon ? `horizon ${run.horizon}` : null, run.data_path].filter(Boolean).join(" · "));
-    this.bar.hidden = share === null || run.state === "finished";
-    if (share !== null) this.bar.value = share;
-    setText(this.step, stepText(run, share));
+    this.bar.hidden = fraction === null || run.state === "finished";
+    if (fraction !== null) this.bar.value = fraction;
+    setText(this.step, stepText(run, fraction));
     setText(this.left, isLive(run) && typeof run.seconds_left === "number" ? `${duration(run.seconds_left)} left` : "");
     setText(this.message, run.message ?? "");
-    const percentage = isLive(run) && share !== null ? ` ${percent(share)}` : "";
+    const percentage = isLive(run) && fraction !== null ? ` ${percent(fraction)}` : "";
     this.page.title(`${run.name}: ${run.state}${percentage}`);
     this.tabs.get("training").update(run);
     this.tick();
@@ -200,13 +200,13 @@ class RunPage {
   tick() {
     const run = this.details;
     const isKnown = isLive(run) && typeof run.quiet === "number";
-    const seconds = isKnown ? run.quiet + (Date.now() - this.heard) / 1000 : 0;
+    const seconds = isKnown ? run.quiet + (Date.now() - this.receivedAt) / 1000 : 0;
     const phase = run.phase ? `${run.phase}; ` : "";
     setText(this.quiet, isKnown ? `${phase}last sign of life ${duration(Math.floor(seconds))} ago` : "");
   }
 }
 
-function stepText(run, share) {
+function stepText(run, fraction) {
   if (typeof run.step !== "number") return "";
-  return share === null ? `Step ${count(run.step)}` : `Step ${count(run.step)} of ${count(run.total_steps)} (${percent(share)})`;
+  return fraction === null ? `Step ${count(run.step)}` : `Step ${count(run.step)} of ${count(run.total_steps)} (${percent(fraction)})`;
 }

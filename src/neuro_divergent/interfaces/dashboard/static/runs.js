@@ -42,7 +42,7 @@ class RunsPage {
       clearTimeout(this.timer);
     });
     follow(() => "/api/stream", {
-      runs: (news) => this.hear(news),
+      runs: (news) => this.receive(news),
       connection: (text) => {
         this.page.connection(text);
         if (!text && !this.isFirst) this.soon(); // what happened meanwhile
@@ -122,10 +122,10 @@ class RunsPage {
 
   async load() {
     clearTimeout(this.timer);
-    const asked = JSON.stringify(query);
+    const sent = JSON.stringify(query);
     try {
       const found = await get("/api/runs", { ...query, limit: PAGE }, this.signal);
-      if (asked !== JSON.stringify(query)) return; // somebody asked for something else meanwhile
+      if (sent !== JSON.stringify(query)) return; // another query was sent meanwhile
       if (!found.runs.length && query.offset) {
         query.offset = 0;
         this.load();
@@ -194,7 +194,7 @@ class RunsPage {
     setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : "runs"}, ${count(live)} running` : "");
   }
 
-  hear({ changed = [], removed = [], counts }) {
+  receive({ changed = [], removed = [], counts }) {
     if (counts) this.count(counts);
     let isKnown = !removed.length;
     for (const run of changed) {
@@ -244,12 +244,12 @@ class Row {
 
   update(run) {
     this.run = run;
-    const share = progress(run);
+    const fraction = progress(run);
     this.cells.state.replaceChildren(badge(run.state));
     this.cells.state.title = run.message ?? "";
-    this.bar.hidden = share === null || !isLive(run);
-    if (share !== null) this.bar.value = share;
-    setText(this.step, progressText(run, share));
+    this.bar.hidden = fraction === null || !isLive(run);
+    if (fraction !== null) this.bar.value = fraction;
+    setText(this.step, progressText(run, fraction));
     setText(this.cells.model, run.model ?? "–");
     setText(this.cells.best, number(run.best));
     this.cells.best.title = run.metric ?? "";
@@ -267,8 +267,8 @@ class Row {
   }
 }
 
-function progressText(run, share) {
+function progressText(run, fraction) {
   if (typeof run.step !== "number") return "–";
-  if (share === null) return `step ${count(run.step)}`;
-  return isLive(run) ? `${percent(share)} of ${count(run.total_steps)}` : `${count(run.step)} of ${count(run.total_steps)}`;
+  if (fraction === null) return `step ${count(run.step)}`;
+  return isLive(run) ? `${percent(fraction)} of ${count(run.total_steps)}` : `${count(run.step)} of ${count(run.total_steps)}`;
 }

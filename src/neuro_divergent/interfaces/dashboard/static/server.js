@@ -4,7 +4,7 @@ const KEY = "token";
 const LONGEST_WAIT = 15;
 let token = null;
 
-/** Something the server refused or could not do, in words. */
+/** An error response of the server. */
 export class ServerError extends Error {
   constructor(status, message) {
     super(message);
@@ -58,7 +58,7 @@ async function request(path, options) {
     response = await fetch(path, { ...options, headers: { ...headers, ...options.headers } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServerError(0, "The server does not answer. Is 'nd dashboard' still running?");
+    throw new ServerError(0, "The server does not respond. Is 'nd dashboard' still running?");
   }
   if (response.ok) return response;
   throw new ServerError(response.status, await explanation(response));
@@ -82,7 +82,7 @@ async function explanation(response) {
  * Follow a stream of events until it ends or `signal` aborts; lost connections are made again, after longer and longer.
  *
  * @param address Returns the address to read on from, given the id of the last event, or null.
- * @param listeners Functions by name of event, given its data. Besides: `connection(text)`, with what to tell about
+ * @param listeners Functions by name of event, given its data. Besides: `connection(text)`, with what to show about
  *   the connection ("" for nothing), and `refused(error)`, after which nothing more comes.
  */
 export async function follow(address, listeners, signal) {

@@ -214,7 +214,7 @@ class Curves {
     };
   }
 
-  /** Load what somebody zooms into in more detail, and all of it again when they are back. */
+  /** Load a zoomed range in more detail, and the whole range again after zooming out. */
   looked(change) {
     const begin = change["xaxis.range[0]"] ?? change["xaxis.range"]?.[0];
     const end = change["xaxis.range[1]"] ?? change["xaxis.range"]?.[1];
