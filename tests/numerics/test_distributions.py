@@ -165,9 +165,9 @@ def possible(loss: DistributionLoss, units: tuple[float, float], *shape: int, se
     if loss.name == "bernoulli":
         return (noise > 0).double()
     value = units[0] + units[1] * noise
-    if not loss.requires_original_scale:
+    if not loss.traits.requires_original_scale:
         return value
-    return value.abs().round() if loss.whole else value.abs()
+    return value.abs().round() if loss.traits.integer_valued else value.abs()
 
 
 @every_case
@@ -193,7 +193,7 @@ def test_quantiles_and_means_are_those_of_scipy(
     assert forecast.quantiles is not None
     found = units[0] + units[1] * forecast.quantiles.movedim(-1, 0).numpy()
     for wanted, quantile in zip(SHARES, found, strict=True):
-        if isinstance(law, Blend) and loss.whole:
+        if isinstance(law, Blend) and loss.traits.integer_valued:
             quantile = quantile.round()
             assert (law.cdf(quantile) >= wanted - 1e-9).all()
             assert (law.cdf(quantile - 1) < wanted + 1e-9).all()
@@ -212,7 +212,7 @@ def test_shares_and_values_are_each_others_inverse(loss: DistributionLoss) -> No
     values = loss.inverse(raw, shares)
     assert values.shape == (21, B, H, C)
     reached = law.cdf(values)
-    if loss.whole:
+    if loss.traits.integer_valued:
         assert (reached >= shares).all()
     else:
         expected = shares.expand_as(reached)
@@ -254,7 +254,7 @@ def test_extreme_outputs_and_sizes_have_finite_costs_and_gradients(
     if loss.name in {"beta", "bernoulli"}:
         if loc > 1:  # no share is that large
             return
-        sizes = torch.tensor([0.0, 1.0]) if loss.whole else torch.tensor([0.0, 1e-6, 0.5, 1.0])
+        sizes = torch.tensor([0.0, 1.0]) if loss.traits.integer_valued else torch.tensor([0.0, 1e-6, 0.5, 1.0])
     value = sizes[torch.randint(len(sizes), (B, 200, C), generator=generator)]
     batch = None if units is None else batch_in(units, torch.float32)
     cost = loss.elementwise(raw, (value - loc) / scale, batch)

@@ -102,7 +102,7 @@ def _answerable_shares(forecaster: Forecaster, windows: Windows) -> tuple[float,
 
     loss = forecaster.fitted.task.loss
     own: Sequence[float] = loss.quantile_levels
-    if own and not loss.any_level:
+    if own and not loss.traits.any_level:
         return tuple(share for share in own if 0 < share < 1)
     wanted = [100 - 100 * 2 * place / _BINS for place in range(1, _BINS // 2)]
     possible, _ = answerable_levels(forecaster, windows, wanted)

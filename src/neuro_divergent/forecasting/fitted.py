@@ -105,5 +105,5 @@ def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.
         network.feedback = PointFeedback(task.loss)
         # Given forecasts instead, a step is less certain than the distribution that is learned says: validation would
         # prefer networks that are never certain.
-        network.shown_in_validation = task.loss.probabilistic
+        network.shown_in_validation = task.loss.traits.probabilistic
     return ReversibleNetwork(network, spec.channels) if task.scaler.reversible else network

@@ -126,7 +126,7 @@ class Predictor:
         assert bounds is not None
         bounds = gather.restore(bounds, batch)
         # Scaling and its undoing leave rounding errors in counts.
-        return point, bounds.round() if native and self.loss.whole else bounds
+        return point, bounds.round() if native and self.loss.traits.integer_valued else bounds
 
     def windows(
         self, gather: WindowBatcher, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
@@ -161,13 +161,13 @@ class Predictor:
             # Quantile losses have no setting for what the point is: it is their median.
             by_mean = getattr(self.loss, "point", "median") == "mean"
             points.append(paths.mean(0) if by_mean else quantiles_of(paths, (0.5,), whole=False).squeeze(-1))
-            bounds.append(quantiles_of(paths, quantiles, whole=self.loss.whole))
+            bounds.append(quantiles_of(paths, quantiles, whole=self.loss.traits.integer_valued))
         point, bound = (gather.restore(torch.cat(parts), batch) for parts in (points, bounds))
-        return point, bound.round() if self.loss.whole else bound
+        return point, bound.round() if self.loss.traits.integer_valued else bound
 
     def _native(self, quantiles: tuple[float, ...]) -> tuple[float, ...]:
         """Return the quantiles that the loss forecasts by itself: all of those asked for, or none."""
-        if self.loss.any_level:
+        if self.loss.traits.any_level:
             return quantiles
         own = self.loss.quantile_levels
         if not quantiles or not own:

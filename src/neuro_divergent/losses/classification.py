@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.levels import Weight
 from neuro_divergent.losses.shapes import beside
 
@@ -34,7 +34,7 @@ class CrossEntropy(Loss):
             over their weights.
     """
 
-    accepts_scaled: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(accepts_scaled=False)
 
     classes: int = Field(default=2, ge=2)
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
@@ -98,7 +98,7 @@ class BinaryCrossEntropy(Loss):
         positive_weight: How much class 1 counts beside class 0, for classes of very different frequency.
     """
 
-    accepts_scaled: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(accepts_scaled=False)
 
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
     positive_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.quantile import pinball
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ class ImplicitQuantileLoss(Loss):
         draws: Levels for each target and step of training.
     """
 
-    probabilistic: ClassVar[bool] = True
-    any_level: ClassVar[bool] = True
-    point_valued: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)
 
     degree: int = knob(8, low=4, high=16, ge=1, le=64)
     draws: int = knob(8, low=2, high=16, log=True, ge=1)

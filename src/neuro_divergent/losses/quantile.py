@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from neuro_divergent.core.config import register
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.levels import Weight, check_levels, middle
 
 if TYPE_CHECKING:
@@ -75,14 +75,9 @@ class QuantileLoss(Loss):
         return self.quantiles
 
     @property
-    def probabilistic(self) -> bool:  # type: ignore[override] # here it depends on the settings
-        """Whether there are levels enough for a distribution."""
-        return len(self.quantiles) > 1
-
-    @property
-    def point_valued(self) -> bool:  # type: ignore[override] # here it depends on the settings
-        """Whether outputs are quantiles, not distances between them."""
-        return not self.monotone
+    def traits(self) -> LossTraits:  # type: ignore[override] # here they depend on the settings
+        """Several levels make a distribution, and ``monotone`` outputs are distances between quantiles."""
+        return LossTraits(probabilistic=len(self.quantiles) > 1, point_valued=not self.monotone)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the pinball cost averaged over the levels."""
@@ -105,7 +100,7 @@ class QuantileLoss(Loss):
         del batch
         import torch
 
-        assert self.probabilistic, "a single level is no distribution"
+        assert self.traits.probabilistic, "a single level is no distribution"
         ordered = self._ordered(raw)
         levels = ordered.new_tensor(self.quantiles)
         share = share.to(ordered.dtype).expand(len(share), *ordered.shape[:-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from neuro_divergent.losses.base import SingleOutput
+from neuro_divergent.losses.base import LossTraits, SingleOutput
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ class RelativeLoss(SingleOutput):
     Targets that are left out still count in the mean of the costs, like targets that were forecast perfectly.
     """
 
-    in_units: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = LossTraits(cost_on_original_scale=True)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the relative error of each target value, in the shape of ``target``."""

@@ -30,7 +30,7 @@ class Metric:
             forecasts, on the scale of the network.
         measure: Takes that, target and batch and returns a value for each target, in the shape of ``target``.
         finish: Makes the result out of the mean of those values.
-        in_units: Whether ``measure`` takes forecast, target and history in the units of the data.
+        on_original_scale: Whether ``measure`` takes forecast, target and history on the scale of the data.
         higher_is_better: Whether more of it is better; else less is.
     """
 
@@ -38,7 +38,7 @@ class Metric:
     read: Measure
     measure: Measure
     finish: Callable[[Tensor], Tensor]
-    in_units: bool = False
+    on_original_scale: bool = False
     higher_is_better: bool = False
 
 
@@ -57,16 +57,22 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")
         if key == _ACCURACY:
-            scaled = loss.accepts_scaled if isinstance(loss, Loss) else True
+            scaled = loss.traits.accepts_scaled if isinstance(loss, Loss) else True
             measure = _right if isinstance(loss, Loss) else _right_of_any
-            return Metric(_ACCURACY, _reader(loss), measure, _mean, in_units=scaled, higher_is_better=True)
+            return Metric(_ACCURACY, _reader(loss), measure, _mean, on_original_scale=scaled, higher_is_better=True)
         if key not in known_metrics():
             hint = did_you_mean(key, known_metrics())
             raise ConfigError(f"Unknown metric {metric!r}.{hint} Known: {', '.join(known_metrics())}.")
         metric = Loss.from_dict(key)
     elif not _measures_a_point(metric):
         raise ConfigError(f"metric {metric.name!r}: only a loss with one output, the forecast itself, is a metric.")
-    return Metric(metric.name, _reader(loss), metric.elementwise, metric.finish, in_units=metric.in_units)
+    return Metric(
+        metric.name,
+        _reader(loss),
+        metric.elementwise,
+        metric.finish,
+        on_original_scale=metric.traits.cost_on_original_scale,
+    )
 
 
 def known_metrics() -> tuple[str, ...]:
@@ -112,7 +118,7 @@ def _reader(loss: object) -> Measure:
 
 def _measures_a_point(loss: Loss) -> bool:
     """Whether a loss costs forecasts of the target itself, not logits or several levels."""
-    return loss.accepts_scaled and loss.outputs == 1
+    return loss.traits.accepts_scaled and loss.outputs == 1
 
 
 def _mean(mean: Tensor) -> Tensor:

@@ -96,8 +96,8 @@ class Objective:
         """Return the sum of a metric over what was observed, and the number of values."""
         target, batch = example.target, example.batch
         forecast = metric.read(output, target, batch)
-        if metric.in_units:
-            forecast, target, batch = self._in_units(forecast, target, batch)
+        if metric.on_original_scale:
+            forecast, target, batch = self._on_original_scale(forecast, target, batch)
         return self.count(metric.measure(forecast, target, batch), example)
 
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
@@ -130,15 +130,17 @@ class Objective:
         assert isinstance(self.loss, Loss)
         target, batch = example.target, example.batch
         soft = batch.soft_y if batch is not None and teaching else None
-        if self.loss.in_units:
-            soft = None if soft is None else self._in_units(soft, target, batch)[0]
-            output, target, batch = self._in_units(output, target, batch)
+        if self.loss.traits.cost_on_original_scale:
+            soft = None if soft is None else self._on_original_scale(soft, target, batch)[0]
+            output, target, batch = self._on_original_scale(output, target, batch)
         cost = self.loss.elementwise(output, target, batch)
         if soft is None:
             return cost
         return cost.lerp(self.loss.elementwise(output, soft, batch), self.distillation)
 
-    def _in_units(self, output: Tensor, target: Tensor, batch: Batch | None) -> tuple[Tensor, Tensor, Batch | None]:
+    def _on_original_scale(
+        self, output: Tensor, target: Tensor, batch: Batch | None
+    ) -> tuple[Tensor, Tensor, Batch | None]:
         """Bring outputs, targets and history back to the units of the data."""
         if batch is None or self.restore is None:
             return output, target, batch

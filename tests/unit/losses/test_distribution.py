@@ -157,7 +157,7 @@ class TestUnits:
         assert quantiles is not None
         restored = 12.7 + 3.3 * quantiles
         assert torch.allclose(restored, restored.round(), atol=1e-9)
-        assert loss.whole
+        assert loss.traits.integer_valued
         assert (restored > -1e-9).all()
 
 

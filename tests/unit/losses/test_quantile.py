@@ -73,8 +73,8 @@ def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
 
 
 def test_distances_are_no_values_that_a_network_could_bring_back() -> None:
-    assert QuantileLoss().point_valued
-    assert not QuantileLoss(monotone=True).point_valued
+    assert QuantileLoss().traits.point_valued
+    assert not QuantileLoss(monotone=True).traits.point_valued
     with pytest.raises(nd.ConfigError, match="no values"):
         nd.Forecaster(nd.NLinear(), horizon=2, loss=QuantileLoss(monotone=True), scaler="revin")
 
@@ -151,5 +151,5 @@ class TestInverse:
             torch.testing.assert_close(found[:, *place], alone.flatten())
 
     def test_one_level_is_no_distribution(self) -> None:
-        assert QuantileLoss().probabilistic
-        assert not QuantileLoss([0.5]).probabilistic
+        assert QuantileLoss().traits.probabilistic
+        assert not QuantileLoss([0.5]).traits.probabilistic

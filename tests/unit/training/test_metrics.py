@@ -59,13 +59,13 @@ def test_losses_are_measured_on_the_point_forecast() -> None:
 
 
 def test_percentages_are_measured_in_the_units_of_the_data() -> None:
-    assert {name for name in known_metrics() if metric_for(name, MAE()).in_units} == {
+    assert {name for name in known_metrics() if metric_for(name, MAE()).on_original_scale} == {
         "accuracy",
         "mape",
         "mase",
         "smape",
     }
-    assert not metric_for("accuracy", CrossEntropy()).in_units
+    assert not metric_for("accuracy", CrossEntropy()).on_original_scale
 
 
 def test_only_accuracy_is_better_when_higher() -> None:

@@ -56,7 +56,7 @@ class Combination:
         check_method(self.method)
         if self.method == "pool":
             for place, loss in enumerate(self.losses, 1):
-                if not loss.any_level:
+                if not loss.traits.any_level:
                     raise ConfigError(
                         f"combine: 'pool' mixes distributions, and member {place} ({loss.name}) forecasts none. Train "
                         "all with a distribution, or combine with 'mean' or 'median'."
@@ -70,13 +70,14 @@ class Combination:
     @property
     def is_measured(self) -> bool:
         """Whether intervals are measured on errors of the whole, because a member forecasts points alone."""
-        return len(self.losses) > 1 and any(not loss.any_level and not loss.quantile_levels for loss in self.losses)
+        pointwise = any(not loss.traits.any_level and not loss.quantile_levels for loss in self.losses)
+        return len(self.losses) > 1 and pointwise
 
     @cached_property
     def shares_work(self) -> bool:
         """Whether members forecast fixed quantiles that differ, so that no member is a forecast by itself."""
         fixed = {loss.quantile_levels for loss in self.losses}
-        return len(fixed) > 1 and all(loss.quantile_levels and not loss.any_level for loss in self.losses)
+        return len(fixed) > 1 and all(loss.quantile_levels and not loss.traits.any_level for loss in self.losses)
 
     def questions(self, wanted: Shares) -> list[Shares]:
         """Return the quantiles to ask each member for.
@@ -117,7 +118,8 @@ class Combination:
     def _levels(self, wanted: Shares) -> Shares:
         """Return all quantiles that have to be known for those that are wanted, in ascending order."""
         unknown = [share for share in wanted if not any(_knows(loss, share) for loss in self.losses)]
-        fixed = {round(level, _DIGITS) for loss in self.losses for level in loss.quantile_levels if not loss.any_level}
+        bound = [loss for loss in self.losses if not loss.traits.any_level]
+        fixed = {round(level, _DIGITS) for loss in bound for level in loss.quantile_levels}
         if unknown:
             raise InputError(
                 f"quantile {unknown[0]:g} was not trained: the members have "
@@ -131,7 +133,7 @@ class Combination:
         levels = {round(share, _DIGITS) for share in wanted}
         if self.method == "quantile_average":
             levels.add(0.5)
-        if len({loss.quantile_levels for loss in self.losses if not loss.any_level}) > 1:
+        if len({loss.quantile_levels for loss in self.losses if not loss.traits.any_level}) > 1:
             levels |= fixed  # sorting some of them would give others than sorting all
         return tuple(sorted(levels))
 
@@ -161,7 +163,7 @@ class Combination:
 
     def _whole(self, quantiles: Array) -> Array:
         """Round quantiles of counts, whose averages need not be whole."""
-        return np.rint(quantiles) if all(loss.whole for loss in self.losses) else quantiles
+        return np.rint(quantiles) if all(loss.traits.integer_valued for loss in self.losses) else quantiles
 
 
 def check_method(method: str) -> None:
@@ -266,4 +268,4 @@ def _share_below(knots: torch.Tensor, shares: torch.Tensor, values: torch.Tensor
 
 
 def _knows(loss: Loss, share: float) -> bool:
-    return loss.any_level or any(abs(level - share) < 10.0**-_DIGITS for level in loss.quantile_levels)
+    return loss.traits.any_level or any(abs(level - share) < 10.0**-_DIGITS for level in loss.quantile_levels)

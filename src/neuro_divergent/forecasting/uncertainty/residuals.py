@@ -84,7 +84,7 @@ def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Intege
 
     Of a distribution it is the share below what happened, of a point the error itself.
     """
-    if not loss.probabilistic or not len(picked):
+    if not loss.traits.probabilistic or not len(picked):
         return error[picked]
 
     def some(values: Tensor) -> Tensor:

@@ -91,12 +91,12 @@ def _values(predictor: Predictor, gather: WindowBatcher, batch: Batch, shares: M
         values = draw_paths(predictor.network, loss, batch, share)
     else:
         raw = forecast_from(predictor.network, batch)
-        if loss.probabilistic:
+        if loss.traits.probabilistic:
             values = loss.inverse(raw, share, batch)
         else:
             values = predictor.around(loss.forecast(raw, (), batch).point, gather, batch, share)
     restored = gather.restore(values.movedim(0, -1), batch)
-    return restored.round() if loss.whole else restored
+    return restored.round() if loss.traits.integer_valued else restored
 
 
 def _check(num_paths: int, seed: int, dependence: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.distribution.units import Units, precise
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class DistributionLoss(Loss):
         point: What the point forecast is.
     """
 
-    probabilistic: ClassVar[bool] = True
-    any_level: ClassVar[bool] = True
-    point_valued: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)
 
     point: Literal["mean", "median"] = "mean"
 
@@ -90,4 +88,4 @@ class DistributionLoss(Loss):
             return self._on_scale_of_network(values, Units.of(batch, raw)).to(raw.dtype)
 
     def _on_scale_of_network(self, values: Tensor, units: Units) -> Tensor:
-        return units.rescale(values) if self.requires_original_scale else values
+        return units.rescale(values) if self.traits.requires_original_scale else values

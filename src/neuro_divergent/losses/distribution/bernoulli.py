@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units
 
@@ -20,7 +22,7 @@ class Bernoulli(NaturalLoss):
     The output is that probability, by ``Units.shares``. Targets are rounded, since scaling leaves rounding errors.
     """
 
-    whole: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(NaturalLoss.traits, integer_valued=True)
     accepts: ClassVar[str] = "0 or 1"
 
     def law(self, raw: Tensor, units: Units) -> Distribution:

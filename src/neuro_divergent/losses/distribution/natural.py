@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.units import Units
 
@@ -21,7 +23,7 @@ class NaturalLoss(DistributionLoss):
         accepts: What targets can be, for messages.
     """
 
-    requires_original_scale: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(DistributionLoss.traits, requires_original_scale=True)
     accepts: ClassVar[str]
 
     def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
@@ -50,7 +52,7 @@ class NaturalLoss(DistributionLoss):
 class CountLoss(NaturalLoss):
     """A distribution of counts. Targets are rounded to whole numbers, since scaling leaves rounding errors."""
 
-    whole: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(NaturalLoss.traits, integer_valued=True)
     accepts: ClassVar[str] = "counts (0, 1, 2, ...)"
 
     def admit(self, target: Tensor, units: Units) -> Tensor:

@@ -96,7 +96,7 @@ class CallbackConfig(Config):
 
 
 class NamedCallback(CallbackConfig, Component):
-    """Settings of a callback that TOML and the command line know by name: ``[[training.callbacks]]``, ``name = "csv"``."""
+    """Settings of a callback that is known by name, also in TOML: ``[[training.callbacks]]``, ``name = "csv"``."""
 
     registry: ClassVar[Registry] = Registry("callback", "neuro_divergent.training.callbacks")
 

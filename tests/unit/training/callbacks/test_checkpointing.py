@@ -16,8 +16,8 @@ from torch import nn
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import Interrupted, StorageError, StorageWarning
-from neuro_divergent.training.callbacks import checkpointing
 from neuro_divergent.training.average import EMA, SWA, Average
+from neuro_divergent.training.callbacks import checkpointing
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
 from neuro_divergent.training.callbacks.csv import CSVLog
 from neuro_divergent.training.checkpointing.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
