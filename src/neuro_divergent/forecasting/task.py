@@ -56,8 +56,8 @@ class Task(Config):
             raise ValueError(
                 f"loss: {self.loss.name} needs the target as it is; set scaler='identity' and no series_scaler"
             )
-        is_affine = self.series_scaler is None or self.series_scaler.affine
-        if self.loss.traits.requires_original_scale and not is_affine:
+        original = self.loss.traits.requires_original_scale
+        if original and self.series_scaler is not None and not self.series_scaler.affine:
             raise ValueError(
                 f"loss: {self.loss.name} is a distribution in the units of the data, which series_scaler="
                 f"{self.series_scaler.name!r} bends; leave it out, or choose 'standard', 'robust' or 'minmax'"

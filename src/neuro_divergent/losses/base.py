@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.registry import Registry
-from neuro_divergent.losses.shapes import beside
+from neuro_divergent.losses.shapes import align_outputs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Forecast(NamedTuple):
     """What the raw outputs of a network mean.
 
-    ``point`` is shaped ``(batch, horizon, channel)``; ``quantiles`` adds a last axis, one entry per level asked for.
+    ``point`` is shaped ``(batch, horizon, channel)``; ``quantiles`` adds a last axis, one entry per level requested.
     """
 
     point: Tensor
@@ -95,7 +95,7 @@ class Loss(Component):
 
     @abstractmethod
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the point forecast and the quantiles asked for, on the scale of the network.
+        """Return the point forecast and the quantiles requested, on the scale of the network.
 
         Args:
             raw: Outputs of the network.
@@ -103,19 +103,19 @@ class Loss(Component):
             batch: What the outputs were made from, for losses that look at its scale.
         """
 
-    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the values below which shares of the probability lie, on the scale of the network.
+    def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the values of the quantile function (inverse CDF) at some probabilities, on the scale of the network.
 
         Args:
             raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
-            share: Shares between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
+            probability: Probabilities between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
             batch: What the outputs were made from.
         """
         raise NotImplementedError(f"{self.name} forecasts no distribution")
 
     def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
         """Return outputs of any accepted shape as ``forecast`` reads them: one axis more than ``target``."""
-        return beside(raw, target, self.outputs)
+        return align_outputs(raw, target, self.outputs)
 
 
 class SingleOutput(Loss):

@@ -47,7 +47,7 @@ def _rounding_error(values: Tensor, batch: Batch | None) -> Tensor | float:
     import torch
 
     kind = torch.finfo(values.dtype)
-    if batch is None:  # targets that nobody scaled
+    if batch is None:  # targets that are not scaled
         return kind.tiny
     observed = batch.past_mask
     level = (batch.past_y.abs() * observed).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1)

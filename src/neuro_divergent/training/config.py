@@ -75,7 +75,7 @@ class TrainingConfig(Config):
         curriculum: Which targets count when; ``None`` for all, always.
         teacher_forcing: How often autoregressive networks are fed the true value in training; ``None`` leaves that to
             the network.
-        distillation: Share of the loss that is measured against the forecasts of a teacher, where one is given.
+        distillation: Fraction of the loss that is measured against the forecasts of a teacher, where one is given.
         metrics: What else to measure in validation: ``accuracy`` or the name of any point loss.
         callbacks: What else to do at the events of training. An ``EarlyStopping``, ``EMA`` or ``SWA`` that is listed
             here becomes ``early_stopping`` or ``average`` and replaces what those say.
@@ -88,7 +88,7 @@ class TrainingConfig(Config):
             it saves (benchmarks/prefetch.py), so the default is 0.
         recommended: Settings still to be chosen by the family of the architecture, as the preset ``auto`` asks; a
             network that is none of ours has no family and is trained with what they are.
-        seed: Decides weights, order and dropout: the same seed gives the same model.
+        seed: Seed of weights, order and dropout: the same seed gives the same model.
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
     """
@@ -224,8 +224,8 @@ class TrainingConfig(Config):
     def build_transforms(self) -> list[GradientTransform]:
         """Return what is done to gradients before the weights change, in order.
 
-        The penalties, clipping, noise, and ``gradient_transforms``. The first of them that clips tells the history the
-        norm of the gradients; where none does, it is the norm after the penalties.
+        The penalties, clipping, noise, and ``gradient_transforms``. The history reports the
+        norm before the first of them that clips; where none does, the norm after the penalties.
         """
         transforms: list[GradientTransform] = [Penalty(l1=self.l1, l2=self.l2)] if self.l1 or self.l2 else []
         if self.clip is not None:

@@ -83,10 +83,10 @@ class Guard:
         )
 
     def stepped(self) -> None:
-        """Hear of a step that was not left out."""
+        """Reset the count of steps left out in a row."""
         self._in_a_row = 0
 
-    def settled(self, trainer: Trainer) -> None:
+    def keep(self, trainer: Trainer) -> None:
         """Keep the state of a step that can be gone back to."""
         from neuro_divergent.training.checkpointing.snapshot import snapshot
 
@@ -124,7 +124,7 @@ class Guard:
         warnings.warn(text, DivergenceWarning, stacklevel=2)
 
     def overflowed(self, step: int) -> None:
-        """Hear of a step that fp16 left out.
+        """Count a step that fp16 left out.
 
         Raises:
             DivergedError: If that happens again and again, so that it is not the factor on the loss that is too large.
@@ -167,7 +167,7 @@ class Guard:
         return {"rollbacks": self.rollbacks, "in_a_row": self._in_a_row}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.rollbacks, self._in_a_row = state["rollbacks"], state["in_a_row"]
 
 
@@ -232,7 +232,7 @@ def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:
     import torch
 
     with torch.random.fork_rng(), torch.no_grad():
-        output = trainer.answer(batch)
+        output = trainer.forward(batch)
     return _rows_not_finite(output)
 
 

@@ -1,4 +1,4 @@
-"""What can be watched beside the loss."""
+"""Validation metrics besides the loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.shapes import beside
+from neuro_divergent.losses.shapes import align_outputs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,24 +82,24 @@ def known_metrics() -> tuple[str, ...]:
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """Return 1 for each target that was answered rightly and 0 for the others, in the shape of ``target``.
+    """Return 1 for each target that was predicted correctly and 0 for the others, in the shape of ``target``.
 
-    Outputs with one axis more than the targets are scores of classes, of which the highest is the answer. Others are
-    the answer itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single class are
+    Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others are
+    the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single class are
     neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
     """
     if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
-        return _agreement(beside(output, target, output.shape[-1]).argmax(-1), target)
-    return _agreement(beside(output, target, 1).squeeze(-1), target)
+        return _agreement(align_outputs(output, target, output.shape[-1]).argmax(-1), target)
+    return _agreement(align_outputs(output, target, 1).squeeze(-1), target)
 
 
-def _agreement(answer: Tensor, target: Tensor) -> Tensor:
-    return (answer.round() == target.round()).float()
+def _agreement(prediction: Tensor, target: Tensor) -> Tensor:
+    return (prediction.round() == target.round()).float()
 
 
-def _right(answer: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+def _right(prediction: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
     del batch
-    return _agreement(answer, target)
+    return _agreement(prediction, target)
 
 
 def _right_of_any(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:

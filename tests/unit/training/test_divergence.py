@@ -127,7 +127,7 @@ def test_rolling_back_comes_to_an_end() -> None:
 
 def test_a_weight_that_is_lost_between_steps_is_named() -> None:
     class Spoil(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 6:
                 with torch.no_grad():
                     trainer.module.bias.fill_(torch.nan)

@@ -1,4 +1,4 @@
-"""Distributions that only exist in the units of the data: of amounts, of shares, of counts."""
+"""Distributions that only exist in the units of the data: of amounts, of proportions, of counts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class NaturalLoss(DistributionLoss):
     traits: ClassVar[LossTraits] = replace(DistributionLoss.traits, requires_original_scale=True)
     accepts: ClassVar[str]
 
-    def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
+    def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
         """Return minus the log-likelihood of the targets in their units."""
-        likelihood: Tensor = law.log_prob(self.admit(units.restore(target), units))
+        likelihood: Tensor = distribution.log_prob(self.admit(units.restore(target), units))
         return -likelihood
 
     @abstractmethod
@@ -50,13 +50,13 @@ class NaturalLoss(DistributionLoss):
 
 
 class CountLoss(NaturalLoss):
-    """A distribution of counts. Targets are rounded to whole numbers, since scaling leaves rounding errors."""
+    """A distribution of counts. Targets are rounded to integers, since scaling leaves rounding errors."""
 
     traits: ClassVar[LossTraits] = replace(NaturalLoss.traits, integer_valued=True)
     accepts: ClassVar[str] = "counts (0, 1, 2, ...)"
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return whole numbers that are not negative."""
+        """Return integers that are not negative."""
         whole = target.round()
         # The last digits of 32 bits are larger than 1 where counts are in the tens of millions.
         self.refuse(target, whole < -1e-6 * units.size)

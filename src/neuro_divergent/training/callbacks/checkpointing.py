@@ -93,7 +93,7 @@ class Checkpoints(Checkpointing, NamedCallback):
 class Checkpointer(Callback):
     """Writes checkpoints on behalf of a ``Checkpointing``.
 
-    A state is taken when a step is settled: whatever belongs to it is then done, and no average stands in for the
+    A state is taken when a step is complete: its validation is done, and no average stands in for the
     weights. A state with weights that are not finite is never written.
     """
 
@@ -144,7 +144,7 @@ class Checkpointer(Callback):
         if self.config.on_improvement and self._is_better(trainer):
             self._is_due = True
 
-    def settled(self, trainer: Trainer) -> None:
+    def checkpoint_safe(self, trainer: Trainer) -> None:
         """Write if it is time to."""
         config, state, now = self.config, trainer.state, time.monotonic()
         if config.every_steps is not None and state.step % config.every_steps == 0:
@@ -158,7 +158,7 @@ class Checkpointer(Callback):
             self._try(trainer)
 
     def request(self) -> None:
-        """Write one when the step is settled, however short a time ago the last one was written."""
+        """Write one when the step is complete, however recently the last one was written."""
         self._is_due = self._is_asked_for = True
 
     def rolled_back(self, trainer: Trainer) -> None:
@@ -194,7 +194,7 @@ class Checkpointer(Callback):
         return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.best = state["best"]
 
     def _period(self, epoch: int) -> int:

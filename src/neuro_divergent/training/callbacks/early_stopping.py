@@ -81,7 +81,7 @@ class EarlyStopper(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.best, self.best_step = state["best"], state["best_step"]
         self._reference, self._waited, self._weights = state["reference"], state["waited"], state["weights"]
 

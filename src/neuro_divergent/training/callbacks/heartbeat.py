@@ -72,7 +72,7 @@ class Heartbeat(Callback):
         """Say so from the next time on."""
         self.validation_end(trainer)
 
-    def settled(self, trainer: Trainer) -> None:
+    def checkpoint_safe(self, trainer: Trainer) -> None:
         """Write if it is time: a save may have taken long."""
         self.step_end(trainer)
 

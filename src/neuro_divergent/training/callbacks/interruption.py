@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Interruption(Callback):
     """Lets a signal interrupt training between two steps instead of in the middle of one.
 
-    The step that is under way is finished (a validation is given up), checkpoints are written, and ``fit`` ends with
+    The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
     ``Interrupted``. A second signal ends the process the way it would without this callback, at once.
 
     Args:

@@ -40,5 +40,5 @@ class TimeLimit(Callback):
         return {"spent": self.seconds - (self._end - time.monotonic())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self._spent = float(state["spent"])

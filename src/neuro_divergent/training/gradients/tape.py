@@ -33,11 +33,11 @@ class GradientTape:
             loss = tape.record(network(inputs) * rate, "output").square().mean()
         of_rate, of_output = tape.gradient(loss, ["rate", "output"])
 
-    A gradient asked for inside the block of another tape can be differentiated by that tape: this is how second
+    A gradient computed inside the block of another tape can be differentiated by that tape: this is how second
     derivatives are made.
 
     Args:
-        persistent: Whether the tape can be asked more than once. What it recorded then stays in memory for as long as
+        persistent: Whether gradients can be computed more than once. What it recorded then stays in memory for as long as
             the recorded tensors do.
     """
 
@@ -118,7 +118,7 @@ class GradientTape:
             clip: How to bound the gradients, all together; a number is the largest norm. Clipped gradients cannot be
                 differentiated again.
             create_graph: Whether the gradients can be differentiated again; by default if another tape is recording.
-            unconnected: What to answer where the target does not depend on the source: ``None`` or zeros.
+            unconnected: What to return where the target does not depend on the source: ``None`` or zeros.
 
         Returns:
             Gradients, in the structure of the sources.
@@ -166,7 +166,7 @@ class GradientTape:
     ) -> list[Tensor | None]:
         """Go backwards from the target, once, or for each of several weightings of its numbers."""
         if self._was_read and not self.persistent:
-            raise InputError("this tape was read already; GradientTape(persistent=True) can be asked more than once.")
+            raise InputError("this tape was read already; GradientTape(persistent=True) can be read more than once.")
         self._was_read = True
         found = [place for place, tensor in enumerate(tensors) if self._is_watched(tensor)]
         result: list[Tensor | None] = [None] * len(tensors)

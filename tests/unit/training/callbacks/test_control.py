@@ -57,7 +57,7 @@ def test_a_wish_for_a_checkpoint_is_met_at_once_whatever_the_settings_say(tmp_pa
     seen: list[list[int]] = []
 
     class SeriesLayout(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 seen.append(steps_saved(tmp_path))
 
@@ -98,7 +98,7 @@ def test_a_wish_while_a_checkpoint_is_being_written_is_met_after_it(tmp_path: Pa
     patient = checkpoints.replace(at_most_every=3600.0, every_steps=None)
 
     class Patience(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 5:
                 checkpointer.config = patient
 

@@ -33,7 +33,7 @@ class Act(nd.Callback):
     def __init__(self, step: int, action: Any) -> None:
         self.step, self.action = step, action
 
-    def settled(self, trainer: nd.Trainer) -> None:
+    def checkpoint_safe(self, trainer: nd.Trainer) -> None:
         if trainer.state.step == self.step:
             self.action(trainer)
 
@@ -153,7 +153,7 @@ def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> No
     settings = {"log_every": 3, "validate_every": 10, "early_stopping": None, "max_steps": 40}
     events = log(tmp_path)
     training = trainer(
-        LayerMonitor(events, share=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
+        LayerMonitor(events, fraction=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
     )
     with pytest.warns(DivergenceWarning):
         training.fit(line(), line(20))
@@ -326,6 +326,6 @@ def test_a_process_that_only_helps_writes_nothing(tmp_path: Path) -> None:
     config = nd.TrainingConfig(max_steps=10, threads=1)
     with warnings.catch_warnings():
         nd.Trainer(
-            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, share=1), events], strategy=Helper()
+            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, fraction=1), events], strategy=Helper()
         ).fit(line())
     assert not list(tmp_path.iterdir())
