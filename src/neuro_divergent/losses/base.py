@@ -108,7 +108,8 @@ class Loss(Component):
 
         Args:
             raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
-            probability: Probabilities between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
+            probability: Probabilities between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that
+                broadcasts to it.
             batch: What the outputs were made from.
         """
         raise NotImplementedError(f"{self.name} forecasts no distribution")

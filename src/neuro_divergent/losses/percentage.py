@@ -30,7 +30,7 @@ class MAPE(RelativeLoss):
 
 @register("smape")
 class SMAPE(RelativeLoss):
-    """Symmetric relative error ``2 |e| / (|y| + |f|)``, from 0 to 2, in the units of the data (as in the M4 competition).
+    """Symmetric relative error ``2 |e| / (|y| + |f|)``, from 0 to 2, in the units of the data (as in M4).
 
     A target of zero costs 2 for any forecast but zero: the worst cost there is, with a gradient of 0, since it is the
     same everywhere around. Zero forecast as zero costs 0, with a gradient of 0.

@@ -80,8 +80,8 @@ class HorizonGrowth(Curriculum):
 class EasyFirst(Curriculum):
     """Counts the easiest windows of each batch, at first few and in the end all.
 
-    By their own loss this is self-paced learning (Kumar, Packer and Koller, NeurIPS 2010), with a fraction of the windows
-    in place of a threshold on the loss.
+    By their own loss this is self-paced learning (Kumar, Packer and Koller, NeurIPS 2010), with a fraction of the
+    windows in place of a threshold on the loss.
 
     Attributes:
         by: What makes a window hard: its present mean ``loss``, or the ``roughness`` of its target: the mean square of

@@ -19,8 +19,8 @@ class History:
     """Rows of losses and rates.
 
     ``train_loss`` is the mean over the steps since the row before, and ``gradient_norm`` is the one of the last step,
-    before clipping. ``waiting_share`` is the fraction of the time since then that went into waiting for batches or making
-    them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
+    before clipping. ``waiting_share`` is the fraction of the time since then that went into waiting for batches or
+    making them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
     """
 
     _SCHEMA = {  # noqa: RUF012

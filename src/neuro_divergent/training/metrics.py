@@ -84,9 +84,9 @@ def known_metrics() -> tuple[str, ...]:
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
     """Return 1 for each target that was predicted correctly and 0 for the others, in the shape of ``target``.
 
-    Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others are
-    the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single class are
-    neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
+    Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others
+    are the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single
+    class are neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
     """
     if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
         return _agreement(align_outputs(output, target, output.shape[-1]).argmax(-1), target)

@@ -20,9 +20,9 @@ _ROUNDING = 1e-3  # how far a target may lie outside by rounding
 class Beta(NaturalLoss):
     """Beta distribution, for proportions between 0 and 1.
 
-    The first output is the mean, by ``Units.proportion``. The second, made positive, is the sum of the two parameters in
-    units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved inwards
-    by a millionth.
+    The first output is the mean, by ``Units.proportion``. The second, made positive, is the sum of the two parameters
+    in units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved
+    inwards by a millionth.
     """
 
     accepts: ClassVar[str] = "between 0 and 1"

@@ -83,8 +83,8 @@ class PoissonMixture(Mixture, CountLoss):
 class NegativeBinomialMixture(Mixture, CountLoss):
     """Several negative binomial distributions, each with a weight.
 
-    The outputs are the logits of the weights, the means, by ``Units.level``, and the dispersions, made positive. Outputs
-    of 0 are means on several levels, so that the components do not begin as one.
+    The outputs are the logits of the weights, the means, by ``Units.level``, and the dispersions, made positive.
+    Outputs of 0 are means on several levels, so that the components do not begin as one.
     """
 
     per_component: ClassVar[int] = 3

@@ -37,8 +37,8 @@ class ZeroInflatedPoisson(CountLoss):
 class ZeroInflatedNegativeBinomial(CountLoss):
     """Negative binomial distribution that gives zero instead with some probability.
 
-    The outputs are the logit of that probability, the mean of the negative binomial distribution, by ``Units.level``, and its
-    dispersion, made positive.
+    The outputs are the logit of that probability, the mean of the negative binomial distribution, by ``Units.level``,
+    and its dispersion, made positive.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training as files, and back; `checkpoint.py` holds the format, `resume.py` finds the latest.
+"""Checkpoints: the state of a training as files, and back; `checkpoint.py` is the format, `resume.py` finds the latest.
 
 `callbacks/checkpointing.py` decides when one is written.
 """

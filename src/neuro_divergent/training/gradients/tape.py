@@ -37,8 +37,8 @@ class GradientTape:
     derivatives are made.
 
     Args:
-        persistent: Whether gradients can be computed more than once. What it recorded then stays in memory for as long as
-            the recorded tensors do.
+        persistent: Whether gradients can be computed more than once. What it recorded then stays in memory for as long
+            as the recorded tensors do.
     """
 
     def __init__(self, *, persistent: bool = False) -> None:

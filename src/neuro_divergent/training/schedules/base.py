@@ -41,7 +41,7 @@ class Plan:
         return -(-self.total_steps // max(self.steps_per_epoch, 1))
 
     def steps(self, length: int | float, per: Clock) -> int:
-        """Return how many steps a length is: a fraction of training below 1, a number of what ``per`` says from 1 on."""
+        """Return a length in steps: a fraction of training below 1, a number of what ``per`` says from 1 on."""
         if length < 1:
             return round(length * self.total_steps)
         return int(length) * (max(self.steps_per_epoch, 1) if per == "epoch" else 1)

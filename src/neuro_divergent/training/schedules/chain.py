@@ -21,8 +21,8 @@ class Part(Config):
 
     Attributes:
         schedule: What the rate does.
-        length: How long it lasts: a fraction of training below 1, a number of epochs (or steps) from 1 on; ``None`` for an
-            equal part of what the others leave.
+        length: How long it lasts: a fraction of training below 1, a number of epochs (or steps) from 1 on; ``None``
+            for an equal part of what the others leave.
         per: What ``length`` counts.
     """
 

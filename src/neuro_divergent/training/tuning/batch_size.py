@@ -53,7 +53,8 @@ def find_batch_size(
         loss: As for a ``Trainer``.
         train: As for ``Trainer.fit``; of batches that are made already only their rows are used, not their size.
         config: How it will be trained; its batch size is not looked at.
-        memory: Bytes to fit into instead of the free memory, besides the network and everything else that is there already.
+        memory: Bytes to fit into instead of the free memory, besides the network and everything else that is there
+            already.
         restore: As for a ``Trainer``.
 
     Returns:

@@ -31,7 +31,8 @@ def smallest_integer(cdf: Function, probability: Tensor, guess: Tensor) -> Tenso
     """
     high = guess.floor().clamp_min(0).expand((probability + guess).shape)
     low = high - 1
-    # Make strides, each twice as long as the one before, until cdf(low) < probability <= cdf(high); below 0 there is nothing.
+    # Make strides, each twice as long as the one before, until cdf(low) < probability <= cdf(high); below 0 there is
+    # nothing.
     stride = 1.0
     while bool((short := cdf(high) < probability).any()):
         low, high = high.where(short, low), (high + stride).where(short, high)

@@ -38,7 +38,7 @@ class SplineDistribution(Distribution):
         return middle + first * (self.values[..., 0] - self.left) + last * (self.values[..., -1] + self.right)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for probabilities: the first knot, and of each piece as much as lies below the probability."""
+        """Return the quantiles for probabilities: the first knot, and the part of each piece below the probability."""
         first, last = self._tails()
         quantile = self.values[..., 0] + self.left * (value / first).clamp_max(1).log()
         for place in range(self._masses.shape[-1]):  # one piece at a time: a probability may be one of very many draws
