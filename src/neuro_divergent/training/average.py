@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Average(CallbackConfig, Component):
     """Which weights of training are averaged, and how.
 
-    Validation, early stopping and the trained model use the average; training itself goes on as if there were none.
+    Validation, early stopping and the trained model use the average; training itself continues with its own weights.
     """
 
     registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
@@ -41,7 +41,7 @@ class Average(CallbackConfig, Component):
         return False
 
     def build(self) -> Averager:
-        """Return the callback that does it."""
+        """Return the callback."""
         return Averager(self)
 
 
@@ -59,7 +59,7 @@ class EMA(Average):
     warmup: bool = True
 
     def takes(self, step: int, plan: Plan) -> bool:
-        """Take all."""
+        """Take every step."""
         del step, plan
         return True
 
@@ -107,7 +107,7 @@ class SWA(Average):
 
 
 class Averager(Callback):
-    """Keeps the average on behalf of an ``Average``.
+    """Keeps the average of an ``Average``.
 
     Buffers of floating-point numbers, such as the statistics of a batch normalisation, are averaged like weights;
     others are copied. Averages of weights in half precision are kept in float32, where small updates do not vanish.
@@ -120,7 +120,7 @@ class Averager(Callback):
         self._own: dict[str, Tensor] | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin with the present weights, or go on with an average that was taken up again."""
+        """Start with the present weights, or continue a restored average."""
         weights = trainer.module.state_dict()
         if self.average is not None:
             self.average = {name: tensor.to(weights[name].device) for name, tensor in self.average.items()}
@@ -128,7 +128,7 @@ class Averager(Callback):
             self.average = _copy(weights)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Take the new weights into the average."""
+        """Update the average."""
         if not self.config.takes(trainer.state.step, trainer.plan):
             return
         weights = trainer.module.state_dict()
@@ -145,13 +145,13 @@ class Averager(Callback):
             trainer.module.load_state_dict(self.average)
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Put the weights back."""
+        """Put the trained weights back."""
         if self._own is not None:
             trainer.module.load_state_dict(self._own)
             self._own = None
 
     def validation_cancelled(self, trainer: Trainer) -> None:
-        """Put the weights back."""
+        """Put the trained weights back."""
         self.validation_end(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:

@@ -1,4 +1,4 @@
-"""What happened in training, row by row."""
+"""The history of a training: rows of losses, rates and metrics."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
         loader: Where its batches come from.
 
     Raises:
-        OutOfMemoryError: In the place of whatever torch, NumPy or Python raise.
+        OutOfMemoryError: In place of the errors of torch, NumPy or Python.
     """
     try:
         yield
@@ -101,7 +101,7 @@ def plannable(free: float, device: torch.device) -> float:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error says that memory was refused, and is not already our explanation of that."""
+    """Whether an error reports a failed allocation, and is not already an ``OutOfMemoryError`` of ours."""
     if isinstance(error, OutOfMemoryError):
         return False
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):

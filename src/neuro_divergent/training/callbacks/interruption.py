@@ -1,4 +1,4 @@
-"""Ending training so that it can be taken up again."""
+"""Interrupting training so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Interruption(Callback):
         self._listener = SignalListener(signals, self._receive, "interruption")
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin to listen."""
+        """Install the signal handlers."""
         self._trainer = trainer
         self._listener.start()
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del trainer
         self._listener.stop()
         self._trainer = None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del error
         self.fit_end(trainer)
 

@@ -1,4 +1,4 @@
-"""How gradients, weights and their changes are spread over the layers of a network."""
+"""Norms of gradients, weights and updates by layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LayerMonitor(Callback):
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
     often than rows are written, and after the first 20 times less often where it would take more than a fraction of
-    the time. Nothing is drawn or changed by it.
+    the time. It draws no random numbers and changes nothing.
 
     Args:
         events: Where to write.
@@ -50,7 +50,7 @@ class LayerMonitor(Callback):
         self._hooks: list[RemovableHandle] = []
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Choose what to measure, and when; comes before the file is begun, which has the names."""
+        """Choose what to measure, and when; must come before the event log is opened, which has the names."""
         if trainer.strategy.rank != 0:
             return
         named = list(trainer.module.named_parameters())[:_MOST_LAYERS]

@@ -1,4 +1,4 @@
-"""Whether the gradients of a module are those of its function."""
+"""Gradient checking: automatic differentiation compared with finite differences."""
 
 from __future__ import annotations
 

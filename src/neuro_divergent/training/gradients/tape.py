@@ -1,4 +1,4 @@
-"""A tape of what is computed, to be read backwards for gradients."""
+"""A gradient tape, as TensorFlow has one."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class GradientTape:
         return tensor if name is None else self.record(tensor, name)
 
     def record(self, value: Tensor, name: str) -> Tensor:
-        """Remember a value by a name, to ask for it or for the gradient with respect to it, and return it."""
+        """Record a value under a name, for reading it or its gradient later, and return it."""
         if name in self._values:
             raise InputError(f"the tape already holds a value {name!r}; give each its own name.")
         self._values[name] = value
@@ -235,7 +235,7 @@ def _refill(structure: Any, values: Iterator[Tensor | None]) -> Any:
 
 
 def _clip(tensors: list[Tensor], gradients: list[Tensor | None], clip: Clip) -> list[Tensor | None]:
-    """Bound gradients the way training does it, on parameters made up to carry them."""
+    """Bound gradients the way training does it, on temporary parameters that hold them."""
     carriers: list[nn.Parameter] = []
     for tensor, gradient in zip(tensors, gradients, strict=True):
         carrier = nn.Parameter(tensor.detach())

@@ -1,4 +1,4 @@
-"""What every optimizer is: settings that build one of torch's."""
+"""The contract of optimizers: settings that build a ``torch.optim.Optimizer``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Optimizer(Component):
 
 
 class GroupedOptimizer(Optimizer):
-    """An optimizer with a learning rate and a weight decay, which groups of parameters may have for themselves.
+    """An optimizer with a learning rate and a weight decay, which groups of parameters may override.
 
     Weight decay applies to weight matrices only; biases and the gains and shifts of normalisation layers, recognised by
     having fewer than two axes, are left alone, because pulling them to zero regularises nothing.

@@ -1,4 +1,4 @@
-"""Muon, with AdamW for what it is not made for."""
+"""Muon for hidden matrices, with AdamW for the other parameters."""
 
 from __future__ import annotations
 

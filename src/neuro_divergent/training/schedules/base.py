@@ -48,16 +48,16 @@ class Plan:
 
 
 class ScheduleState:
-    """A schedule under way."""
+    """The state of a schedule during training."""
 
     def step(self) -> None:
-        """Go on to the next step."""
+        """Advance to the next step."""
 
     def validated(self, loss: float) -> None:
-        """Hear of a validation loss."""
+        """Take a validation loss into account."""
 
     def rate(self, base: float) -> float:
-        """Return what the rate of the optimizer becomes at this step."""
+        """Return the learning rate at this step, from that of the optimizer."""
         return base
 
     def state_dict(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class ScheduleState:
 
 
 class LRScheduler:
-    """A course at work on an optimizer."""
+    """A schedule bound to an optimizer: sets its learning rates."""
 
     def __init__(self, course: ScheduleState, optimizer: torch.optim.Optimizer) -> None:
         self._course = course
@@ -96,7 +96,7 @@ class LRScheduler:
         self._apply()
 
     def validated(self, loss: float) -> None:
-        """Hear of a validation loss."""
+        """Take a validation loss into account."""
         self._course.validated(loss)
         self._apply()
 
@@ -137,7 +137,7 @@ class Schedule(Component):
         return _StepCourse(self, plan)
 
     def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> LRScheduler:
-        """Put the schedule to work on an optimizer."""
+        """Return the schedule bound to an optimizer."""
         return LRScheduler(self.begin(plan), optimizer)
 
     def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
@@ -182,7 +182,7 @@ def span(length: int | float, total: int) -> float:
 
 
 class _StepCourse(ScheduleState):
-    """Where a function of the step is."""
+    """The state of a schedule that is a function of the step."""
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
         self._schedule = schedule
