@@ -113,7 +113,7 @@ def test_keeps_the_mask_that_says_all_was_observed(name: str) -> None:
 
 
 @every_augmentation
-def test_touches_the_share_of_windows_it_says_and_leaves_others_to_the_bit(name: str) -> None:
+def test_augmentation_changes_its_fraction_of_windows_and_leaves_others_to_the_bit(name: str) -> None:
     batch = example(2000)
     everything = touched(batch, make(name).apply(batch)).float().mean()
     changed = make(name, 0.3).apply(batch)

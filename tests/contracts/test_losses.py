@@ -215,7 +215,7 @@ def test_an_output_that_is_not_a_number_is_not_hidden(loss: Loss) -> None:
 
 
 @every_loss
-def test_forecast_has_a_point_and_the_levels_asked_for(loss: Loss) -> None:
+def test_forecast_has_a_point_and_the_requested_levels(loss: Loss) -> None:
     raw, _, _ = example(loss)
     forecast = loss.forecast(raw, loss.quantile_levels)
     assert forecast.point.shape == (B, H, C)
@@ -250,7 +250,7 @@ def test_classes_are_never_scaled_and_everything_else_may_be(loss: Loss) -> None
 
 
 @every_loss
-def test_losses_in_units_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
+def test_losses_on_the_original_scale_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
     if not loss.traits.accepts_scaled or isinstance(loss, DistributionLoss):
         return
     raw, target, batch = example(loss)

@@ -140,7 +140,7 @@ class TestInverse:
         torch.testing.assert_close(found, -right.icdf(shares))
 
     @pytest.mark.parametrize("levels", [(0.1, 0.9), (0.3, 0.4), LEVELS])
-    def test_every_share_has_a_value_of_its_own_for_each_window_and_step(self, levels: tuple[float, ...]) -> None:
+    def test_every_probability_has_its_own_value_for_each_window_and_step(self, levels: tuple[float, ...]) -> None:
         loss, raw = QuantileLoss(levels), random(4, 3, 2, len(levels))
         shares = torch.rand(50, 4, 3, 2, generator=torch.Generator().manual_seed(0))
         shares[0], shares[1] = 0.0, 1.0  # uniform draws may be either

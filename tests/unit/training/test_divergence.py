@@ -81,7 +81,7 @@ def test_skipping_comes_to_an_end() -> None:
         fit(nn.Linear(3, 1), Poison(1, 2, 5, 6, 7), divergence=Divergence(policy="skip", patience=3))
 
 
-def test_statistics_of_a_skipped_batch_are_forgotten() -> None:
+def test_batch_norm_statistics_of_a_skipped_step_are_restored() -> None:
     inputs, targets = line()
     inputs[5, 0] = torch.inf
     module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1))

@@ -69,7 +69,7 @@ V1 = {
         ),
     ],
 )
-def test_the_tightest_limit_is_what_is_free(tmp_path: Path, files: dict[str, str], expected: int) -> None:
+def test_free_memory_is_the_lowest_of_all_limits(tmp_path: Path, files: dict[str, str], expected: int) -> None:
     assert free_memory(root=system(tmp_path, MEMINFO | files)) == expected
 
 
@@ -110,7 +110,7 @@ def test_a_device_that_does_not_tell_has_no_known_memory() -> None:
     ("size", "words"),
     [(5, "5 bytes"), (1_234, "1.23 kB"), (56_789_000, "56.8 MB"), (3e9, "3 GB"), (1.5e12, "1.5e+03 GB")],
 )
-def test_sizes_are_said_in_a_unit_that_suits(size: float, words: str) -> None:
+def test_bytes_are_formatted_in_a_suitable_unit(size: float, words: str) -> None:
     assert in_words(size) == words
 
 
@@ -182,7 +182,7 @@ def test_without_memory_to_measure_the_message_says_what_is_known() -> None:
     assert "Lower batch_size" in text
 
 
-def test_other_errors_pass_as_they_are() -> None:
+def test_errors_other_than_memory_are_not_changed() -> None:
     trainer = Trainer(nn.Linear(1, 1), MSE, TrainingConfig(max_steps=1))
     for error in (RuntimeError("something else"), ValueError("x"), OutOfMemoryError("already said")):
         with (
@@ -193,7 +193,7 @@ def test_other_errors_pass_as_they_are() -> None:
         assert caught.value is error
 
 
-def test_who_measures_sees_the_refusal_itself() -> None:
+def test_inside_unexplained_the_allocation_error_is_not_changed() -> None:
     trainer = Trainer(nn.Linear(1, 1), MSE, TrainingConfig(max_steps=1))
     loader = as_loader([], Order(batch_size=1), trainer.device)
     with pytest.raises(MemoryError) as caught, unexplained(), explaining_memory(trainer, loader):

@@ -16,7 +16,7 @@ from tests.unit.runs.test_directory import InterruptAt, assert_same
 AUTO = nd.TrainingConfig.preset("auto")
 
 
-def test_every_family_has_a_recipe_of_what_may_be_recommended() -> None:
+def test_every_family_has_settings_among_those_that_may_be_recommended() -> None:
     named = {nd.Architecture.registry.get(name).traits.family for name in nd.Architecture.registry.names()}
     assert named == set(FAMILY_SETTINGS)
     allowed = get_args(get_args(get_args(nd.TrainingConfig.model_fields["recommended"].annotation)[0])[0])
@@ -25,7 +25,7 @@ def test_every_family_has_a_recipe_of_what_may_be_recommended() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILY_SETTINGS)
-def test_a_recipe_changes_what_it_names_and_leaves_nothing_open(family: str) -> None:
+def test_family_settings_change_what_they_name_and_resolve_the_rest(family: str) -> None:
     decided = AUTO.for_family(family)
     assert decided == nd.TrainingConfig(**FAMILY_SETTINGS[family])
     assert decided.recommended is None

@@ -130,7 +130,7 @@ def test_rows_after_the_step_of_a_resumed_training_are_void(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("steps", [30, 33, 35])
-def test_a_longer_training_writes_the_row_of_its_old_end_anew_or_not_at_all(tmp_path: Path, steps: int) -> None:
+def test_a_longer_training_writes_the_row_of_its_old_end_again_or_not_at_all(tmp_path: Path, steps: int) -> None:
     settings = {"log_every": 10, "validate_every": 15, "early_stopping": None}
     state = tmp_path / "checkpoints"
     first = trainer(log(tmp_path), Checkpointing(directory=state).build(), max_steps=steps, **settings)
@@ -208,7 +208,7 @@ def test_after_a_kill_and_a_resume_the_lines_tell_what_the_trainer_remembers(tmp
         assert torch.equal(tensor, training.module.state_dict()[name])
 
 
-def test_checkpoints_written_in_the_background_are_told_when_they_are_complete(tmp_path: Path) -> None:
+def test_background_checkpoints_are_logged_when_they_are_complete(tmp_path: Path) -> None:
     events = log(tmp_path)
     told: list[tuple[int, bool]] = []
 

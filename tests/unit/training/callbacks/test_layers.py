@@ -111,7 +111,7 @@ def test_hooks_are_taken_away_at_the_end(tmp_path: Path) -> None:
     assert not training.optimizer._optimizer_step_post_hooks
 
 
-def test_measuring_takes_no_more_than_its_share_of_the_time(tmp_path: Path) -> None:
+def test_layer_monitor_takes_no_more_than_its_fraction_of_the_time(tmp_path: Path) -> None:
     class Slow(EventLog):
         def write(self, event: str, **content: Any) -> None:
             if event == "layers":
