@@ -3,7 +3,7 @@
 One or two architectures of each family, in small sizes, learn two tables, with the default training and with the
 recommended one, for the same number of steps and several seeds. What counts is the mean absolute error on rows that
 neither training nor early stopping saw; a ratio below 1 says that the recommendation is better.
-``training/recipes.py`` is taken from this. Families whose recommendation is the default are named and not trained.
+``training/presets.py`` is taken from this. Families whose recommendation is the default are named and not trained.
 
     python benchmarks/families.py --data ../shared/data
     python benchmarks/families.py --models nhits,lstm --set optimizer.lr=0.003    # something else instead of "auto"

@@ -99,7 +99,7 @@ from .reporting.plots import (
     plot_schedule as plot_schedule,
     plot_scores as plot_scores,
 )
-from .losses.base import Loss as Loss
+from .losses.base import Loss as Loss, LossTraits as LossTraits
 from .losses.classification import BinaryCrossEntropy as BinaryCrossEntropy, CrossEntropy as CrossEntropy
 from .losses.distribution.base import DistributionLoss as DistributionLoss
 from .losses.distribution.bernoulli import Bernoulli as Bernoulli

@@ -372,13 +372,13 @@ def test_overfits_a_short_sine(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("loss", [name for name in Loss.registry.names() if Loss.registry.get(name).accepts_scaled])
+@pytest.mark.parametrize("loss", [name for name in Loss.registry.names() if Loss.from_dict(name).traits.accepts_scaled])
 def test_every_loss_trains_it(name: str, loss: str) -> None:
     made = Loss.from_dict(loss)
     spec = task(name, channels=2, outputs=made.outputs)
     network, batch = network_for(name, spec).train(), example(spec, missing=0.2)
     assert batch.future_y is not None
-    if made.requires_original_scale:  # zeros and ones are counts, amounts and, moved inwards, shares
+    if made.traits.requires_original_scale:  # zeros and ones are counts, amounts and, moved inwards, shares
         batch = batch._replace(future_y=(batch.future_y > 0).float())
     output = network(batch)
     mask = torch.ones(6, spec.horizon, 2)

@@ -115,7 +115,7 @@ def test_without_missing_values_only_mask_adds_a_mask(name: str) -> None:
 
 
 @every_augmentation
-def test_touches_the_share_of_windows_it_says_and_leaves_others_to_the_bit(name: str) -> None:
+def test_augmentation_changes_its_fraction_of_windows_and_leaves_others_to_the_bit(name: str) -> None:
     batch = example(2000)
     everything = touched(batch, make(name).apply(batch)).float().mean()
     changed = make(name, 0.3).apply(batch)

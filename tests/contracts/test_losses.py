@@ -69,10 +69,10 @@ def random(*shape: int, seed: int = 3, dtype: torch.dtype = torch.float64) -> Te
 
 def targets(loss: Loss, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     """Values, or the numbers of classes where the loss is of classes, or what a distribution can take."""
-    if loss.requires_original_scale:
+    if loss.traits.requires_original_scale:
         noise = random(*shape, seed=4, dtype=dtype)
-        return (noise > 0).to(dtype) if loss.whole else noise.sigmoid()
-    if loss.accepts_scaled:
+        return (noise > 0).to(dtype) if loss.traits.integer_valued else noise.sigmoid()
+    if loss.traits.accepts_scaled:
         return random(*shape, seed=4, dtype=dtype)
     return torch.randint(max(loss.outputs, 2), shape, generator=torch.Generator().manual_seed(4)).to(dtype)
 
@@ -88,7 +88,7 @@ def example(loss: Loss, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Ten
 
 def perfect(loss: Loss, target: Tensor) -> Tensor:
     """Return outputs that could not be better."""
-    if loss.accepts_scaled:
+    if loss.traits.accepts_scaled:
         return target.unsqueeze(-1).expand(*target.shape, loss.outputs)
     if loss.outputs == 1:
         return (2000 * target - 1000).unsqueeze(-1)
@@ -177,7 +177,7 @@ def test_a_target_without_weight_has_no_gradient(loss: Loss) -> None:
 @pytest.mark.parametrize("values", ["no error", "all zero", "all zero but the forecast", "no weight"])
 def test_gradients_are_finite_where_something_is_zero(loss: Loss, dtype: torch.dtype, values: str) -> None:
     raw, target, batch = example(loss, dtype)
-    if values == "no error" and loss.accepts_scaled and not isinstance(loss, DistributionLoss):
+    if values == "no error" and loss.traits.accepts_scaled and not isinstance(loss, DistributionLoss):
         raw = perfect(loss, target).clone()
     if values.startswith("all zero"):
         target, batch = torch.zeros_like(target), batch._replace(past_y=torch.zeros_like(batch.past_y))
@@ -215,7 +215,7 @@ def test_an_output_that_is_not_a_number_is_not_hidden(loss: Loss) -> None:
 
 
 @every_loss
-def test_forecast_has_a_point_and_the_levels_asked_for(loss: Loss) -> None:
+def test_forecast_has_a_point_and_the_requested_levels(loss: Loss) -> None:
     raw, _, _ = example(loss)
     forecast = loss.forecast(raw, loss.quantile_levels)
     assert forecast.point.shape == (B, H, C)
@@ -246,17 +246,17 @@ def test_only_losses_that_say_so_need_a_history(loss: Loss) -> None:
 
 @every_default
 def test_classes_are_never_scaled_and_everything_else_may_be(loss: Loss) -> None:
-    assert loss.accepts_scaled == (loss.name not in OF_CLASSES)
+    assert loss.traits.accepts_scaled == (loss.name not in OF_CLASSES)
 
 
 @every_loss
-def test_losses_in_units_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
-    if not loss.accepts_scaled or isinstance(loss, DistributionLoss):
+def test_losses_on_the_original_scale_do_not_depend_on_the_unit_and_all_others_do(loss: Loss) -> None:
+    if not loss.traits.accepts_scaled or isinstance(loss, DistributionLoss):
         return
     raw, target, batch = example(loss)
     cost = loss.elementwise(raw, target, batch)
     scaled = loss.elementwise(60 * raw, 60 * target, batch._replace(past_y=60 * batch.past_y))
-    assert torch.allclose(scaled, cost, rtol=1e-12) == loss.in_units
+    assert torch.allclose(scaled, cost, rtol=1e-12) == loss.traits.cost_on_original_scale
 
 
 @every_loss

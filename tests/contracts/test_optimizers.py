@@ -96,7 +96,7 @@ def test_trains_every_parameter_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", DECAYING)
 @pytest.mark.parametrize("everything", [False, True])
-def test_biases_and_norms_decay_only_when_asked(name: str, everything: bool) -> None:
+def test_biases_and_norms_decay_only_when_configured(name: str, everything: bool) -> None:
     module = network()
     optimizer = make(name, weight_decay=0.5, decay_all=everything).build(module)
     decayed = {id(p) for group in optimizer.param_groups if group["weight_decay"] for p in group["params"]}

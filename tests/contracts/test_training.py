@@ -73,7 +73,7 @@ def test_an_architecture_trains_with_everything_at_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", Loss.registry.names())
 def test_a_loss_trains_a_forecaster(name: str) -> None:
-    if not Loss.from_dict(name).accepts_scaled:
+    if not Loss.from_dict(name).traits.accepts_scaled:
         classes = series().with_columns(y=(pl.col("ds") % 2).cast(pl.Float64))
         training = nd.TrainingConfig(max_steps=6, threads=1)
         forecaster = nd.Forecaster("mlp", horizon=H, input_size=L, loss=name, scaler="identity", training=training)

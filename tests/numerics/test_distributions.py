@@ -18,8 +18,8 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.bernoulli import Bernoulli
 from neuro_divergent.losses.distribution.beta import Beta
-from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
-from neuro_divergent.losses.distribution.distributions.tweedie import TweedieLaw
+from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution
+from neuro_divergent.losses.distribution.distributions.tweedie import TweedieDistribution
 from neuro_divergent.losses.distribution.isqf import ISQF
 from neuro_divergent.losses.distribution.laplace import Laplace
 from neuro_divergent.losses.distribution.log_normal import LogNormal
@@ -165,9 +165,9 @@ def possible(loss: DistributionLoss, units: tuple[float, float], *shape: int, se
     if loss.name == "bernoulli":
         return (noise > 0).double()
     value = units[0] + units[1] * noise
-    if not loss.requires_original_scale:
+    if not loss.traits.requires_original_scale:
         return value
-    return value.abs().round() if loss.whole else value.abs()
+    return value.abs().round() if loss.traits.integer_valued else value.abs()
 
 
 @every_case
@@ -193,7 +193,7 @@ def test_quantiles_and_means_are_those_of_scipy(
     assert forecast.quantiles is not None
     found = units[0] + units[1] * forecast.quantiles.movedim(-1, 0).numpy()
     for wanted, quantile in zip(SHARES, found, strict=True):
-        if isinstance(law, Blend) and loss.whole:
+        if isinstance(law, Blend) and loss.traits.integer_valued:
             quantile = quantile.round()
             assert (law.cdf(quantile) >= wanted - 1e-9).all()
             assert (law.cdf(quantile - 1) < wanted + 1e-9).all()
@@ -212,11 +212,11 @@ def test_shares_and_values_are_each_others_inverse(loss: DistributionLoss) -> No
     values = loss.inverse(raw, shares)
     assert values.shape == (21, B, H, C)
     reached = law.cdf(values)
-    if loss.whole:
+    if loss.traits.integer_valued:
         assert (reached >= shares).all()
     else:
         expected = shares.expand_as(reached)
-        if isinstance(law, TweedieLaw):  # zero has a probability of its own
+        if isinstance(law, TweedieDistribution):  # zero has a probability of its own
             expected = expected.maximum((-law.rate).exp())
         assert torch.allclose(reached, expected, atol=1e-9)
 
@@ -254,7 +254,7 @@ def test_extreme_outputs_and_sizes_have_finite_costs_and_gradients(
     if loss.name in {"beta", "bernoulli"}:
         if loc > 1:  # no share is that large
             return
-        sizes = torch.tensor([0.0, 1.0]) if loss.whole else torch.tensor([0.0, 1e-6, 0.5, 1.0])
+        sizes = torch.tensor([0.0, 1.0]) if loss.traits.integer_valued else torch.tensor([0.0, 1e-6, 0.5, 1.0])
     value = sizes[torch.randint(len(sizes), (B, 200, C), generator=generator)]
     batch = None if units is None else batch_in(units, torch.float32)
     cost = loss.elementwise(raw, (value - loc) / scale, batch)
@@ -287,13 +287,13 @@ class TestTweedie:
         value = np.linspace(max(mean - 4 * deviation, 0.05), mean + 6 * deviation, 40)
         number = np.arange(1, int(rate + 12 * math.sqrt(rate) + 60))[:, None]
         parts = stats.poisson.logpmf(number, rate) + stats.gamma.logpdf(value, number * shape, scale=scale)
-        law = TweedieLaw(*(torch.full((40,), item, dtype=torch.float64) for item in (mean, dispersion)), power)
+        law = TweedieDistribution(*(torch.full((40,), item, dtype=torch.float64) for item in (mean, dispersion)), power)
         found = law.log_prob(torch.from_numpy(value)).numpy()
         assert np.allclose(found, special.logsumexp(parts, axis=0), rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("power", [1.1, 1.5, 1.9])
     def test_density_and_probability_of_zero_add_up_to_one(self, power: float) -> None:
-        law = TweedieLaw(number(1.3), number(0.7), power)
+        law = TweedieDistribution(number(1.3), number(0.7), power)
         zero = float(law.log_prob(number(0.0)).exp())
         assert zero == pytest.approx(math.exp(-(1.3 ** (2 - power)) / (0.7 * (2 - power))), rel=1e-12)
 
@@ -305,7 +305,7 @@ class TestTweedie:
 
     def test_draws_have_the_mean_the_variance_and_the_quantiles(self) -> None:
         torch.manual_seed(0)
-        law = TweedieLaw(number(2.0), number(0.8), 1.4)
+        law = TweedieDistribution(number(2.0), number(0.8), 1.4)
         drawn = law.sample(torch.Size([200_000]))
         assert float(drawn.mean()) == pytest.approx(2, rel=0.01)
         assert float(drawn.var()) == pytest.approx(0.8 * 2**1.4, rel=0.02)
@@ -321,15 +321,15 @@ class TestTweedie:
         ends = []
         for rate in (limit * (1 - 1e-9), limit * (1 + 1e-9)):
             dispersion = torch.tensor([1 / (rate * (2 - power))], dtype=torch.float64)
-            ends.append(TweedieLaw(torch.ones(1, dtype=torch.float64), dispersion, power).icdf(shares))
+            ends.append(TweedieDistribution(torch.ones(1, dtype=torch.float64), dispersion, power).icdf(shares))
         assert torch.allclose(ends[0], ends[1], rtol=2e-6)
 
 
 class TestISQF:
-    def law(self, seed: int = 3, **settings_: Any) -> SplineLaw:
+    def law(self, seed: int = 3, **settings_: Any) -> SplineDistribution:
         loss = ISQF(**settings_)
         law = loss.distribution(random(5, loss.outputs, seed=seed))
-        assert isinstance(law, SplineLaw)
+        assert isinstance(law, SplineDistribution)
         return law
 
     @pytest.mark.parametrize("pieces", [1, 2, 5])

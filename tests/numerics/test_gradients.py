@@ -242,13 +242,14 @@ def test_gradient_of_a_loss(name: str, spread: float) -> None:
     loss = LOSSES[name]
     shape = (4, 3, 2)
     classes = torch.randint(max(loss.outputs, 2), shape, generator=torch.Generator().manual_seed(0))
-    target = positive(*shape, seed=1) if loss.accepts_scaled and name != "bernoulli" else classes.clamp_max(3).double()
+    is_continuous = loss.traits.accepts_scaled and name != "bernoulli"
+    target = positive(*shape, seed=1) if is_continuous else classes.clamp_max(3).double()
     if name == "bernoulli":
         target = (target > 0).double()
     if name == "beta":
         target = target / (1 + target)
     history = positive(4, 6, 2, seed=2)
-    raw = nn.Parameter(spread * normal(*shape, loss.outputs, seed=3) + (1.0 if loss.accepts_scaled else 0.0))
+    raw = nn.Parameter(spread * normal(*shape, loss.outputs, seed=3) + (1.0 if loss.traits.accepts_scaled else 0.0))
 
     class Answer(nn.Module):
         def __init__(self) -> None:

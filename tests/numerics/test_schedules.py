@@ -147,7 +147,7 @@ def test_per_epoch_it_is_torchs_stepped_once_an_epoch(
     same(ours(schedule)[:-PER_EPOCH], theirs(make, per_epoch=PER_EPOCH)[:-PER_EPOCH])
 
 
-def test_a_lowest_rate_is_a_share_of_the_full_one() -> None:
+def test_the_final_rate_is_a_fraction_of_the_full_one() -> None:
     for step, (rate, other) in enumerate(ours(Cosine(final=0.2))):
         height = 0.2 + 0.8 * 0.5 * (1 + math.cos(math.pi * step / STEPS))
         assert (rate, other) == pytest.approx((0.1 * height, 0.3 * height))

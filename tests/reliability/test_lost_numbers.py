@@ -174,7 +174,7 @@ class Watch(nd.Callback):
         rate = trainer.optimizer.param_groups[0]["lr"]
         self.rates.setdefault(trainer.state.step, []).append(rate)
 
-    def settled(self, trainer: nd.Trainer) -> None:
+    def checkpoint_safe(self, trainer: nd.Trainer) -> None:
         """Remember the state that can be gone back to."""
         if trainer.state.step % VALIDATE_EVERY == 0:
             self.good = _state(trainer)

@@ -107,7 +107,7 @@ def _supported_quantiles(forecaster: Forecaster, windows: Windows) -> tuple[floa
 
     loss = forecaster.fitted.task.loss
     own: Sequence[float] = loss.quantile_levels
-    if own and not loss.any_level:
+    if own and not loss.traits.any_level:
         return tuple(quantile for quantile in own if 0 < quantile < 1)
     wanted = [100 - 100 * 2 * place / _BINS for place in range(1, _BINS // 2)]
     possible, _ = supported_levels(forecaster, windows, wanted)

@@ -177,7 +177,7 @@ def _note(forecaster: Forecaster, part: str) -> str:
     if forecaster.training.early_stopping is not None:
         uses.append("was used for early stopping")
     loss = forecaster.fitted.task.loss
-    if not loss.quantile_levels and not loss.any_level:
+    if not loss.quantile_levels and not loss.traits.any_level:
         uses.append("set the width of the intervals, whose coverage is therefore right by construction")
     if not uses:
         return "Validation part: these values were not trained on."

@@ -187,5 +187,5 @@ def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.
         network.feedback = PointFeedback(task.loss)
         # Fed with its own forecasts, a network is less certain than its one-step distribution: validation would prefer
         # networks with distributions that are too wide.
-        network.shown_in_validation = task.loss.probabilistic
+        network.shown_in_validation = task.loss.traits.probabilistic
     return ReversibleNetwork(network, spec.channels) if task.scaler.reversible else network

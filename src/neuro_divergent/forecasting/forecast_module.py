@@ -157,11 +157,11 @@ class ForecastModule(nn.Module):
         # Quantile losses have no setting for what the point is: it is their median.
         by_mean = getattr(self.loss, "point", "median") == "mean"
         point = paths.mean(0) if by_mean else quantiles_of(paths, (0.5,), whole=False).squeeze(-1)
-        return point, quantiles_of(paths, self._native, whole=self.loss.whole)
+        return point, quantiles_of(paths, self._native, whole=self.loss.traits.integer_valued)
 
     def _rounded(self, quantiles: Tensor) -> Tensor:
         """Remove the rounding errors that scaling and its inverse leave in counts."""
-        return quantiles.round() if self.loss.whole else quantiles
+        return quantiles.round() if self.loss.traits.integer_valued else quantiles
 
 
 def require_intervals(intervals: Intervals | None) -> Intervals:
@@ -176,7 +176,7 @@ def require_intervals(intervals: Intervals | None) -> Intervals:
 
 def _native_quantiles(loss: Loss, quantiles: tuple[float, ...]) -> tuple[float, ...]:
     """Return the quantiles that the loss forecasts by itself: all of those requested, or none."""
-    if loss.any_level:
+    if loss.traits.any_level:
         return quantiles
     own = loss.quantile_levels
     if not quantiles or not own:

@@ -582,7 +582,7 @@ def _read(data: Any, schema: Mapping[str, Any], before: FittedModel | None) -> P
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
     """Refuse augmentation that makes targets which the distribution of the loss does not have, such as half a count."""
     wrong = [item.name for item in training.augment if item.changes_targets]
-    if task.loss.requires_original_scale and wrong:
+    if task.loss.traits.requires_original_scale and wrong:
         raise ConfigError(
             f"augment: {wrong[0]} changes targets, and {task.loss.name} needs them as they are. Leave it out, or "
             "choose a loss for values of any kind, such as normal or student_t."

@@ -61,16 +61,17 @@ class Task(Config):
 
     @model_validator(mode="after")
     def _takes_scaled(self) -> Task:
-        if not self.loss.accepts_scaled and (self.scaler.name != "identity" or self.series_scaler is not None):
+        if not self.loss.traits.accepts_scaled and (self.scaler.name != "identity" or self.series_scaler is not None):
             raise ValueError(
                 f"loss: {self.loss.name} needs the target as it is; set scaler='identity' and no series_scaler"
             )
-        if self.loss.requires_original_scale and self.series_scaler is not None and not self.series_scaler.affine:
+        original = self.loss.traits.requires_original_scale
+        if original and self.series_scaler is not None and not self.series_scaler.affine:
             raise ValueError(
                 f"loss: {self.loss.name} is a distribution in the units of the data, which series_scaler="
                 f"{self.series_scaler.name!r} bends; leave it out, or choose 'standard', 'robust' or 'minmax'"
             )
-        if not self.loss.point_valued and self.scaler.reversible:
+        if not self.loss.traits.point_valued and self.scaler.reversible:
             raise ValueError(
                 f"loss: {self.loss.name} has outputs that are not values of the target, so a network cannot rescale "
                 f"them; choose another scaler than {self.scaler.name!r}, such as 'standard'"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.registry import Registry
-from neuro_divergent.losses.shapes import beside
+from neuro_divergent.losses.shapes import align_outputs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,11 +19,37 @@ if TYPE_CHECKING:
 class Forecast(NamedTuple):
     """What the raw outputs of a network mean.
 
-    ``point`` is shaped ``(batch, horizon, channel)``; ``quantiles`` adds a last axis, one entry per level asked for.
+    ``point`` is shaped ``(batch, horizon, channel)``; ``quantiles`` adds a last axis, one entry per level requested.
     """
 
     point: Tensor
     quantiles: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class LossTraits:
+    """What kind of loss it is; forecasting and scaling depend on these.
+
+    Attributes:
+        accepts_scaled: Whether targets may be scaled; classes may not.
+        cost_on_original_scale: Whether the cost only has a meaning on the scale of the data, as a percentage does:
+            outputs, targets and history are then brought back to that scale first.
+        requires_original_scale: Whether the outputs are parameters of a distribution on the scale of the data, which
+            needs scalers that are affine.
+        probabilistic: Whether the outputs stand for a distribution, so that ``inverse`` is defined.
+        any_level: Whether ``forecast`` gives any quantile level, not only ``quantile_levels``.
+        integer_valued: Whether quantiles and draws are integers on the scale of the data.
+        point_valued: Whether every output is a value on the scale of the target, as a point or a quantile is and a
+            spread is not, so that a network may bring its outputs back from a scale of its own.
+    """
+
+    accepts_scaled: bool = True
+    cost_on_original_scale: bool = False
+    requires_original_scale: bool = False
+    probabilistic: bool = False
+    any_level: bool = False
+    integer_valued: bool = False
+    point_valued: bool = True
 
 
 class Loss(Component):
@@ -32,26 +59,11 @@ class Loss(Component):
     Outputs may lack the last axis when there is one output per step, so any network can be trained.
 
     Attributes:
-        in_units: Whether the cost only means something in the units of the data, as a percentage does: outputs, targets
-            and history are then brought back to those units first.
-        takes_scaled: Whether targets may be scaled; classes may not.
-        probabilistic: Whether the outputs stand for a distribution, so that ``inverse`` answers.
-        any_level: Whether ``forecast`` answers any quantile level, not only ``quantile_levels``.
-        whole: Whether quantiles and draws are whole numbers in the units of the data.
-        in_natural_units: Whether the outputs are parameters of a distribution in the units of the data, which needs
-            scalers that shift and stretch and do nothing else.
-        are_values: Whether every output is a value on the scale of the target, as a point or a quantile is and a spread
-            is not, so that a network may bring its outputs back from a scale of its own.
+        traits: What kind of loss it is.
     """
 
     registry: ClassVar[Registry] = Registry("loss", "neuro_divergent.losses", "neuro_divergent.losses.distribution")
-    in_units: ClassVar[bool] = False
-    accepts_scaled: ClassVar[bool] = True
-    probabilistic: ClassVar[bool] = False
-    any_level: ClassVar[bool] = False
-    whole: ClassVar[bool] = False
-    requires_original_scale: ClassVar[bool] = False
-    point_valued: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = LossTraits()
 
     @property
     def outputs(self) -> int:
@@ -83,27 +95,28 @@ class Loss(Component):
 
     @abstractmethod
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the point forecast and the quantiles asked for, on the scale of the network.
+        """Return the point forecast and the quantiles requested, on the scale of the network.
 
         Args:
             raw: Outputs of the network.
-            levels: Quantiles to give; unless ``any_level``, they must be among ``quantile_levels``.
+            levels: Quantiles to give; unless ``traits.any_level``, they must be among ``quantile_levels``.
             batch: What the outputs were made from, for losses that look at its scale.
         """
 
-    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the values below which shares of the probability lie, on the scale of the network.
+    def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the values of the quantile function (inverse CDF) at some probabilities, on the scale of the network.
 
         Args:
             raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
-            share: Shares between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
+            probability: Probabilities between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that
+                broadcasts to it.
             batch: What the outputs were made from.
         """
         raise NotImplementedError(f"{self.name} forecasts no distribution")
 
     def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
         """Return outputs of any accepted shape as ``forecast`` reads them: one axis more than ``target``."""
-        return beside(raw, target, self.outputs)
+        return align_outputs(raw, target, self.outputs)
 
 
 class SingleOutput(Loss):

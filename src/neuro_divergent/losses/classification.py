@@ -8,9 +8,9 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.errors import DataError
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.levels import Weight
-from neuro_divergent.losses.shapes import beside
+from neuro_divergent.losses.shapes import align_outputs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,12 +29,12 @@ class CrossEntropy(Loss):
     Attributes:
         classes: Outputs that a forecaster builds its network with. A network of your own decides by its last axis, and
             this is not looked at.
-        label_smoothing: Share of each target that is spread evenly over all classes.
+        label_smoothing: Fraction of each target that is spread evenly over all classes.
         weights: How much each class counts, one positive number for each. The costs are averaged over the targets, not
             over their weights.
     """
 
-    accepts_scaled: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(accepts_scaled=False)
 
     classes: int = Field(default=2, ge=2)
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
@@ -84,7 +84,7 @@ class CrossEntropy(Loss):
                 f"cross_entropy: outputs shaped {tuple(raw.shape)} have less than two classes on the last axis. Give "
                 "the network one output per class, or use binary_cross_entropy for a single one."
             )
-        return beside(raw, target, raw.shape[-1])
+        return align_outputs(raw, target, raw.shape[-1])
 
 
 @register("binary_cross_entropy")
@@ -94,11 +94,11 @@ class BinaryCrossEntropy(Loss):
     Targets are 0 and 1, or probabilities in between. The point forecast is the probability of class 1.
 
     Attributes:
-        label_smoothing: Share of each target that is spread evenly over both classes.
-        positive_weight: How much class 1 counts beside class 0, for classes of very different frequency.
+        label_smoothing: Fraction of each target that is spread evenly over both classes.
+        positive_weight: How much class 1 counts compared with class 0, for classes of very different frequency.
     """
 
-    accepts_scaled: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(accepts_scaled=False)
 
     label_smoothing: float = knob(0.0, low=0.0, high=0.2, ge=0, lt=1)
     positive_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
@@ -114,11 +114,11 @@ class BinaryCrossEntropy(Loss):
                 "must be 0 and 1, or probabilities in between. Use cross_entropy for more than two classes."
             )
         logit = self.arrange(raw, target).squeeze(-1)
-        share = target.to(logit.dtype)
+        smoothed = target.to(logit.dtype)
         if self.label_smoothing:
-            share = share * (1 - self.label_smoothing) + self.label_smoothing / 2
+            smoothed = smoothed * (1 - self.label_smoothing) + self.label_smoothing / 2
         weight = None if self.positive_weight == 1 else logit.new_tensor(self.positive_weight)
-        return binary_cross_entropy_with_logits(logit, share, pos_weight=weight, reduction="none")
+        return binary_cross_entropy_with_logits(logit, smoothed, pos_weight=weight, reduction="none")
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the probability of class 1 as the point."""

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.quantile import pinball
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _GRID = 64  # levels of validation
 
 @register("implicit_quantile")
 class ImplicitQuantileLoss(Loss):
-    """Pinball loss of levels drawn anew for each target, so that any level can be asked for when forecasting.
+    """Pinball loss of levels drawn again for each target, so that any level can be requested when forecasting.
 
     The outputs of the network are the coefficients of a function of the level: the median, plus functions that rise
     with the level, each as much as the softplus of its coefficient says, so that quantiles cannot cross. Those are the
@@ -39,9 +39,7 @@ class ImplicitQuantileLoss(Loss):
         draws: Levels for each target and step of training.
     """
 
-    probabilistic: ClassVar[bool] = True
-    any_level: ClassVar[bool] = True
-    point_valued: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)
 
     degree: int = knob(8, low=4, high=16, ge=1, le=64)
     draws: int = knob(8, low=2, high=16, log=True, ge=1)
@@ -61,23 +59,23 @@ class ImplicitQuantileLoss(Loss):
         drawing = not torch.is_inference_mode_enabled()
         count = self.draws if drawing else _GRID
         within = torch.rand(*target.shape, count, dtype=raw.dtype, device=raw.device) if drawing else 0.5
-        share = (torch.arange(count, dtype=raw.dtype, device=raw.device) + within) / count
-        error = target.unsqueeze(-1) - self._at(raw.unsqueeze(-2), self._rises(share).to(raw.dtype))
-        return pinball(error, share).mean(-1)
+        probability = (torch.arange(count, dtype=raw.dtype, device=raw.device) + within) / count
+        error = target.unsqueeze(-1) - self._at(raw.unsqueeze(-2), self._rises(probability).to(raw.dtype))
+        return pinball(error, probability).mean(-1)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the median as the point, and the quantiles asked for."""
+        """Return the median as the point, and the quantiles requested."""
         point = raw[..., 0]
         if not levels:
             return Forecast(point)
-        share = raw.new_tensor(levels).reshape(-1, *(1,) * point.ndim)
-        return Forecast(point, self.inverse(raw, share, batch).movedim(0, -1))
+        probability = raw.new_tensor(levels).reshape(-1, *(1,) * point.ndim)
+        return Forecast(point, self.inverse(raw, probability, batch).movedim(0, -1))
 
-    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the quantiles of shares."""
+    def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the quantiles of probabilities."""
         del batch
         # Rounded once, a function that rises still does; rounded on the way, it may not.
-        return self._at(raw, self._rises(share.double()).to(raw.dtype))
+        return self._at(raw, self._rises(probability.double()).to(raw.dtype))
 
     def _at(self, raw: Tensor, rises: Tensor) -> Tensor:
         """Return the quantiles of levels at which functions have risen as far as is given along the last axis."""
@@ -85,16 +83,16 @@ class ImplicitQuantileLoss(Loss):
 
         return raw[..., 0] + (softplus(raw[..., 1:]) * rises).sum(-1)
 
-    def _rises(self, share: Tensor) -> Tensor:
+    def _rises(self, probability: Tensor) -> Tensor:
         """Return how far each function has risen above its value at the median, ``(..., degree + 2)``."""
         import torch
 
-        share = share.clamp(2**-24, 1 - 2**-24)
-        places = torch.arange(self.degree + 1, dtype=share.dtype, device=share.device)
-        ways = share.new_tensor([math.comb(self.degree, place) for place in range(self.degree + 1)])
-        up, down = share.unsqueeze(-1) ** places, (1 - share).unsqueeze(-1) ** (self.degree - places)
+        probability = probability.clamp(2**-24, 1 - 2**-24)
+        places = torch.arange(self.degree + 1, dtype=probability.dtype, device=probability.device)
+        ways = probability.new_tensor([math.comb(self.degree, place) for place in range(self.degree + 1)])
+        up, down = probability.unsqueeze(-1) ** places, (1 - probability).unsqueeze(-1) ** (self.degree - places)
         reached = (ways * up * down).flip(-1).cumsum(-1).flip(-1)[..., 1:]
         half = (ways * 0.5**self.degree).flip(-1).cumsum(-1).flip(-1)[..., 1:]
-        tails = torch.stack([(2 * share).log(), -(2 * (1 - share)).log()], -1)
+        tails = torch.stack([(2 * probability).log(), -(2 * (1 - probability)).log()], -1)
         # A degree more is a finer function, not a wider one.
         return torch.cat([(reached - half) / self.degree, tails], -1)

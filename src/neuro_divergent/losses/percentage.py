@@ -1,4 +1,4 @@
-"""Losses in shares of the target: 0.08 where a report would say 8 %."""
+"""Losses relative to the target: 0.08 stands for 8 %."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @register("mape")
 class MAPE(RelativeLoss):
-    """Absolute error as a share of the target, ``|e| / |y|``, in the units of the data.
+    """Absolute error relative to the target, ``|e| / |y|``, in the units of the data.
 
     A target of zero has no percentage: it costs 0 whatever is forecast, and its gradient is 0. Nothing is then learned
     from it; where zeros matter, MASE or MAE are the losses to use. Small targets weigh the most, so forecasts come out
@@ -30,7 +30,7 @@ class MAPE(RelativeLoss):
 
 @register("smape")
 class SMAPE(RelativeLoss):
-    """Symmetric share ``2 |e| / (|y| + |f|)``, from 0 to 2, in the units of the data (as in the M4 competition).
+    """Symmetric relative error ``2 |e| / (|y| + |f|)``, from 0 to 2, in the units of the data (as in M4).
 
     A target of zero costs 2 for any forecast but zero: the worst cost there is, with a gradient of 0, since it is the
     same everywhere around. Zero forecast as zero costs 0, with a gradient of 0.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from neuro_divergent.core.config import register
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.levels import Weight, check_levels, middle
 
 if TYPE_CHECKING:
@@ -75,14 +75,9 @@ class QuantileLoss(Loss):
         return self.quantiles
 
     @property
-    def probabilistic(self) -> bool:  # type: ignore[override] # here it depends on the settings
-        """Whether there are levels enough for a distribution."""
-        return len(self.quantiles) > 1
-
-    @property
-    def point_valued(self) -> bool:  # type: ignore[override] # here it depends on the settings
-        """Whether outputs are quantiles, not distances between them."""
-        return not self.monotone
+    def traits(self) -> LossTraits:  # type: ignore[override] # here they depend on the settings
+        """Several levels make a distribution, and ``monotone`` outputs are distances between quantiles."""
+        return LossTraits(probabilistic=len(self.quantiles) > 1, point_valued=not self.monotone)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the pinball cost averaged over the levels."""
@@ -94,30 +89,30 @@ class QuantileLoss(Loss):
         return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the median as the point, and the quantiles asked for."""
+        """Return the median as the point, and the quantiles requested."""
         del batch
         ordered = self._ordered(raw)
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
         return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)
 
-    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
+    def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
         """Return what lies on the line between two levels, or on the tail beyond the outermost ones."""
         del batch
         import torch
 
-        assert self.probabilistic, "a single level is no distribution"
+        assert self.traits.probabilistic, "a single level is no distribution"
         ordered = self._ordered(raw)
         levels = ordered.new_tensor(self.quantiles)
-        share = share.to(ordered.dtype).expand(share.shape[0], *ordered.shape[:-1])
-        above = torch.bucketize(share.contiguous(), levels).clamp(1, levels.shape[0] - 1)
-        wide = ordered.expand(share.shape[0], *ordered.shape)
+        probability = probability.to(ordered.dtype).expand(probability.shape[0], *ordered.shape[:-1])
+        above = torch.bucketize(probability.contiguous(), levels).clamp(1, levels.shape[0] - 1)
+        wide = ordered.expand(probability.shape[0], *ordered.shape)
         low, high = (wide.gather(-1, place.unsqueeze(-1)).squeeze(-1) for place in (above - 1, above))
         begin, end = levels[above - 1], levels[above]
-        inside = low.lerp(high, (share - begin) / (end - begin))
-        lower = _tail(ordered[..., 0], ordered[..., 1], share, *self.quantiles[:2])
+        inside = low.lerp(high, (probability - begin) / (end - begin))
+        lower = _tail(ordered[..., 0], ordered[..., 1], probability, *self.quantiles[:2])
         outer, inner = (1 - level for level in (self.quantiles[-1], self.quantiles[-2]))
-        upper = _tail(ordered[..., -1], ordered[..., -2], 1 - share, outer, inner)
-        return lower.where(share < levels[0], upper.where(share > levels[-1], inside))
+        upper = _tail(ordered[..., -1], ordered[..., -2], 1 - probability, outer, inner)
+        return lower.where(probability < levels[0], upper.where(probability > levels[-1], inside))
 
     def _ordered(self, raw: Tensor) -> Tensor:
         """Return the quantiles of outputs, ascending."""
@@ -154,17 +149,21 @@ def pinball(error: Tensor, levels: Tensor, delta: float = 0.0) -> Tensor:
     return levels.where(error > 0, 1 - levels) * near * (size - near / 2) / delta
 
 
-def _tail(outer: Tensor, inner: Tensor, share: Tensor, outer_share: float, inner_share: float) -> Tensor:
+def _tail(
+    outer: Tensor, inner: Tensor, probability: Tensor, outer_probability: float, inner_probability: float
+) -> Tensor:
     """Return what lies beyond the outermost quantile, on the exponential tail through it and the one before.
 
     Args:
         outer: The outermost quantile.
         inner: The one before.
-        share: Shares of the probability further out than what is asked for.
-        outer_share: Share further out than the outermost quantile.
-        inner_share: Share further out than the one before.
+        probability: Probabilities of the probability further out than what is requested.
+        outer_probability: Probability further out than the outermost quantile.
+        inner_probability: Probability further out than the one before.
     """
     import torch
 
-    least = torch.finfo(share.dtype).eps / 2  # as far as a tail can be followed
-    return outer + (inner - outer) * (share.clamp_min(least) / outer_share).log() / math.log(inner_share / outer_share)
+    least = torch.finfo(probability.dtype).eps / 2  # as far as a tail can be followed
+    return outer + (inner - outer) * (probability.clamp_min(least) / outer_probability).log() / math.log(
+        inner_probability / outer_probability
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from neuro_divergent.losses.base import SingleOutput
+from neuro_divergent.losses.base import LossTraits, SingleOutput
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ class RelativeLoss(SingleOutput):
     Targets that are left out still count in the mean of the costs, like targets that were forecast perfectly.
     """
 
-    in_units: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = LossTraits(cost_on_original_scale=True)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the relative error of each target value, in the shape of ``target``."""
@@ -47,7 +47,7 @@ def _rounding_error(values: Tensor, batch: Batch | None) -> Tensor | float:
     import torch
 
     kind = torch.finfo(values.dtype)
-    if batch is None:  # targets that nobody scaled
+    if batch is None:  # targets that are not scaled
         return kind.tiny
     size, mask = batch.past_y.abs(), batch.past_mask
     if mask is None:

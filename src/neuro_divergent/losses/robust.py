@@ -42,6 +42,6 @@ class Tukey(PointLoss):
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
         """Return the biweight cost of the difference."""
-        share = ((forecast - target) / self.c).clamp(-1, 1).square()
+        ratio = ((forecast - target) / self.c).clamp(-1, 1).square()
         # 1 - (1 - s)**3 multiplied out, which keeps small errors exact.
-        return self.c**2 / 6 * share * (3 - 3 * share + share.square())
+        return self.c**2 / 6 * ratio * (3 - 3 * ratio + ratio.square())

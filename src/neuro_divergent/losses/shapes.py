@@ -1,4 +1,4 @@
-"""Outputs beside targets: which shapes belong together."""
+"""Which shapes of outputs and targets belong together."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def beside(raw: Tensor, target: Tensor, outputs: int) -> Tensor:
+def align_outputs(raw: Tensor, target: Tensor, outputs: int) -> Tensor:
     """Return outputs in the shape of the targets with one axis more, the outputs of each target.
 
-    An axis of size 1 at the end of either may be missing where only one reading is possible, as many networks answer
-    ``(batch, 1)`` to targets ``(batch,)``. Anything else is refused: subtracting such shapes would pair every output
+    An axis of size 1 at the end of either may be missing where only one reading is possible, as many networks give
+    ``(batch, 1)`` for targets ``(batch,)``. Anything else is refused: subtracting such shapes would pair every output
     with every target, and train without an error towards nonsense.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Average(CallbackConfig, Component):
     """Which weights of training are averaged, and how.
 
-    Validation, early stopping and the trained model use the average; training itself goes on as if there were none.
+    Validation, early stopping and the trained model use the average; training itself continues with its own weights.
     """
 
     registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
@@ -32,7 +32,7 @@ class Average(CallbackConfig, Component):
         """Return whether the weights after a step, counted from 1, enter the average."""
 
     @abstractmethod
-    def share(self, updates: int) -> float:
+    def newest_weight(self, updates: int) -> float:
         """Return how much the newest weights count in the average after ``updates`` updates before."""
 
     @property
@@ -41,7 +41,7 @@ class Average(CallbackConfig, Component):
         return False
 
     def build(self) -> Averager:
-        """Return the callback that does it."""
+        """Return the callback."""
         return Averager(self)
 
 
@@ -59,11 +59,11 @@ class EMA(Average):
     warmup: bool = True
 
     def takes(self, step: int, plan: Plan) -> bool:
-        """Take all."""
+        """Take every step."""
         del step, plan
         return True
 
-    def share(self, updates: int) -> float:
+    def newest_weight(self, updates: int) -> float:
         """Return what the decay leaves."""
         return 1 - (min(self.decay, (1 + updates) / (10 + updates)) if self.warmup else self.decay)
 
@@ -81,7 +81,7 @@ class SWA(Average):
     fallen to zero.
 
     Attributes:
-        start: Share of training after which averaging begins.
+        start: Fraction of training after which averaging begins.
         every: Steps from one of the averaged weights to the next; ``"epoch"`` for one epoch, ``"auto"`` for one epoch
             or, where that is shorter, a tenth of the part of training that is averaged. The weights of the last step
             are always taken.
@@ -101,16 +101,16 @@ class SWA(Average):
             every = self.every
         return step > begin and (step % max(every, 1) == 0 or step == plan.total_steps)
 
-    def share(self, updates: int) -> float:
-        """Return an equal share."""
+    def newest_weight(self, updates: int) -> float:
+        """Return the weight of a plain mean."""
         return 1 / (updates + 1)
 
 
 class Averager(Callback):
-    """Keeps the average on behalf of an ``Average``.
+    """Keeps the average of an ``Average``.
 
     Buffers of floating-point numbers, such as the statistics of a batch normalisation, are averaged like weights;
-    others are copied. Averages of weights in half precision are kept in float32, where small shares do not vanish.
+    others are copied. Averages of weights in half precision are kept in float32, where small updates do not vanish.
     """
 
     def __init__(self, config: Average) -> None:
@@ -120,7 +120,7 @@ class Averager(Callback):
         self._own: dict[str, Tensor] | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin with the present weights, or go on with an average that was taken up again."""
+        """Start with the present weights, or continue a restored average."""
         weights = trainer.module.state_dict()
         if self.average is not None:
             self.average = {name: tensor.to(weights[name].device) for name, tensor in self.average.items()}
@@ -128,14 +128,14 @@ class Averager(Callback):
             self.average = _copy(weights)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Take the new weights into the average."""
+        """Update the average."""
         if not self.config.takes(trainer.state.step, trainer.plan):
             return
         weights = trainer.module.state_dict()
         if self.average is None:
             self.average = _copy(weights)
         else:
-            _move(self.average, weights, self.config.share(self.updates))
+            _move(self.average, weights, self.config.newest_weight(self.updates))
         self.updates += 1
 
     def validation_start(self, trainer: Trainer) -> None:
@@ -145,13 +145,13 @@ class Averager(Callback):
             trainer.module.load_state_dict(self.average)
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Put the weights back."""
+        """Put the trained weights back."""
         if self._own is not None:
             trainer.module.load_state_dict(self._own)
             self._own = None
 
     def validation_cancelled(self, trainer: Trainer) -> None:
-        """Put the weights back."""
+        """Put the trained weights back."""
         self.validation_end(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
@@ -169,7 +169,7 @@ class Averager(Callback):
         return {"updates": self.updates, "average": self.average}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.updates = state["updates"]
         self.average = None if state["average"] is None else dict(state["average"])
 
@@ -182,8 +182,8 @@ def _precise(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.is_floating_point() and tensor.itemsize < 4 else tensor
 
 
-def _move(average: dict[str, Tensor], weights: dict[str, Tensor], share: float) -> None:
-    """Move an average in place by a share of the way to the weights."""
+def _move(average: dict[str, Tensor], weights: dict[str, Tensor], fraction: float) -> None:
+    """Move an average in place by a fraction of the way to the weights."""
     from torch.optim.swa_utils import get_ema_multi_avg_fn
 
     means, currents = [], []
@@ -194,4 +194,4 @@ def _move(average: dict[str, Tensor], weights: dict[str, Tensor], share: float) 
         else:
             average[name].copy_(tensor)
     if means:
-        get_ema_multi_avg_fn(1 - share)(means, currents, None)  # type: ignore[no-untyped-call]
+        get_ema_multi_avg_fn(1 - fraction)(means, currents, None)  # type: ignore[no-untyped-call]

@@ -75,10 +75,10 @@ class TrainingConfig(Config):
         curriculum: Which targets count when; ``None`` for all, always.
         teacher_forcing: How often autoregressive networks are fed the true value in training; ``None`` leaves that to
             the network.
-        distillation: Share of the loss that is measured against the forecasts of a teacher, where one is given.
+        distillation: Fraction of the loss that is measured against the forecasts of a teacher, where one is given.
         metrics: What else to measure in validation: ``accuracy`` or the name of any point loss.
-        callbacks: What else to do at the events of training. An ``EarlyStopping``, ``EMA`` or ``SWA`` that is listed here
-            becomes ``early_stopping`` or ``average`` and replaces what those say.
+        callbacks: What else to do at the events of training. An ``EarlyStopping``, ``EMA`` or ``SWA`` that is listed
+            here becomes ``early_stopping`` or ``average`` and replaces what those say.
         validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
         stop_file: File whose appearance ends training after the current step.
@@ -88,7 +88,7 @@ class TrainingConfig(Config):
             it saves (benchmarks/prefetch.py), so the default is 0.
         recommended: Settings still to be chosen by the family of the architecture, as the preset ``auto`` asks; a
             network that is none of ours has no family and is trained with what they are.
-        seed: Decides weights, order and dropout: the same seed gives the same model.
+        seed: Seed of weights, order and dropout: the same seed gives the same model.
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
     """
@@ -159,8 +159,8 @@ class TrainingConfig(Config):
         named = [Checkpoints.of(item) if isinstance(item, Checkpointing) else item for item in others]
         if runtime := next((item for item in named if isinstance(item, Callback)), None):
             raise ValueError(
-                f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or to "
-                "the Trainer"
+                f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or "
+                "to the Trainer"
             )
         return {**values, "callbacks": named, **own}
 
@@ -212,10 +212,10 @@ class TrainingConfig(Config):
 
     def for_family(self, family: str) -> TrainingConfig:
         """Return the same settings with nothing left to be chosen by the family of an architecture."""
-        from neuro_divergent.training.recipes import RECIPES
+        from neuro_divergent.training.presets import FAMILY_SETTINGS
 
         wanted = self.recommended or ()
-        recipe = {name: value for name, value in RECIPES.get(family, {}).items() if name in wanted}
+        recipe = {name: value for name, value in FAMILY_SETTINGS.get(family, {}).items() if name in wanted}
         chosen = self.replace(**recipe, recommended=None) if wanted else self
         if not isinstance(chosen.schedule, AutoSchedule):
             return chosen
@@ -224,8 +224,8 @@ class TrainingConfig(Config):
     def build_transforms(self) -> list[GradientTransform]:
         """Return what is done to gradients before the weights change, in order.
 
-        The penalties, clipping, noise, and ``gradient_transforms``. The first of them that clips tells the history the
-        norm of the gradients; where none does, it is the norm after the penalties.
+        The penalties, clipping, noise, and ``gradient_transforms``. The history reports the
+        norm before the first of them that clips; where none does, the norm after the penalties.
         """
         transforms: list[GradientTransform] = [Penalty(l1=self.l1, l2=self.l2)] if self.l1 or self.l2 else []
         if self.clip is not None:

@@ -20,8 +20,8 @@ class Curriculum(Component):
     """Begins with a part of the targets and ends with all of them.
 
     Attributes:
-        start: Share that counts at the beginning.
-        over: Share of training after which all count; until then the share grows linearly.
+        start: Fraction that counts at the beginning.
+        over: Fraction of training after which all count; until then the fraction grows linearly.
     """
 
     registry: ClassVar[Registry] = Registry("curriculum", "neuro_divergent.training.curriculum")
@@ -36,7 +36,7 @@ class Curriculum(Component):
         Args:
             cost: Cost of each target, ``(batch, ...)``; no gradient flows through what is made of it.
             target: The targets.
-            progress: Share of training done, 0 to 1.
+            progress: Fraction of training done, 0 to 1.
             weight: How much each target counts anyway, 0 where it was not observed.
 
         Returns:
@@ -48,9 +48,9 @@ class Curriculum(Component):
 
     def count(self, items: int, progress: float) -> int:
         """Return how many of some items count, at least 1."""
-        share = self.start + (1 - self.start) * min(progress / self.over, 1.0)
-        # A share that rounding puts a hair above a whole number of items must not count one more.
-        return max(ceil(items * share - 1e-9), 1)
+        fraction = self.start + (1 - self.start) * min(progress / self.over, 1.0)
+        # A fraction that rounding puts a hair above an integer number of items must not count one more.
+        return max(ceil(items * fraction - 1e-9), 1)
 
 
 @register("horizon")
@@ -80,8 +80,8 @@ class HorizonGrowth(Curriculum):
 class EasyFirst(Curriculum):
     """Counts the easiest windows of each batch, at first few and in the end all.
 
-    By their own loss this is self-paced learning (Kumar, Packer and Koller, NeurIPS 2010), with a share of the windows
-    in place of a threshold on the loss.
+    By their own loss this is self-paced learning (Kumar, Packer and Koller, NeurIPS 2010), with a fraction of the
+    windows in place of a threshold on the loss.
 
     Attributes:
         by: What makes a window hard: its present mean ``loss``, or the ``roughness`` of its target: the mean square of

@@ -1,4 +1,4 @@
-"""What is done when numbers stop being finite."""
+"""What is done when the loss, gradients or weights become NaN or infinite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Policy = Literal["stop", "skip", "rollback"]
 NameRow = Callable[[Any, int], str]
-"""Says what a row of a batch is, such as ``series 'A'``."""
+"""Names a row of a batch, such as ``series 'A'``."""
 
 _ADVICE = "Lower the learning rate, clip gradients or scale the data."
 _NAMED = 5
@@ -54,7 +54,7 @@ class Divergence(Config):
 
 
 class Guard:
-    """Watches the numbers of each step on behalf of a ``Divergence``.
+    """Checks the loss, gradients and weights of each step for a ``Divergence``.
 
     Args:
         config: What to do.
@@ -70,7 +70,7 @@ class Guard:
         self._buffers: dict[str, Tensor] = {}
 
     def before_step(self, module: nn.Module) -> None:
-        """Remember what a forward pass changes besides the result, such as the statistics of a batch normalisation."""
+        """Keep the buffers that a forward pass may change, such as the statistics of batch normalisation."""
         if self.config.policy == "skip":
             self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
 
@@ -83,18 +83,18 @@ class Guard:
         )
 
     def stepped(self) -> None:
-        """Hear of a step that was not left out."""
+        """Reset the count of steps left out in a row."""
         self._in_a_row = 0
 
-    def settled(self, trainer: Trainer) -> None:
-        """Keep the state of a step that can be gone back to."""
+    def keep(self, trainer: Trainer) -> None:
+        """Keep the state of a step that can be rolled back to."""
         from neuro_divergent.training.checkpointing.snapshot import snapshot
 
         if self.config.policy == "rollback" and not bad_weights(trainer.module):
             self._good = snapshot(trainer.state_dict())
 
     def skip(self, trainer: Trainer, message: str) -> None:
-        """Leave a step out, or give up.
+        """Skip a step, or raise.
 
         Raises:
             DivergedError: If too many in a row would be left out.
@@ -107,7 +107,7 @@ class Guard:
         warnings.warn(f"{message} The step is left out.", DivergenceWarning, stacklevel=2)
 
     def roll_back(self, trainer: Trainer, message: str) -> None:
-        """Go back to the last good state with a lower learning rate, or give up.
+        """Roll back to the last good state with a lower learning rate, or raise.
 
         Raises:
             DivergedError: If that was done often enough already.
@@ -124,7 +124,7 @@ class Guard:
         warnings.warn(text, DivergenceWarning, stacklevel=2)
 
     def overflowed(self, step: int) -> None:
-        """Hear of a step that fp16 left out.
+        """Count a step that fp16 left out.
 
         Raises:
             DivergedError: If that happens again and again, so that it is not the factor on the loss that is too large.
@@ -134,7 +134,7 @@ class Guard:
             raise DivergedError(f"fp16 overflowed in {self._in_a_row} steps in a row, up to step {step}. {_ADVICE}")
 
     def explain(self, trainer: Trainer, batches: list[Any], loss: Tensor) -> str:
-        """Say where it began: in the data, the weights, the forward pass or the gradients of the step."""
+        """Return where it began: in the data, the weights, the forward pass or the gradients of the step."""
         where = f"at step {trainer.state.step + 1}"
         if found := self._find_input(batches):
             return f"{found} {where}."
@@ -149,14 +149,14 @@ class Guard:
         return f"the gradient of {_list(bad)} is not finite {where} ({len(bad)} of {len(gradients)} parameters)."
 
     def explain_validation(self, step: int, batches: Iterable[Any], loss: float) -> str:
-        """Say whether it was the data that made a validation loss infinite or no number."""
+        """Return whether the data made a validation loss NaN or infinite."""
         found = self._find_input(batches)
         return (
             f"{found} in validation at step {step}." if found else f"the validation loss became {loss} at step {step}."
         )
 
     def _find_input(self, batches: Iterable[Any]) -> str | None:
-        """Name the first row of some batches that has something in it that is not finite."""
+        """Name the first row of some batches that has a value that is not finite."""
         for batch in batches:
             if found := next(_bad_inputs(batch), None):
                 return f"{self._name_row(batch, found.row)}: {found.value} in {found.name}"
@@ -167,7 +167,7 @@ class Guard:
         return {"rollbacks": self.rollbacks, "in_a_row": self._in_a_row}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.rollbacks, self._in_a_row = state["rollbacks"], state["in_a_row"]
 
 
@@ -177,7 +177,7 @@ def bad_weights(module: nn.Module) -> list[str]:
 
 
 def bad_memory(optimizer: torch.optim.Optimizer) -> str | None:
-    """Return what an optimizer remembers that is not finite, such as ``exp_avg_sq``, or ``None``."""
+    """Return the state of an optimizer that is not finite, such as ``exp_avg_sq``, or ``None``."""
     from neuro_divergent.training.checkpointing.snapshot import tensors_of
 
     state = ((path, tensor) for path, tensor in tensors_of(optimizer.state_dict()) if tensor.is_floating_point())
@@ -192,8 +192,8 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
     if not named:
         return
     with torch.no_grad():
-        # A norm reads the numbers and writes nothing, so it takes a tenth of the time of asking each of them. That of
-        # numbers that are merely large may overflow; only then they are asked.
+        # A norm reads the numbers and writes nothing, so it takes a tenth of the time of checking each of them. That of
+        # numbers that are merely large may overflow; only then each is checked.
         norms = torch._foreach_norm([tensor for _, tensor in named])
     for (name, tensor), norm in zip(named, norms, strict=True):
         if not math.isfinite(norm) and not tensor.isfinite().all():
@@ -201,7 +201,7 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
 
 
 def advise(message: str) -> str:
-    """Add what can be done."""
+    """Add advice to a message."""
     return f"{message} {_ADVICE}"
 
 
@@ -228,11 +228,11 @@ def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
 
 
 def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:
-    """Return the rows of a batch for which the network, asked again, answers something that is not finite."""
+    """Return the rows of a batch for which the network gives outputs that are not finite."""
     import torch
 
     with torch.random.fork_rng(), torch.no_grad():
-        output = trainer.answer(batch)
+        output = trainer.forward(batch)
     return _rows_not_finite(output)
 
 

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -46,11 +45,11 @@ Measure = Callable[[Tensor, Any], Tensor]
 
 
 class _ValidationCancelledError(Exception):
-    """A validation was given up because training is to be interrupted."""
+    """A validation was cancelled because training is to be interrupted."""
 
 
 class _RolledBackError(Exception):
-    """Training is back at an earlier state, and so at another place of the data."""
+    """Training was rolled back to an earlier state, and so to another place of the data."""
 
 
 class Trainer:
@@ -66,7 +65,7 @@ class Trainer:
         metrics: More results to measure in validation: functions of output and batch that return one value per item.
             Those that have names can be listed in ``config.metrics`` instead.
         restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
-        name_row: Says what a row of a batch is, such as ``series 'A'``, for messages about its numbers.
+        name_row: Names a row of a batch, such as ``series 'A'``, for error messages.
         strategy: How processes share the work.
         gradient_transforms: What else is done to gradients before the weights change, after what ``config`` says. These
             are not part of the config, so they may hold tensors; to resume, pass the same ones again.
@@ -110,7 +109,7 @@ class Trainer:
         self._guard = Guard(self.config.divergence, name_row)
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
-        self._meter = RunningMetrics()
+        self._running_metrics = RunningMetrics()
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
         self._callback_list = CallbackList()
 
@@ -122,7 +121,7 @@ class Trainer:
         resume: Mapping[str, Any] | Path | str | None = None,
         allow_changes: bool = False,
     ) -> History:
-        """Train until the end of the plan or until something asks to stop.
+        """Train until the end of the plan or until ``stop`` is called.
 
         Args:
             train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
@@ -141,7 +140,7 @@ class Trainer:
         Raises:
             DivergedError: If a number is no longer finite and ``config.divergence`` does not help.
             ConfigError: If the settings are not those of the checkpoint.
-            Interrupted: If that was asked for.
+            Interrupted: If ``interrupt`` was called.
         """
         config = self.config
         items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
@@ -187,7 +186,7 @@ class Trainer:
         self.state.stop_reason = self.state.stop_reason or reason
 
     def interrupt(self, name: str) -> None:
-        """End ``fit`` after the current step with ``Interrupted``, ready to be resumed; a validation is given up.
+        """End ``fit`` after the current step with ``Interrupted``, ready to be resumed; validation is cancelled.
 
         Args:
             name: The signal that asks for it.
@@ -201,15 +200,15 @@ class Trainer:
 
     @property
     def progress(self) -> float:
-        """Share of the planned steps that are done."""
+        """Fraction of the planned steps that are done."""
         return self.state.step / max(self.plan.total_steps, 1)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything that must survive a restart; call it when an event is ``settled`` or after training."""
+        """Return the checkpointable state; call it at the event ``checkpoint_safe`` or after training."""
         module, optimizer = self.strategy.full_state(self.module, self.optimizer)
         return {
             "config": self.config.to_dict(),
-            "state": asdict(self.state),
+            "state": self.state.to_dict(),
             "module": module,
             "optimizer": optimizer,
             "pace": self.lr_scheduler.state_dict(),
@@ -218,16 +217,15 @@ class Trainer:
             "gradient_transforms": self._train_step.state_dict(),
             "callbacks": self._callback_list.state_dict(),
             "history": self.history.state_dict(),
-            "meter": self._meter.state_dict(),
+            "meter": self._running_metrics.state_dict(),
             "random": random_state(self.device),
             "epoch_random": self._epoch_random,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up a state again; ``fit(resume=...)`` calls it when the optimizer is there."""
+        """Restore the checkpointable state; ``fit(resume=...)`` calls it when the optimizer is built."""
         state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
-        # Checkpoints of format 1 do not tell whether the step is settled; settling again what is settled does nothing.
-        self.state = TrainingState(**{"unsettled": True, **state["state"]})
+        self.state = TrainingState.from_dict(state["state"])
         if extends(state.get("config"), self.config.to_dict()):
             self.state.stop_reason = None
         try:
@@ -243,7 +241,7 @@ class Trainer:
         self._train_step.load_state_dict(state.get("gradient_transforms", []))  # earlier checkpoints have none
         self._callback_list.load_state_dict(state["callbacks"])
         self.history.load_state_dict(state["history"])
-        self._meter.load_state_dict(state["meter"])
+        self._running_metrics.load_state_dict(state["meter"])
         set_random_state(state["random"], self.device)
         self._epoch_random = state.get("epoch_random")  # format 1 has no such thing, and no guard
         if "guard" in state:
@@ -265,7 +263,7 @@ class Trainer:
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         self._train_step.prepare(parameters)
         validate_every = config.validation_interval(steps_per_epoch)
-        self._meter = RunningMetrics()
+        self._running_metrics = RunningMetrics()
         contention = Contention(self.threads)
         config.gradient.start(self.module)
 
@@ -274,13 +272,13 @@ class Trainer:
         self._switch(module, training=True)
         self._emit("fit_start")
         self.history.start()
-        self._guard.settled(self)
-        is_taken_up = True
+        self._guard.keep(self)
+        is_restored = True
         while True:
             try:
-                if is_taken_up and self.state.unsettled:
-                    self._settle(module, loader, validation_loader, validate_every)
-                is_taken_up = False
+                if is_restored and self.state.pending_validation:
+                    self._finish_step(module, loader, validation_loader, validate_every)
+                is_restored = False
                 if self.is_over:
                     self._finish(module, validation_loader)
                     return
@@ -289,12 +287,12 @@ class Trainer:
                 step = self.state.step
                 for batches in self._groups(loader):
                     self._step(in_training, batches, parameters)
-                    if self._settle(module, loader, validation_loader, validate_every):
+                    if self._finish_step(module, loader, validation_loader, validate_every):
                         contention.check()
                     if self.is_over:
                         break
             except _RolledBackError:
-                is_taken_up = True
+                is_restored = True
                 continue
             if step == self.state.step:
                 raise DataError(f"the data has {self.state.batch} batches in this epoch; it promised {len(loader)}.")
@@ -303,7 +301,7 @@ class Trainer:
         """Return the rest of the epoch.
 
         A loader that draws its order from torch's generator, such as a shuffling ``DataLoader``, draws the same order
-        again after a restart: it is asked for with the generators as they were when the epoch began.
+        again after a restart: it is drawn with the generators as they were when the epoch began.
         """
         if self.state.batch == 0 or self._epoch_random is None:
             self._epoch_random = random_state(self.device)
@@ -320,7 +318,7 @@ class Trainer:
         while True:
             began = time.perf_counter()
             group = list(islice(source, self.config.accumulate))
-            self._meter.wait(time.perf_counter() - began)
+            self._running_metrics.wait(time.perf_counter() - began)
             if not group:
                 return
             yield group
@@ -331,7 +329,7 @@ class Trainer:
         loss = self._train_step.differentiate(module, batches, self.progress)
         norm = self._train_step.transform(self.optimizer, self.state.step, self.progress)
         self._emit("gradients_ready")
-        may_have_changed = self._callback_list.hears("gradients_ready")
+        may_have_changed = self._callback_list.handles("gradients_ready")
         final = gradient_norm(parameters) if may_have_changed else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
@@ -350,13 +348,13 @@ class Trainer:
         self.lr_scheduler.step()
         self.state.step += 1
         self.state.batch += len(batches)
-        self.state.unsettled = True
+        self.state.pending_validation = True
         if is_healthy:
-            self._meter.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
+            self._running_metrics.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
         self._emit("step_end")
 
     def _recover(self, message: str) -> None:
-        """Do what the settings say about a number that is not finite.
+        """Apply ``config.divergence`` after the loss or the gradients became NaN or infinite.
 
         Raises:
             DivergedError: If they say to stop, or nothing helps any more.
@@ -373,8 +371,10 @@ class Trainer:
         self._emit("rolled_back")
         raise _RolledBackError
 
-    def _settle(self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int) -> bool:
-        """Do all that belongs to the last step besides changing the weights, and return whether a row was written."""
+    def _finish_step(
+        self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int
+    ) -> bool:
+        """Validate, log and emit what belongs to the last step, and return whether a row was written."""
         state = self.state
         rows = len(self.history.rows)
         is_logged = rows > 0 and self.history.rows[-1]["step"] == state.step
@@ -392,10 +392,10 @@ class Trainer:
                 self._emit("epoch_end")
                 state.epoch += 1
                 state.batch = 0
-            state.unsettled = log
+            state.pending_validation = log
             if validate:
-                self._guard.settled(self)
-            self._emit("settled")
+                self._guard.keep(self)
+            self._emit("checkpoint_safe")
         except _ValidationCancelledError:
             pass
         if self.strategy.any(state.stop_reason is not None):
@@ -434,12 +434,12 @@ class Trainer:
         self._switch(module, training=False)
         self._emit("fit_end")
 
-    def answer(self, batch: Any) -> Tensor:
-        """Return what the module answers to a batch, in the mode it is in."""
+    def forward(self, batch: Any) -> Tensor:
+        """Return the output of the module for a batch, in its current mode."""
         return self._train_step.forward(self.module, batch)[0]
 
     def _validate(self, module: nn.Module, validation_loader: Loader) -> float:
-        """Measure the network as it would be if training ended now, and return the validation loss."""
+        """Validate the weights that training would end with now, and return the validation loss."""
         before = random_state(self.device)
         self._emit("validation_start")
         self._switch(module, training=False)
@@ -463,22 +463,22 @@ class Trainer:
     @torch.inference_mode()
     def _measure(self, module: nn.Module, validation_loader: Loader) -> dict[str, float]:
         """Return the loss, each target counted by its weight, and the metrics."""
-        tally = WeightedMean()
+        results = WeightedMean()
         for batch in validation_loader.epoch(0):
             output, example = self._train_step.forward(module, batch)
-            tally.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
+            results.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
             for name, metric in self._named_metrics.items():
-                tally.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
+                results.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
             for name, measure in self.metrics.items():
-                tally.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
+                results.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
             self._emit("validation_batch")
             if self.strategy.any(self._interruption is not None):
                 raise _ValidationCancelledError
-        return tally.means(self.strategy.all_reduce)
+        return results.means(self.strategy.all_reduce)
 
     def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
-        reading = self._meter.read()
+        reading = self._running_metrics.read()
         if not math.isfinite(reading.loss) and reading.steps:
             self._give_up(f"the training loss became {reading.loss} at step {self.state.step}.")
         self.history.add(
@@ -495,7 +495,7 @@ class Trainer:
         self._emit("logged")
 
     def _switch(self, module: nn.Module, *, training: bool) -> None:
-        """Tell the module, and an optimizer that keeps averages in the place of weights, what comes now."""
+        """Switch the module, and an optimizer that keeps averages in place of weights, to training or evaluation."""
         module.train(training)
         switch = getattr(self.optimizer, "train" if training else "eval", None)
         if switch is not None:
@@ -507,4 +507,4 @@ class Trainer:
         return choose_every(self.module) if every == "auto" else every
 
     def _emit(self, event: str, *arguments: Any) -> None:
-        self._callback_list.tell(self, event, *arguments)
+        self._callback_list.emit(self, event, *arguments)

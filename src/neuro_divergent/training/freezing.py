@@ -34,7 +34,7 @@ class Freeze(Config):
 
 
 class Frost:
-    """Holds parts of a module still.
+    """Freezes parts of a module.
 
     Frozen parameters require no gradient and have none. A normalisation layer whose ``running_mean`` matches a pattern,
     as it does with ``encoder.*`` but not with ``*.weight``, stays in evaluation mode: it normalises with its running
@@ -84,7 +84,7 @@ class Frost:
             self._parameters[name].grad = None
         else:
             layer = self._layers[name].eval()
-            # An attribute of the object hides the method of its class: train() on the network passes the layer by.
+            # An attribute of the object hides the method of its class: train() on the network skips the layer.
             layer.train = MethodType(_ignore, layer)
 
     def _release(self, names: list[str]) -> list[str]:

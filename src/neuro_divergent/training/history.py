@@ -1,4 +1,4 @@
-"""What happened in training, row by row."""
+"""The history of a training: rows of losses, rates and metrics."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class History:
     """Rows of losses and rates.
 
     ``train_loss`` is the mean over the steps since the row before, and ``gradient_norm`` is the one of the last step,
-    before clipping. ``waiting_share`` is the share of the time since then that went into waiting for batches or making
-    them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
+    before clipping. ``waiting_share`` is the fraction of the time since then that went into waiting for batches or
+    making them. Validation columns are empty in rows without a validation. ``epoch`` counts from 0.
     """
 
     _SCHEMA = {  # noqa: RUF012
@@ -76,7 +76,7 @@ class History:
         in ``frame()``, and ``epoch_seconds`` the time spent in the epoch.
 
         A row that covers steps of several epochs counts for the one it was written in, and an epoch in which no row was
-        written has none here; ``log_every`` decides about both.
+        written has none here; ``log_every`` controls both.
         """
         steps = pl.col("step") - pl.col("step").shift(1, fill_value=0)
         spent = pl.col("seconds") - pl.col("seconds").shift(1, fill_value=0.0)
@@ -127,7 +127,7 @@ class History:
         return {"rows": [dict(row) for row in self.rows]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up rows again; ``start`` then goes on from the time of the last one."""
+        """Restore rows; ``start`` then continues from the time of the last one."""
         self.rows = [dict(row) for row in state["rows"]]
         self._looked_at, self._columns = 0, dict.fromkeys(self._SCHEMA)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
     from neuro_divergent.training.tuning.step_memory import StepMemory
 
-_MARGIN = 0.8  # share of the free memory that is planned with; the rest is for validation and for other processes
+_MARGIN = 0.8  # fraction of the free memory that is planned with; the rest is for validation and for other processes
 # What blocks take in the heap of the C library, by what is in them: it cannot fill the gaps between aligned blocks with
 # others of the same size. benchmarks/auto_batch_size.py measures up to 1.72.
 _GAPS = 1.75
@@ -41,7 +41,7 @@ class _HeapInformation(ctypes.Structure):
 
 
 def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -> int | None:
-    """Return the bytes that this process can still take, or ``None`` where nobody tells.
+    """Return the bytes that this process can still take, or ``None`` where it is not known.
 
     On a CPU that is the least of what the system has available, what is left in the control groups of the process
     (containers and batch systems set their limits there) and what is left of its address space (``ulimit -v``).
@@ -71,7 +71,7 @@ def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
         loader: Where its batches come from.
 
     Raises:
-        OutOfMemoryError: In the place of whatever torch, NumPy or Python raise.
+        OutOfMemoryError: In place of the errors of torch, NumPy or Python.
     """
     try:
         yield
@@ -87,7 +87,7 @@ def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
 
 @contextmanager
 def unexplained() -> Iterator[None]:
-    """Leave a lack of memory inside the block as it is: who measures what a step needs explains it himself."""
+    """Leave a lack of memory inside the block as it is: the code that measures what a step needs handles it."""
     token = _UNEXPLAINED.set(True)
     try:
         yield
@@ -101,7 +101,7 @@ def plannable(free: float, device: torch.device) -> float:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error says that memory was refused, and is not already our explanation of that."""
+    """Whether an error reports a failed allocation, and is not already an ``OutOfMemoryError`` of ours."""
     if isinstance(error, OutOfMemoryError):
         return False
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):

@@ -1,4 +1,4 @@
-"""What can be watched beside the loss."""
+"""Validation metrics besides the loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
 from neuro_divergent.losses.base import Loss
-from neuro_divergent.losses.shapes import beside
+from neuro_divergent.losses.shapes import align_outputs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ class Metric:
             forecasts, on the scale of the network.
         measure: Takes that, target and batch and returns a value for each target, in the shape of ``target``.
         finish: Makes the result out of the mean of those values.
-        in_units: Whether ``measure`` takes forecast, target and history in the units of the data.
+        on_original_scale: Whether ``measure`` takes forecast, target and history on the scale of the data.
         higher_is_better: Whether more of it is better; else less is.
     """
 
@@ -38,7 +38,7 @@ class Metric:
     read: Measure
     measure: Measure
     finish: Callable[[Tensor], Tensor]
-    in_units: bool = False
+    on_original_scale: bool = False
     higher_is_better: bool = False
 
 
@@ -57,16 +57,22 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")
         if key == _ACCURACY:
-            scaled = loss.accepts_scaled if isinstance(loss, Loss) else True
+            scaled = loss.traits.accepts_scaled if isinstance(loss, Loss) else True
             measure = _right if isinstance(loss, Loss) else _right_of_any
-            return Metric(_ACCURACY, _reader(loss), measure, _mean, in_units=scaled, higher_is_better=True)
+            return Metric(_ACCURACY, _reader(loss), measure, _mean, on_original_scale=scaled, higher_is_better=True)
         if key not in known_metrics():
             hint = did_you_mean(key, known_metrics())
             raise ConfigError(f"Unknown metric {metric!r}.{hint} Known: {', '.join(known_metrics())}.")
         metric = Loss.from_dict(key)
     elif not _measures_a_point(metric):
         raise ConfigError(f"metric {metric.name!r}: only a loss with one output, the forecast itself, is a metric.")
-    return Metric(metric.name, _reader(loss), metric.elementwise, metric.finish, in_units=metric.in_units)
+    return Metric(
+        metric.name,
+        _reader(loss),
+        metric.elementwise,
+        metric.finish,
+        on_original_scale=metric.traits.cost_on_original_scale,
+    )
 
 
 def known_metrics() -> tuple[str, ...]:
@@ -76,24 +82,24 @@ def known_metrics() -> tuple[str, ...]:
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """Return 1 for each target that was answered rightly and 0 for the others, in the shape of ``target``.
+    """Return 1 for each target that was predicted correctly and 0 for the others, in the shape of ``target``.
 
-    Outputs with one axis more than the targets are scores of classes, of which the highest is the answer. Others are
-    the answer itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single class are
-    neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
+    Outputs with one axis more than the targets are scores of classes, of which the highest is the prediction. Others
+    are the prediction itself, which is rounded: numbers of classes, or probabilities of class 1. Logits of a single
+    class are neither; watch ``"accuracy"`` under ``BinaryCrossEntropy``, which knows what they mean.
     """
     if output.ndim == target.ndim + 1 and output.shape[-1] > 1:
-        return _agreement(beside(output, target, output.shape[-1]).argmax(-1), target)
-    return _agreement(beside(output, target, 1).squeeze(-1), target)
+        return _agreement(align_outputs(output, target, output.shape[-1]).argmax(-1), target)
+    return _agreement(align_outputs(output, target, 1).squeeze(-1), target)
 
 
-def _agreement(answer: Tensor, target: Tensor) -> Tensor:
-    return (answer.round() == target.round()).float()
+def _agreement(prediction: Tensor, target: Tensor) -> Tensor:
+    return (prediction.round() == target.round()).float()
 
 
-def _right(answer: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
+def _right(prediction: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
     del batch
-    return _agreement(answer, target)
+    return _agreement(prediction, target)
 
 
 def _right_of_any(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
@@ -112,7 +118,7 @@ def _reader(loss: object) -> Measure:
 
 def _measures_a_point(loss: Loss) -> bool:
     """Whether a loss costs forecasts of the target itself, not logits or several levels."""
-    return loss.accepts_scaled and loss.outputs == 1
+    return loss.traits.accepts_scaled and loss.outputs == 1
 
 
 def _mean(mean: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What training minimises: a loss over batches, with weights, a curriculum and a teacher."""
+"""The objective of training: a loss over batches, with weights, a curriculum and a teacher."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Example(NamedTuple):
 
     Attributes:
         inputs: What the module reads.
-        target: What it should answer.
+        target: Its target.
         weight: How much each target counts, or ``None`` when all count the same.
         batch: The batch itself where it is one of windows.
     """
@@ -58,7 +58,7 @@ class Objective:
         loss: One of our losses, or any function of output and target that returns their mean cost.
         restore: Brings values of a batch back to the units of the data, for losses that need them.
         curriculum: Which targets count at which time of training.
-        distillation: Share of the cost that is measured against what a teacher forecasts, where batches tell that.
+        distillation: Fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Objective:
         """Return the weighted sum of the costs and the sum of the weights.
 
         Args:
-            output: What the module answered.
-            example: What it was asked.
-            progress: Share of training done; unset in validation, where there is no curriculum and no teacher.
+            output: Output of the module.
+            example: The batch it was computed from.
+            progress: Fraction of training done; unset in validation, where there is no curriculum and no teacher.
         """
         if not isinstance(self.loss, Loss):
             return self._function(output, example) * len(example.target), float(len(example.target))
@@ -96,8 +96,8 @@ class Objective:
         """Return the sum of a metric over what was observed, and the number of values."""
         target, batch = example.target, example.batch
         forecast = metric.read(output, target, batch)
-        if metric.in_units:
-            forecast, target, batch = self._in_units(forecast, target, batch)
+        if metric.on_original_scale:
+            forecast, target, batch = self._on_original_scale(forecast, target, batch)
         return self.count(metric.measure(forecast, target, batch), example)
 
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
@@ -109,11 +109,11 @@ class Objective:
         return self.loss.finish(mean) if isinstance(self.loss, Loss) else mean
 
     def _function(self, output: Tensor, example: Example) -> Tensor:
-        """Return the mean cost that a plain function gives, which knows nothing of single targets."""
+        """Return the mean cost that a plain function gives, which has no cost per target."""
         assert not isinstance(self.loss, Loss)
-        wish = "weights need" if example.weight is not None else "a curriculum needs" if self.curriculum else None
-        if wish:
-            raise ConfigError(f"{wish} a loss that costs each target by itself: pass one of ours, such as MSE().")
+        needs = "weights need" if example.weight is not None else "a curriculum needs" if self.curriculum else None
+        if needs:
+            raise ConfigError(f"{needs} a loss that costs each target by itself: pass one of ours, such as MSE().")
         return self.loss(output, example.target)
 
     def _weighed(self, output: Tensor, example: Example, progress: float | None) -> tuple[Tensor, Tensor | None]:
@@ -130,15 +130,17 @@ class Objective:
         assert isinstance(self.loss, Loss)
         target, batch = example.target, example.batch
         soft = batch.soft_y if batch is not None and teaching else None
-        if self.loss.in_units:
-            soft = None if soft is None else self._in_units(soft, target, batch)[0]
-            output, target, batch = self._in_units(output, target, batch)
+        if self.loss.traits.cost_on_original_scale:
+            soft = None if soft is None else self._on_original_scale(soft, target, batch)[0]
+            output, target, batch = self._on_original_scale(output, target, batch)
         cost = self.loss.elementwise(output, target, batch)
         if soft is None:
             return cost
         return cost.lerp(self.loss.elementwise(output, soft, batch), self.distillation)
 
-    def _in_units(self, output: Tensor, target: Tensor, batch: Batch | None) -> tuple[Tensor, Tensor, Batch | None]:
+    def _on_original_scale(
+        self, output: Tensor, target: Tensor, batch: Batch | None
+    ) -> tuple[Tensor, Tensor, Batch | None]:
         """Bring outputs, targets and history back to the units of the data."""
         if batch is None or self.restore is None:
             return output, target, batch

@@ -57,7 +57,7 @@ class Precision:
                     tensor.data = tensor.data.to(kinds[name])
 
     def cast_batch(self, batch: Any) -> Any:
-        """Bring what a batch holds into the type of the weights; whole numbers stay what they are."""
+        """Bring what a batch holds into the type of the weights; integers stay what they are."""
         if self.name != "float64":
             return batch
         parts = [item.double() if isinstance(item, Tensor) and item.is_floating_point() else item for item in batch]
@@ -95,11 +95,11 @@ class Precision:
             self._scaler.update()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what must survive a restart."""
+        """Return the checkpointable state."""
         return {} if self._scaler is None else dict(self._scaler.state_dict())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         if self._scaler is not None:
             self._scaler.load_state_dict(state)
 

@@ -1,4 +1,4 @@
-"""Adding numbers up until they are read."""
+"""Running averages of losses, and weighted means of validation results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor
 
 
 class Reading(NamedTuple):
-    """What a meter shows.
+    """Averages since the last row of the history.
 
     Attributes:
         steps: Steps since the last reading.
         loss: Their mean loss; not a number without steps.
         samples_per_second: Speed since the last reading.
-        waiting_share: Share of the time since then in which the next batch was waited for, or made.
+        waiting_share: Fraction of the time since then in which the next batch was waited for, or made.
         rate: Learning rate of the last step.
         norm: Norm of the gradients of the last step, before clipping.
     """
@@ -44,11 +44,11 @@ class RunningMetrics:
         self._since = time.perf_counter()
 
     def wait(self, seconds: float) -> None:
-        """Take in time in which there was no batch to work on."""
+        """Add time in which there was no batch to work on."""
         self._waited += seconds
 
     def add(self, loss: Tensor, samples: int, rate: float, norm: Tensor) -> None:
-        """Take in a step."""
+        """Add a step."""
         self._total = loss if self._total is None else self._total + loss
         self._steps += 1
         self._samples += samples
@@ -56,12 +56,12 @@ class RunningMetrics:
         self._norm = norm
 
     def read(self) -> Reading:
-        """Return what was taken in since the last reading."""
+        """Return the averages since the last reading."""
         loss = math.nan if self._total is None else float(self._total) / self._steps
         spent = max(time.perf_counter() - self._since, 1e-9)
         norm = None if self._norm is None else float(self._norm)
-        share = min(self._waited / spent, 1.0)
-        reading = Reading(self._steps, loss, self._samples / spent, share, self._rate, norm)
+        waiting = min(self._waited / spent, 1.0)
+        reading = Reading(self._steps, loss, self._samples / spent, waiting, self._rate, norm)
         self._total, self._steps, self._samples, self._waited = None, 0, 0, 0.0
         self._since = time.perf_counter()
         return reading
@@ -79,7 +79,7 @@ class RunningMetrics:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self._total, self._steps, self._samples = state["total"], state["steps"], state["samples"]
         self._rate, self._norm = state.get("rate"), state.get("norm")  # format 1 does not have them
         self._waited = state.get("waited", 0.0)  # earlier checkpoints do not have it
@@ -96,7 +96,7 @@ class WeightedMean:
     def add(
         self, name: str, total: Tensor, weight: Tensor | float, finish: Callable[[Tensor], Tensor] | None = None
     ) -> None:
-        """Take in the sum of a result over a batch and the sum of its weights.
+        """Add the sum of a result over a batch and the sum of its weights.
 
         Args:
             name: Which result.

@@ -1,9 +1,9 @@
-"""Where training is, and whether settings agree with where it was."""
+"""The state of training, and whether settings agree with a saved one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from neuro_divergent.core.errors import ConfigError
@@ -12,30 +12,44 @@ _LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "ear
 MAY_CHANGE = frozenset(
     ("max_epochs", "max_steps", "max_seconds", "stop_file", "log_every", "prefetch", "threads", "device", "callbacks")
 )
-"""Settings that a resumed training may have different: how long it lasts, where it runs and what it reports."""
+"""Settings that may differ when training is resumed: how long it lasts, where it runs and what it reports."""
 
 
 @dataclass
 class TrainingState:
-    """Where training is.
+    """The state of training.
 
     Attributes:
         step: Optimizer steps done.
         epoch: Epochs begun, counted from 0.
         batch: Batches done in this epoch.
         skipped: Steps in which the weights stayed as they were, because gradients were not finite.
-        unsettled: Whether the validation that belongs to the last step is still to be done.
+        pending_validation: Whether the validation that belongs to the last step is still to be done.
         metrics: Results of the last validation.
-        stop_reason: Why training is to end, once that is known.
+        stop_reason: Why training is to end, or ``None``.
     """
 
     step: int = 0
     epoch: int = 0
     batch: int = 0
     skipped: int = 0
-    unsettled: bool = False
+    pending_validation: bool = False
     metrics: dict[str, float] = field(default_factory=dict)
     stop_reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, under the names that checkpoints have had from the start."""
+        values = asdict(self)
+        return {"unsettled": values.pop("pending_validation"), **values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainingState:
+        """Restore what ``to_dict`` returned.
+
+        Checkpoints of format 1 do not say whether a validation is pending; doing one that was done changes nothing.
+        """
+        values = dict(values)
+        return cls(pending_validation=values.pop("unsettled", True), **values)
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -49,7 +63,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str =
 
 
 def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to resume with settings that would make another training of it.
+    """Refuse to resume with settings that would change the result.
 
     Raises:
         ConfigError: With all differences.
@@ -63,7 +77,7 @@ def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
 
 def extends(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
-    """Whether settings say something new about the end, so that training which had come to its end goes on."""
+    """Whether the settings change when training ends, so that a finished training is continued."""
     return before is None or any(before.get(name) != now.get(name) for name in _LENGTH)
 
 

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 
 class TeacherForcing(Component):
-    """Share of steps that are decoded from the true value before them instead of the forecast one.
+    """Ratio of steps that are decoded from the true value before them instead of the forecast one.
 
     Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", NeurIPS 2015. The curves
-    are theirs, written in the share of training done and scaled to run exactly from ``start`` to ``end``.
+    are theirs, written in the fraction of training done and scaled to run exactly from ``start`` to ``end``.
     """
 
     registry: ClassVar[Registry] = Registry("teacher forcing", "neuro_divergent.training.teacher_forcing")
 
     @abstractmethod
     def ratio(self, progress: float) -> float:
-        """Return the share for a share of training done, both 0 to 1."""
+        """Return the ratio for a fraction of training done, both 0 to 1."""
 
 
 class _Decay(TeacherForcing):
-    """Runs from one share to another.
+    """Runs from one ratio to another.
 
     Attributes:
-        start: Share at the beginning of training.
-        end: Share at the end.
+        start: Ratio at the beginning of training.
+        end: Ratio at the end.
     """
 
     start: float = knob(1.0, low=0.5, high=1.0, ge=0.0, le=1.0)
     end: float = knob(0.0, low=0.0, high=0.5, ge=0.0, le=1.0)
 
     def ratio(self, progress: float) -> float:
-        """Return the share for a share of training done."""
+        """Return the ratio for a fraction of training done."""
         return self.end + (self.start - self.end) * self._left(min(max(progress, 0.0), 1.0))
 
     @abstractmethod
@@ -51,23 +51,23 @@ class _Decay(TeacherForcing):
 
 @register("constant")
 class ConstantForcing(TeacherForcing):
-    """The same share all along.
+    """The same ratio all along.
 
     Attributes:
-        share: That share.
+        share: That ratio.
     """
 
     share: float = knob(1.0, low=0.0, high=1.0, ge=0.0, le=1.0)
 
     def ratio(self, progress: float) -> float:
-        """Return the share."""
+        """Return the ratio."""
         del progress
         return self.share
 
 
 @register("linear")
 class LinearForcing(_Decay):
-    """A share that changes evenly."""
+    """A ratio that changes evenly."""
 
     def _left(self, progress: float) -> float:
         return 1 - progress
@@ -75,7 +75,7 @@ class LinearForcing(_Decay):
 
 @register("exponential")
 class ExponentialForcing(_Decay):
-    """A share that changes fast at first and ever more slowly.
+    """A ratio that changes fast at first and ever more slowly.
 
     Attributes:
         rate: How fast: the distance to where the curve tends is divided by ``exp(rate)`` over training.
@@ -90,7 +90,7 @@ class ExponentialForcing(_Decay):
 
 @register("inverse_sigmoid")
 class InverseSigmoidForcing(_Decay):
-    """A share that stays for a while, changes around the middle of training, and stays again.
+    """A ratio that stays for a while, changes around the middle of training, and stays again.
 
     Attributes:
         steepness: How sudden the change is.

@@ -1,4 +1,4 @@
-"""What a training step computes: outputs, the loss, its gradients, and what is done to them before the weights change."""
+"""What a training step computes: outputs, the loss, its gradients, and what is done to them before the optimizer."""
 
 from __future__ import annotations
 

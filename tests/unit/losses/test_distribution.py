@@ -138,7 +138,7 @@ class TestUnits:
         law = Poisson().distribution(torch.tensor([1.5, -2.0]).reshape(1, 2, 1, 1), batch_in(1e4, 100.0))
         assert law.mean.flatten().tolist() == pytest.approx([10_150, 9_800])
 
-    def test_a_share_is_the_output_restored(self) -> None:
+    def test_a_proportion_is_the_output_restored(self) -> None:
         law = Bernoulli().distribution(torch.tensor([1.5, -2.0]).reshape(1, 2, 1, 1), batch_in(0.5, 0.02))
         assert law.mean.flatten().tolist() == pytest.approx([0.53, 0.46])
 
@@ -151,13 +151,13 @@ class TestUnits:
         assert (low, high) == pytest.approx((0.3 - 1.29, 0.3 + 1.29), abs=0.02)
 
     @every_count
-    def test_quantiles_of_counts_are_whole_in_the_units_of_the_data(self, loss: DistributionLoss) -> None:
+    def test_quantiles_of_counts_are_integers_in_the_units_of_the_data(self, loss: DistributionLoss) -> None:
         raw = torch.randn(20, 3, 1, loss.outputs, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
         quantiles = loss.forecast(raw, (0.05, 0.5, 0.95), batch_in(12.7, 3.3, torch.float64)).quantiles
         assert quantiles is not None
         restored = 12.7 + 3.3 * quantiles
         assert torch.allclose(restored, restored.round(), atol=1e-9)
-        assert loss.whole
+        assert loss.traits.integer_valued
         assert (restored > -1e-9).all()
 
 
@@ -173,7 +173,7 @@ class TestForecast:
         assert float(forecast.quantiles[..., 1]) == float(forecast.point)
         assert LogNormal(point="median").forecast(raw).quantiles is None
 
-    def test_shares_of_nothing_and_everything_give_finite_values(self) -> None:
+    def test_probabilities_of_zero_and_one_give_finite_values(self) -> None:
         values = Normal().inverse(torch.zeros(2, 3, 1, 2), torch.tensor([0.0, 1.0]).reshape(2, 1, 1, 1))
         assert values.shape == (2, 2, 3, 1)
         assert torch.isfinite(values).all()

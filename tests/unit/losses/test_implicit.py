@@ -31,7 +31,7 @@ def test_quantiles_of_ten_thousand_random_outputs_never_cross(degree: int, size:
 
 
 @pytest.mark.parametrize("degree", [1, 5, 12])
-def test_it_is_the_median_plus_rising_functions(degree: int) -> None:
+def test_implicit_quantiles_are_the_median_plus_rising_functions(degree: int) -> None:
     """A sum of Bernstein polynomials is the chance of as many heads; scipy counts them."""
     loss, raw = ImplicitQuantileLoss(degree=degree), random(degree + 3).double()
     weight = np.log1p(np.exp(raw[1:].numpy()))
@@ -52,7 +52,7 @@ def test_the_median_is_the_point() -> None:
     torch.testing.assert_close(forecast.point, forecast.quantiles.squeeze(-1))
 
 
-def test_quantiles_may_be_asked_for_in_any_order() -> None:
+def test_quantiles_may_be_requested_in_any_order() -> None:
     loss, raw = ImplicitQuantileLoss(), random(4, 3, 2, 11)
     mixed, sorted_ = (loss.forecast(raw, levels).quantiles for levels in [(0.9, 0.1, 0.37), (0.1, 0.37, 0.9)])
     assert mixed is not None
@@ -60,7 +60,7 @@ def test_quantiles_may_be_asked_for_in_any_order() -> None:
     assert torch.equal(mixed[..., [1, 2, 0]], sorted_)
 
 
-def test_shares_at_the_very_ends_have_values() -> None:
+def test_probabilities_of_zero_and_one_have_finite_quantiles() -> None:
     loss = ImplicitQuantileLoss()
     found = loss.inverse(random(5, 3, 1, loss.outputs), torch.tensor([0.0, 1.0]).reshape(-1, 1, 1, 1))
     assert found.isfinite().all()
@@ -136,7 +136,7 @@ def test_training_finds_the_quantiles_of_a_sample(name: str) -> None:
     torch.testing.assert_close(share_below, torch.tensor(levels), atol=0.02, rtol=0)
 
 
-def test_any_level_can_be_asked_of_a_forecaster() -> None:
+def test_a_forecaster_gives_any_requested_level() -> None:
     table = Synthetic(num_series=2, length=120, seasonalities=(7,), noise=1.0).frame()
     training = nd.TrainingConfig(max_steps=20, threads=1)
     model = nd.Forecaster(nd.NLinear(), horizon=4, input_size=12, loss=ImplicitQuantileLoss(), training=training).fit(

@@ -73,8 +73,8 @@ def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
 
 
 def test_distances_are_no_values_that_a_network_could_bring_back() -> None:
-    assert QuantileLoss().point_valued
-    assert not QuantileLoss(monotone=True).point_valued
+    assert QuantileLoss().traits.point_valued
+    assert not QuantileLoss(monotone=True).traits.point_valued
     with pytest.raises(nd.ConfigError, match="no values"):
         nd.Forecaster(nd.NLinear(), horizon=2, loss=QuantileLoss(monotone=True), scaler="revin")
 
@@ -140,7 +140,7 @@ class TestInverse:
         torch.testing.assert_close(found, -right.icdf(shares))
 
     @pytest.mark.parametrize("levels", [(0.1, 0.9), (0.3, 0.4), LEVELS])
-    def test_every_share_has_a_value_of_its_own_for_each_window_and_step(self, levels: tuple[float, ...]) -> None:
+    def test_every_probability_has_its_own_value_for_each_window_and_step(self, levels: tuple[float, ...]) -> None:
         loss, raw = QuantileLoss(levels), random(4, 3, 2, len(levels))
         shares = torch.rand(50, 4, 3, 2, generator=torch.Generator().manual_seed(0))
         shares[0], shares[1] = 0.0, 1.0  # uniform draws may be either
@@ -151,5 +151,5 @@ class TestInverse:
             torch.testing.assert_close(found[:, *place], alone.flatten())
 
     def test_one_level_is_no_distribution(self) -> None:
-        assert QuantileLoss().probabilistic
-        assert not QuantileLoss([0.5]).probabilistic
+        assert QuantileLoss().traits.probabilistic
+        assert not QuantileLoss([0.5]).traits.probabilistic

@@ -40,14 +40,14 @@ def test_very_old_rows_count_nothing_instead_of_failing() -> None:
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
-def test_magnitude_weighs_sizes_beside_their_mean(power: float) -> None:
+def test_magnitude_weighs_sizes_relative_to_their_mean(power: float) -> None:
     mean = (1 + 0 + 3 + 4) / 4
     expected = [1.0 if np.isnan(value) else ((1 + abs(value) / mean) / 2) ** power for value in VALUES.tolist()]
     assert weigh(Magnitude(power=power)) == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=5), st.floats(1e-3, 1e3))
-def test_magnitude_knows_no_unit_and_larger_never_counts_less(values: list[float], unit: float) -> None:
+def test_magnitude_is_scale_free_and_never_falls_with_size(values: list[float], unit: float) -> None:
     sizes = np.abs(values)
     if sizes.max() < 1e-200:  # the unit would make it vanish
         return

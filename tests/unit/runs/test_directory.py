@@ -138,7 +138,7 @@ def test_a_run_that_fails_before_training_leaves_nothing(tmp_path: Path) -> None
 
 def test_status_of_a_diverged_run_is_diverged(tmp_path: Path) -> None:
     class Spoil(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 next(trainer.module.parameters()).data.fill_(torch.nan)
 

@@ -38,7 +38,7 @@ def test_only_the_first_steps_change_the_loss() -> None:
 
 
 @given(st.integers(1, 200), st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1), st.floats(0, 1))
-def test_the_share_never_shrinks_and_ends_with_all(
+def test_the_fraction_that_counts_never_falls_and_ends_at_one(
     items: int, start: float, over: float, one: float, two: float
 ) -> None:
     curriculum = HorizonGrowth(start=start, over=over)
@@ -47,7 +47,7 @@ def test_the_share_never_shrinks_and_ends_with_all(
     assert curriculum.count(items, over) == curriculum.count(items, 1.0) == items
 
 
-def test_whole_numbers_are_not_rounded_up() -> None:
+def test_integer_counts_are_not_rounded_up() -> None:
     assert 100 * 0.07 > 7
     assert HorizonGrowth(start=0.07).count(100, 0.0) == 7
     assert EasyFirst(start=0.3).count(10, 0.0) == 3

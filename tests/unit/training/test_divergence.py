@@ -81,7 +81,7 @@ def test_skipping_comes_to_an_end() -> None:
         fit(nn.Linear(3, 1), Poison(1, 2, 5, 6, 7), divergence=Divergence(policy="skip", patience=3))
 
 
-def test_statistics_of_a_skipped_batch_are_forgotten() -> None:
+def test_batch_norm_statistics_of_a_skipped_step_are_restored() -> None:
     inputs, targets = line()
     inputs[5, 0] = torch.inf
     module = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1))
@@ -127,7 +127,7 @@ def test_rolling_back_comes_to_an_end() -> None:
 
 def test_a_weight_that_is_lost_between_steps_is_named() -> None:
     class Spoil(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 6:
                 with torch.no_grad():
                     trainer.module.bias.fill_(torch.nan)

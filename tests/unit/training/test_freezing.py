@@ -167,7 +167,7 @@ def test_training_changes_only_what_is_not_frozen(optimizer: str) -> None:
     assert requiring(module) == ALL
 
 
-def test_statistics_move_from_the_epoch_at_which_they_thaw() -> None:
+def test_frozen_statistics_move_from_the_epoch_of_unfreezing() -> None:
     module = Network()
     fit(module, Unfreezer(FREEZES), early_stopping=None)
     assert int(module.encoder[1].num_batches_tracked) == 2

@@ -88,7 +88,7 @@ def test_finite_differences_train_to_nearly_the_same_weights(method: Any, passes
     torch.testing.assert_close(flat(numerical), flat(exact), rtol=closeness, atol=closeness)
 
 
-def test_named_metrics_are_measured_beside_the_loss() -> None:
+def test_named_metrics_are_measured_besides_the_loss() -> None:
     trainer = nd.Trainer(network(), nd.MSE(), config(metrics=("mae", "rmse", "mse")))
     trainer.fit(line(), line())
     metrics = trainer.state.metrics

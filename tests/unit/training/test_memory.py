@@ -70,7 +70,7 @@ V1 = {
         ),
     ],
 )
-def test_the_tightest_limit_is_what_is_free(tmp_path: Path, files: dict[str, str], expected: int) -> None:
+def test_free_memory_is_the_lowest_of_all_limits(tmp_path: Path, files: dict[str, str], expected: int) -> None:
     assert free_memory(root=system(tmp_path, MEMINFO | files)) == expected
 
 
@@ -177,7 +177,7 @@ def test_without_memory_to_measure_the_message_says_what_is_known() -> None:
     assert "Lower batch_size" in text
 
 
-def test_other_errors_pass_as_they_are() -> None:
+def test_errors_other_than_memory_are_not_changed() -> None:
     trainer = Trainer(nn.Linear(1, 1), MSE, TrainingConfig(max_steps=1))
     for error in (RuntimeError("something else"), ValueError("x"), OutOfMemoryError("already said")):
         with (
@@ -188,7 +188,7 @@ def test_other_errors_pass_as_they_are() -> None:
         assert caught.value is error
 
 
-def test_who_measures_sees_the_refusal_itself() -> None:
+def test_inside_unexplained_the_allocation_error_is_not_changed() -> None:
     trainer = Trainer(nn.Linear(1, 1), MSE, TrainingConfig(max_steps=1))
     loader = as_loader([], Order(batch_size=1), trainer.device)
     with pytest.raises(MemoryError) as caught, unexplained(), explaining_memory(trainer, loader):

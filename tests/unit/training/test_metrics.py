@@ -59,13 +59,13 @@ def test_losses_are_measured_on_the_point_forecast() -> None:
 
 
 def test_percentages_are_measured_in_the_units_of_the_data() -> None:
-    assert {name for name in known_metrics() if metric_for(name, MAE()).in_units} == {
+    assert {name for name in known_metrics() if metric_for(name, MAE()).on_original_scale} == {
         "accuracy",
         "mape",
         "mase",
         "smape",
     }
-    assert not metric_for("accuracy", CrossEntropy()).in_units
+    assert not metric_for("accuracy", CrossEntropy()).on_original_scale
 
 
 def test_only_accuracy_is_better_when_higher() -> None:
@@ -100,7 +100,7 @@ def test_names_are_read_like_those_of_losses() -> None:
 class TestAccuracy:
     SCORES = torch.tensor([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0], [1.0, 5.0, 0.0]])
 
-    def test_is_the_share_of_the_highest_scores(self) -> None:
+    def test_accuracy_is_the_fraction_of_correct_highest_scores(self) -> None:
         target = torch.tensor([0, 1, 1])
         for loss in (CrossEntropy(), functional.cross_entropy):
             assert measured(metric_for("accuracy", loss), self.SCORES, target, None).tolist() == [1, 0, 1]
@@ -108,12 +108,12 @@ class TestAccuracy:
         assert accuracy(self.SCORES, target).tolist() == [1, 0, 1]
 
     @pytest.mark.parametrize("shape", [(4,), (4, 1)])
-    def test_logits_of_one_class_are_split_at_zero(self, shape: tuple[int, ...]) -> None:
+    def test_accuracy_of_binary_logits_has_the_threshold_zero(self, shape: tuple[int, ...]) -> None:
         logits = torch.tensor([-0.1, 0.1, 0.4, -3.0]).reshape(shape)
         metric = metric_for("accuracy", BinaryCrossEntropy())
         assert measured(metric, logits, torch.tensor([0, 1, 0, 1]), None).tolist() == [1, 1, 0, 0]
 
-    def test_probabilities_and_numbers_are_rounded(self) -> None:
+    def test_accuracy_rounds_probabilities_and_class_numbers(self) -> None:
         assert accuracy(torch.tensor([[0.4], [0.6], [2.2]]), torch.tensor([0, 0, 2])).tolist() == [1, 0, 1]
         output, target = torch.tensor([[0.4], [0.6], [2.2]]), torch.tensor([0.0, 0.0, 2.0])
         assert measured(metric_for("accuracy", MSE()), output, target, None).tolist() == [1, 0, 1]

@@ -78,7 +78,7 @@ class TestGroups:
             "head.bias": (1.0, 0.0),
         }
 
-    def test_everything_decays_when_asked(self) -> None:
+    def test_all_parameters_decay_when_configured(self) -> None:
         module = Network()
         config = AdamW(weight_decay=0.5, decay_all=True, groups=(Group("*.bias", weight_decay=0.25),))
         decays = {name: decay for name, (_, decay) in settings(config.build(module), module).items()}

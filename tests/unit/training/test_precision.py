@@ -75,7 +75,7 @@ class TypeWatch(nn.Module):
 @pytest.mark.parametrize(
     ("precision", "kind"), [("float64", torch.float64), ("bf16", torch.bfloat16), ("fp16", torch.float16)]
 )
-def test_the_network_computes_in_the_type_asked_for(precision: str, kind: torch.dtype) -> None:
+def test_the_network_computes_in_the_requested_type(precision: str, kind: torch.dtype) -> None:
     module = TypeWatch()
     train(precision, module, max_steps=3)
     assert module.seen == {kind}

@@ -89,7 +89,7 @@ def test_any_settings_give_factors_that_are_finite_and_not_negative(schedule: Sc
 
 
 class TestLengths:
-    def test_below_one_it_is_a_share_and_from_one_on_a_count(self) -> None:
+    def test_a_length_below_one_is_a_fraction_and_from_one_on_a_count(self) -> None:
         assert factors(WarmupCosine(warmup=0.2)) == factors(WarmupCosine(warmup=20))
         assert factors(StepDecay(every=0.25)) == factors(StepDecay(every=25, per="step"))
         assert factors(MultiStep(milestones=(0.3, 0.9))) == factors(MultiStep(milestones=(3, 9)))
@@ -111,7 +111,7 @@ class TestChain:
             [step / 20 for step in range(20)] + [1.0] * 30 + [1 - step / 50 for step in range(50)]
         )
 
-    def test_parts_without_a_length_share_the_rest(self) -> None:
+    def test_chain_parts_without_a_length_divide_the_rest_equally(self) -> None:
         found = factors(Chain([("linear", 0.4), "linear", "linear", "linear"]))
         assert [step for step in range(100) if found[step] == 1.0] == [0, 40, 60, 80]
 
@@ -124,7 +124,7 @@ class TestChain:
         assert factors(short)[50:] == [0.5] * 50
         assert factors(Chain([("constant", 30), Linear()])) == [1.0] * 100
 
-    def test_then_reads_as_it_is_said(self) -> None:
+    def test_then_gives_the_chain_of_both_schedules(self) -> None:
         chain = RISE.then(Constant(), after=2).then(Plateau(), after=0.3).then(Cosine(), after=10, per="step")
         assert chain == Chain(
             parts=(
@@ -149,7 +149,7 @@ class TestChain:
         assert config.schedule == Linear(initial=0.1, final=1.0).then(Plateau(), after=5)
         assert TrainingConfig.from_toml(config.to_toml()) == config
 
-    def test_plateau_hears_only_the_validations_of_its_own_part(self) -> None:
+    def test_plateau_in_a_chain_counts_only_validations_of_its_own_part(self) -> None:
         course = Chain([("constant", 0.5), Plateau(patience=1, gamma=0.5)]).begin(PLAN)
         found = []
         for step in range(100):
@@ -185,7 +185,7 @@ def test_a_product_multiplies_and_reacts() -> None:
 
 
 class TestFunction:
-    def test_gets_the_step_or_the_epoch_and_the_plan_if_it_asks(self) -> None:
+    def test_function_schedule_gets_the_step_or_epoch_and_the_plan_if_it_takes_two_arguments(self) -> None:
         assert factors(FunctionSchedule(lambda step: 0.9**step)) == [0.9**step for step in range(100)]
         assert factors(FunctionSchedule(lambda epoch: 1 / (1 + epoch), per="epoch"))[35] == 1 / 4
         assert factors(FunctionSchedule(lambda step, plan: step / plan.total_steps))[30] == 0.3
@@ -197,7 +197,7 @@ class TestFunction:
         with pytest.raises(ConfigError, match=r"lambda> returned .* for step 3"):
             FunctionSchedule(lambda step: wrong).factor(3, PLAN)
 
-    def test_is_written_by_name_and_asked_for_again(self) -> None:
+    def test_function_schedule_is_stored_by_name_and_must_be_given_again(self) -> None:
         written = FunctionSchedule(math.exp).to_dict()
         assert written == {"name": "function", "function": "math:exp", "per": "step"}
         again = TrainingConfig(schedule=written)

@@ -31,7 +31,7 @@ def pairs_of(loss: Loss) -> tuple[Pair, ...]:
     Raises:
         InputError: If there is none.
     """
-    if loss.any_level:
+    if loss.traits.any_level:
         return tuple((round(0.5 - level / 200, 9), round(0.5 + level / 200, 9)) for level in _USUAL)
     own = loss.quantile_levels
     pairs = tuple((low, high) for low in own for high in own if low < 0.5 and abs(low + high - 1) < 1e-9)

@@ -60,7 +60,7 @@ class Combination:
         check_method(self.method)
         if self.method == "pool":
             for place, loss in enumerate(self.losses, 1):
-                if not loss.any_level:
+                if not loss.traits.any_level:
                     raise ConfigError(
                         f"combine: 'pool' mixes distributions, and member {place} ({loss.name}) forecasts none. Train "
                         "all with a distribution, or combine with 'mean' or 'median'."
@@ -74,13 +74,14 @@ class Combination:
     @property
     def is_measured(self) -> bool:
         """Whether intervals are measured on errors of the whole, because a member forecasts points alone."""
-        return len(self.losses) > 1 and any(not loss.any_level and not loss.quantile_levels for loss in self.losses)
+        pointwise = any(not loss.traits.any_level and not loss.quantile_levels for loss in self.losses)
+        return len(self.losses) > 1 and pointwise
 
     @cached_property
     def by_quantile(self) -> bool:
         """Whether members forecast fixed quantiles that differ, so that no member is a forecast by itself."""
         fixed = {loss.quantile_levels for loss in self.losses}
-        return len(fixed) > 1 and all(loss.quantile_levels and not loss.any_level for loss in self.losses)
+        return len(fixed) > 1 and all(loss.quantile_levels and not loss.traits.any_level for loss in self.losses)
 
     def member_quantiles(self, wanted: Quantiles) -> list[Quantiles]:
         """Return the quantiles that each member is to forecast.
@@ -121,7 +122,8 @@ class Combination:
     def _levels(self, wanted: Quantiles) -> Quantiles:
         """Return all quantiles that have to be known for those that are wanted, in ascending order."""
         unknown = [quantile for quantile in wanted if not any(_knows(loss, quantile) for loss in self.losses)]
-        fixed = {round(level, _DIGITS) for loss in self.losses for level in loss.quantile_levels if not loss.any_level}
+        bound = [loss for loss in self.losses if not loss.traits.any_level]
+        fixed = {round(level, _DIGITS) for loss in bound for level in loss.quantile_levels}
         if unknown:
             raise InputError(
                 f"quantile {unknown[0]:g} was not trained: the members have "
@@ -135,7 +137,7 @@ class Combination:
         levels = {round(quantile, _DIGITS) for quantile in wanted}
         if self.method == "quantile_average":
             levels.add(0.5)
-        if len({loss.quantile_levels for loss in self.losses if not loss.any_level}) > 1:
+        if len({loss.quantile_levels for loss in self.losses if not loss.traits.any_level}) > 1:
             levels |= fixed  # sorting some of them would give others than sorting all
         return tuple(sorted(levels))
 
@@ -165,7 +167,7 @@ class Combination:
 
     def _round_counts(self, quantiles: Array) -> Array:
         """Round quantiles of counts, whose averages need not be integers."""
-        return np.rint(quantiles) if all(loss.whole for loss in self.losses) else quantiles
+        return np.rint(quantiles) if all(loss.traits.integer_valued for loss in self.losses) else quantiles
 
 
 def check_method(method: str) -> None:
@@ -270,4 +272,4 @@ def _cdf(knots: torch.Tensor, levels: torch.Tensor, values: torch.Tensor) -> tor
 
 
 def _knows(loss: Loss, quantile: float) -> bool:
-    return loss.any_level or any(abs(level - quantile) < 10.0**-_DIGITS for level in loss.quantile_levels)
+    return loss.traits.any_level or any(abs(level - quantile) < 10.0**-_DIGITS for level in loss.quantile_levels)

@@ -293,7 +293,7 @@ class FittedEnsemble:
 
 
 def _has_quantiles(member: FittedModel) -> bool:
-    return member.task.loss.any_level or bool(member.task.loss.quantile_levels)
+    return member.task.loss.traits.any_level or bool(member.task.loss.quantile_levels)
 
 
 def _flat(values: Tensor) -> Array:

@@ -102,7 +102,7 @@ def cdf_at_target(loss: Loss, raw: Tensor, target: Tensor, batch: Batch) -> Tens
         return law.cdf(precise(target)).to(target.dtype)
     value = loss.admit(units.restore(precise(target)), units)
     up_to: Tensor = law.cdf(value)
-    below: Tensor = law.cdf((value - 1).clamp_min(0)) if loss.whole else up_to
+    below: Tensor = law.cdf((value - 1).clamp_min(0)) if loss.traits.integer_valued else up_to
     # Amounts, like counts, may be 0 with a probability of its own.
     return ((up_to + below.where(value > 0, 0)) / 2).to(target.dtype)
 

@@ -37,7 +37,7 @@ def forecast_from(network: nn.Module, batch: Batch) -> Tensor:
 
 def draws_paths(network: nn.Module, loss: Loss) -> bool:
     """Whether paths come from the network itself, each step drawn given the steps before."""
-    return loss.probabilistic and isinstance(inner_network(network), AutoregressiveNetwork)
+    return loss.traits.probabilistic and isinstance(inner_network(network), AutoregressiveNetwork)
 
 
 def draw_paths(network: nn.Module, loss: Loss, batch: Batch, probabilities: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ def _scores(loss: Loss, raw: Tensor, batch: Batch, error: Tensor, picked: Ints) 
 
     For a distribution it is the distribution function at the observed value, for a point the error.
     """
-    if not loss.probabilistic or not len(picked):
+    if not loss.traits.probabilistic or not len(picked):
         return error[picked]
 
     def some(values: Tensor) -> Tensor:

@@ -93,12 +93,12 @@ def _values(predictor: Predictor, batcher: WindowBatcher, batch: Batch, probabil
         values = draw_paths(predictor.network, loss, batch, probability)
     else:
         raw = forecast_from(predictor.network, batch)
-        if loss.probabilistic:
+        if loss.traits.probabilistic:
             values = loss.inverse(raw, probability, batch)
         else:
             values = predictor.around(loss.forecast(raw, (), batch).point, batcher, batch, probability)
     restored = batcher.restore(values.movedim(0, -1), batch)
-    return restored.round() if loss.whole else restored
+    return restored.round() if loss.traits.integer_valued else restored
 
 
 def _check(num_paths: int, seed: int, dependence: str) -> None:

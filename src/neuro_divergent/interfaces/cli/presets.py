@@ -37,11 +37,12 @@ def presets(
 
 
 def _recipes() -> list[str]:
-    from neuro_divergent.training.recipes import RECIPES
+    from neuro_divergent.training.presets import FAMILY_SETTINGS
 
-    width = max(map(len, RECIPES)) + 2
+    width = max(map(len, FAMILY_SETTINGS)) + 2
     shown = {
-        family: ", ".join(f"{key} = {value}" for key, value in recipe.items()) for family, recipe in RECIPES.items()
+        family: ", ".join(f"{key} = {value}" for key, value in recipe.items())
+        for family, recipe in FAMILY_SETTINGS.items()
     }
     return [f"# {family:{width}}{text or 'the defaults'}" for family, text in shown.items()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from neuro_divergent.losses.base import Forecast, Loss
+from neuro_divergent.losses.base import Forecast, Loss, LossTraits
 from neuro_divergent.losses.distribution.units import Units, precise
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from neuro_divergent.core.spec import Batch
 
-_EDGE = 1e-10  # shares of 0 and 1 would be values without end
+_EDGE = 1e-10  # probabilities of 0 and 1 would be values without end
 
 
 class DistributionLoss(Loss):
@@ -28,14 +28,12 @@ class DistributionLoss(Loss):
         point: What the point forecast is.
     """
 
-    probabilistic: ClassVar[bool] = True
-    any_level: ClassVar[bool] = True
-    point_valued: ClassVar[bool] = False
+    traits: ClassVar[LossTraits] = LossTraits(probabilistic=True, any_level=True, point_valued=False)
 
     point: Literal["mean", "median"] = "mean"
 
     @abstractmethod
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution for outputs ``(..., outputs)``; it has ``log_prob``, ``mean``, ``cdf`` and ``icdf``.
 
         Args:
@@ -48,19 +46,19 @@ class DistributionLoss(Loss):
 
         It is in the units of the data where ``requires_original_scale`` is set, else on the scale of the network.
         """
-        return self.law(precise(raw), Units.of(batch, raw))
+        return self.make_distribution(precise(raw), Units.of(batch, raw))
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return minus the log-likelihood of each target value, in the shape of ``target``."""
         import torch
 
         units = Units.of(batch, raw)
-        law = self.law(precise(self.arrange(raw, target)), units)
-        return self.cost(law, precise(target), units).to(torch.promote_types(raw.dtype, torch.float32))
+        distribution = self.make_distribution(precise(self.arrange(raw, target)), units)
+        return self.cost(distribution, precise(target), units).to(torch.promote_types(raw.dtype, torch.float32))
 
-    def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
+    def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
         """Return the cost of targets that are on the scale of the network."""
-        likelihood: Tensor = law.log_prob(target)
+        likelihood: Tensor = distribution.log_prob(target)
         return units.scale.log() - likelihood
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
@@ -68,26 +66,26 @@ class DistributionLoss(Loss):
         wanted = (*((0.5,) if self.point == "median" else ()), *levels)
         values = None
         if wanted:
-            shares = precise(raw.new_tensor(wanted)).reshape(-1, *(1,) * (raw.ndim - 1))
-            values = self.inverse(raw, shares, batch).movedim(0, -1)
+            probabilities = precise(raw.new_tensor(wanted)).reshape(-1, *(1,) * (raw.ndim - 1))
+            values = self.inverse(raw, probabilities, batch).movedim(0, -1)
         if self.point == "median":
             assert values is not None
             return Forecast(values[..., 0], values[..., 1:] if levels else None)
         mean = self._on_scale_of_network(self.distribution(raw, batch).mean, Units.of(batch, raw))
         return Forecast(mean.to(raw.dtype), values)
 
-    def inverse(self, raw: Tensor, share: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the values below which shares of the probability lie, on the scale of the network.
+    def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
+        """Return the values of the quantile function (inverse CDF) at some probabilities, on the scale of the network.
 
-        No gradient flows back through them. A share of 0 or 1 is moved inwards by a ten billionth, so that every
+        No gradient flows back through them. A probability of 0 or 1 is moved inwards by a ten billionth, so that every
         value is finite.
         """
         import torch
 
         with torch.no_grad():
-            law = self.distribution(raw, batch)
-            values = law.icdf(precise(share).clamp(_EDGE, 1 - _EDGE))
+            distribution = self.distribution(raw, batch)
+            values = distribution.icdf(precise(probability).clamp(_EDGE, 1 - _EDGE))
             return self._on_scale_of_network(values, Units.of(batch, raw)).to(raw.dtype)
 
     def _on_scale_of_network(self, values: Tensor, units: Units) -> Tensor:
-        return units.rescale(values) if self.requires_original_scale else values
+        return units.rescale(values) if self.traits.requires_original_scale else values

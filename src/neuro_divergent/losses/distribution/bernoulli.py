@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units
 
@@ -17,18 +19,18 @@ if TYPE_CHECKING:
 class Bernoulli(NaturalLoss):
     """Bernoulli distribution, for values that are 0 or 1; the point forecast is the probability of 1.
 
-    The output is that probability, by ``Units.shares``. Targets are rounded, since scaling leaves rounding errors.
+    The output is that probability, by ``Units.proportion``. Targets are rounded, since scaling leaves rounding errors.
     """
 
-    whole: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(NaturalLoss.traits, integer_valued=True)
     accepts: ClassVar[str] = "0 or 1"
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.bernoulli import BernoulliLaw
+        from neuro_divergent.losses.distribution.distributions.bernoulli import BernoulliDistribution
 
-        share, rest = units.shares(raw[..., 0])
-        return BernoulliLaw(logits=share.log() - rest.log(), validate_args=False)
+        proportion, rest = units.proportion(raw[..., 0])
+        return BernoulliDistribution(logits=proportion.log() - rest.log(), validate_args=False)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
         """Return zeros and ones."""

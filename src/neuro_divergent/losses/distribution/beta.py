@@ -18,11 +18,11 @@ _ROUNDING = 1e-3  # how far a target may lie outside by rounding
 
 @register("beta")
 class Beta(NaturalLoss):
-    """Beta distribution, for shares between 0 and 1.
+    """Beta distribution, for proportions between 0 and 1.
 
-    The first output is the mean, by ``Units.shares``. The second, made positive, is the sum of the two parameters in
-    units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved inwards
-    by a millionth.
+    The first output is the mean, by ``Units.proportion``. The second, made positive, is the sum of the two parameters
+    in units of ``1 + 1 / (4 * scale ** 2)``, which follows the spread of the window. Targets of 0 and 1 are moved
+    inwards by a millionth.
     """
 
     accepts: ClassVar[str] = "between 0 and 1"
@@ -32,13 +32,13 @@ class Beta(NaturalLoss):
         """Mean and concentration."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.beta import BetaLaw
+        from neuro_divergent.losses.distribution.distributions.beta import BetaDistribution
 
-        share, rest = units.shares(raw[..., 0])
+        proportion, rest = units.proportion(raw[..., 0])
         concentration = positive(raw[..., 1]) * (1 + 0.25 / units.scale.square())
-        return BetaLaw(share * concentration, rest * concentration, validate_args=False)
+        return BetaDistribution(proportion * concentration, rest * concentration, validate_args=False)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
         """Return targets strictly between 0 and 1."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributions import Distribution
 
-    from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
+    from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution
 
 
 def _check_knots(levels: tuple[float, ...]) -> tuple[float, ...]:
@@ -55,19 +55,19 @@ class ISQF(DistributionLoss):
     @property
     def outputs(self) -> int:
         """Quantiles, with half of the outputs for tails and pieces before and half behind them."""
-        return len(self.quantiles) + 2 * self._beside
+        return len(self.quantiles) + 2 * self._outer
 
     @property
-    def _beside(self) -> int:
+    def _outer(self) -> int:
         """Outputs on each side: of a tail, and of the widths or the heights of the pieces."""
         return 1 + (self.pieces * (len(self.quantiles) - 1) if self.pieces > 1 else 0)
 
-    def law(self, raw: Tensor, units: Units) -> SplineLaw:
+    def make_distribution(self, raw: Tensor, units: Units) -> SplineDistribution:
         """Return the distribution on the scale of the network."""
-        from neuro_divergent.losses.distribution.distributions.spline import SplineLaw, increasing
+        from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution, increasing
 
         del units
-        side, count = self._beside, len(self.quantiles)
+        side, count = self._outer, len(self.quantiles)
         before, knots, behind = raw[..., :side], raw[..., side : side + count], raw[..., side + count :]
         normal = NormalDist()
         at = [normal.inv_cdf(level) for level in self.quantiles]
@@ -76,8 +76,8 @@ class ISQF(DistributionLoss):
         centre = middle(self.quantiles)
         steps = positive(_without(knots, centre)) * unit
         first = at[centre] + knots[..., centre] - steps[..., :centre].sum(-1)
-        shares = raw.new_tensor([high - low for low, high in pairwise(self.quantiles)])
-        widths, heights = shares.expand_as(steps), steps
+        distances = raw.new_tensor([high - low for low, high in pairwise(self.quantiles)])
+        widths, heights = distances.expand_as(steps), steps
         if self.pieces > 1:
             widths = self._parts(before) * widths.unsqueeze(-1)
             heights = self._parts(behind) * heights.unsqueeze(-1)
@@ -85,23 +85,23 @@ class ISQF(DistributionLoss):
         lowest, highest = self.quantiles[0], self.quantiles[-1]
         left = positive(before[..., -1]) * (lowest / normal.pdf(at[0]) / math.log(2))
         right = positive(behind[..., -1]) * ((1 - highest) / normal.pdf(at[-1]) / math.log(2))
-        return SplineLaw(
+        return SplineDistribution(
             increasing(first.new_full(first.shape, lowest), widths), increasing(first, heights), left, right
         )
 
     def _parts(self, raw: Tensor) -> Tensor:
         """Return how each distance between knots is shared out among its pieces, none of which gets nothing."""
-        share = raw[..., :-1].reshape(*raw.shape[:-1], len(self.quantiles) - 1, self.pieces).softmax(-1)
+        fraction = raw[..., :-1].reshape(*raw.shape[:-1], len(self.quantiles) - 1, self.pieces).softmax(-1)
         least = 1e-3 / self.pieces
-        return least + (1 - 1e-3) * share
+        return least + (1 - 1e-3) * fraction
 
-    def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
+    def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
         """Return the continuous ranked probability score on the scale of the network."""
-        from neuro_divergent.losses.distribution.distributions.spline import SplineLaw
+        from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution
 
         del units
-        assert isinstance(law, SplineLaw)
-        return law.crps(target)
+        assert isinstance(distribution, SplineDistribution)
+        return distribution.crps(target)
 
 
 def _without(values: Tensor, place: int) -> Tensor:

@@ -25,7 +25,7 @@ class Laplace(DistributionLoss):
         """Mean and spread."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution on the scale of the network."""
         from torch import distributions
 

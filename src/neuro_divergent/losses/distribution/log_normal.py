@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributions import Distribution
 
-_LEAST = 1e-6  # share of the size of a window that stands for zero
-_ROUNDING = 1e-3  # share of the size of a window that a value may lie below zero by rounding
+_LEAST = 1e-6  # fraction of the size of a window that stands for zero
+_ROUNDING = 1e-3  # fraction of the size of a window that a value may lie below zero by rounding
 
 
 @register("log_normal")
@@ -34,7 +34,7 @@ class LogNormal(NaturalLoss):
         """Median and spread of the logarithm."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
         from torch import distributions
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mixture(DistributionLoss):
-    """Several distributions of one family, each for a share of the time.
+    """Several distributions of one family, each with a weight.
 
     Attributes:
         components: How many there are.
@@ -31,68 +31,72 @@ class Mixture(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Share and parameters of each component."""
+        """Weight and parameters of each component."""
         return self.per_component * self.components
 
 
 @register("gaussian_mixture")
 class GaussianMixture(Mixture):
-    """Several normal distributions, each for a share of the time: for values with more than one usual level.
+    """Several normal distributions, each with a weight: for values with more than one usual level.
 
-    The outputs are the logits of the shares, the means, and the standard deviations, made positive. Outputs of 0 are
+    The outputs are the logits of the weights, the means, and the standard deviations, made positive. Outputs of 0 are
     means between -1 and 1, so that the components do not begin as one.
     """
 
     per_component: ClassVar[int] = 3
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution on the scale of the network."""
         from torch import distributions
 
-        from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureDistribution
 
         del units
-        share, mean, spread = raw.chunk(3, dim=-1)
-        return GaussianMixtureLaw.of(share, distributions.Normal(_apart(mean), positive(spread), validate_args=False))
+        weight, mean, spread = raw.chunk(3, dim=-1)
+        return GaussianMixtureDistribution.of(
+            weight, distributions.Normal(_apart(mean), positive(spread), validate_args=False)
+        )
 
 
 @register("poisson_mixture")
 class PoissonMixture(Mixture, CountLoss):
-    """Several Poisson distributions, each for a share of the time: for counts with more than one usual level.
+    """Several Poisson distributions, each with a weight: for counts with more than one usual level.
 
-    The outputs are the means, by ``Units.level``, and the logits of the shares. Outputs of 0 are means on several
+    The outputs are the means, by ``Units.level``, and the logits of the weights. Outputs of 0 are means on several
     levels, so that the components do not begin as one.
     """
 
     per_component: ClassVar[int] = 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.mixture import WholeMixtureLaw
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
+        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
 
-        mean, share = raw.chunk(2, dim=-1)
-        return WholeMixtureLaw.of(share, PoissonLaw(_per_component(units).level(_apart(mean)), validate_args=False))
+        mean, weight = raw.chunk(2, dim=-1)
+        return CountMixtureDistribution.of(
+            weight, PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
+        )
 
 
 @register("negative_binomial_mixture")
 class NegativeBinomialMixture(Mixture, CountLoss):
-    """Several negative binomial distributions, each for a share of the time.
+    """Several negative binomial distributions, each with a weight.
 
-    The outputs are the logits of the shares, the means, by ``Units.level``, and the dispersions, made positive. Outputs
-    of 0 are means on several levels, so that the components do not begin as one.
+    The outputs are the logits of the weights, the means, by ``Units.level``, and the dispersions, made positive.
+    Outputs of 0 are means on several levels, so that the components do not begin as one.
     """
 
     per_component: ClassVar[int] = 3
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.mixture import WholeMixtureLaw
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
+        from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
 
-        share, mean, dispersion = raw.chunk(3, dim=-1)
+        weight, mean, dispersion = raw.chunk(3, dim=-1)
         means = _per_component(units).level(_apart(mean))
-        return WholeMixtureLaw.of(share, NegativeBinomialLaw.of(means, positive(dispersion)))
+        return CountMixtureDistribution.of(weight, NegativeBinomialDistribution.of(means, positive(dispersion)))
 
 
 def _apart(mean: Tensor) -> Tensor:

@@ -1,11 +1,13 @@
-"""Distributions that only exist in the units of the data: of amounts, of shares, of counts."""
+"""Distributions that only exist in the units of the data: of amounts, of proportions, of counts."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.base import DistributionLoss
 from neuro_divergent.losses.distribution.units import Units
 
@@ -21,12 +23,12 @@ class NaturalLoss(DistributionLoss):
         accepts: What targets can be, for messages.
     """
 
-    requires_original_scale: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(DistributionLoss.traits, requires_original_scale=True)
     accepts: ClassVar[str]
 
-    def cost(self, law: Distribution, target: Tensor, units: Units) -> Tensor:
+    def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
         """Return minus the log-likelihood of the targets in their units."""
-        likelihood: Tensor = law.log_prob(self.admit(units.restore(target), units))
+        likelihood: Tensor = distribution.log_prob(self.admit(units.restore(target), units))
         return -likelihood
 
     @abstractmethod
@@ -48,13 +50,13 @@ class NaturalLoss(DistributionLoss):
 
 
 class CountLoss(NaturalLoss):
-    """A distribution of counts. Targets are rounded to whole numbers, since scaling leaves rounding errors."""
+    """A distribution of counts. Targets are rounded to integers, since scaling leaves rounding errors."""
 
-    whole: ClassVar[bool] = True
+    traits: ClassVar[LossTraits] = replace(NaturalLoss.traits, integer_valued=True)
     accepts: ClassVar[str] = "counts (0, 1, 2, ...)"
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return whole numbers that are not negative."""
+        """Return integers that are not negative."""
         whole = target.round()
         # The last digits of 32 bits are larger than 1 where counts are in the tens of millions.
         self.refuse(target, whole < -1e-6 * units.size)

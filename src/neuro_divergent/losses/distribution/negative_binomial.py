@@ -25,8 +25,8 @@ class NegativeBinomial(CountLoss):
         """Mean and dispersion."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
 
-        return NegativeBinomialLaw.of(units.level(raw[..., 0]), positive(raw[..., 1]))
+        return NegativeBinomialDistribution.of(units.level(raw[..., 0]), positive(raw[..., 1]))

@@ -22,7 +22,7 @@ class Normal(DistributionLoss):
         """Mean and spread."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution on the scale of the network."""
         from torch import distributions
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributions import Distribution
 
-_ROUNDING = 1e-3  # share of the size of a window that a value may lie below zero by rounding
-_ZERO = 1e-5  # share of the size of a window below which a value is a zero with a rounding error
+_ROUNDING = 1e-3  # fraction of the size of a window that a value may lie below zero by rounding
+_ZERO = 1e-5  # fraction of the size of a window below which a value is a zero with a rounding error
 
 
 @register("tweedie")
@@ -41,12 +41,12 @@ class Tweedie(NaturalLoss):
         """Mean and dispersion."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.tweedie import TweedieLaw
+        from neuro_divergent.losses.distribution.distributions.tweedie import TweedieDistribution
 
         dispersion = positive(raw[..., 1]) * units.scale.square() / units.size.pow(self.power)
-        return TweedieLaw(units.level(raw[..., 0]), dispersion, self.power)
+        return TweedieDistribution(units.level(raw[..., 0]), dispersion, self.power)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
         """Return targets that are zero or positive."""

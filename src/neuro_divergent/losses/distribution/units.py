@@ -13,7 +13,7 @@ _SMALLEST = 1e-30  # far below any count or amount, and its square still fits 64
 
 
 class Units(NamedTuple):
-    """A shift and a factor, which broadcast against ``(batch, horizon, channel)``: 0 and 1 where nobody scaled.
+    """A shift and a factor, which broadcast against ``(batch, horizon, channel)``: 0 and 1 where nothing is scaled.
 
     Distributions in the units of the data take their parameters through these, so that outputs near 0 stand for
     values like those of the window, whatever its size is.
@@ -53,17 +53,17 @@ class Units(NamedTuple):
 
         return self.scale * softplus(raw + self.loc / self.scale).clamp_min(_SMALLEST)
 
-    def shares(self, raw: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a share between 0 and 1 from an output on the scale of the network, and what is left to 1.
+    def proportion(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a proportion between 0 and 1 from an output on the scale of the network, and what is left to 1.
 
-        Well inside the interval the share is the output restored; both ends are never reached.
+        Well inside the interval the proportion is the output restored; both ends are never reached.
         """
         from torch.nn.functional import softplus
 
         above, below = raw + self.loc / self.scale, raw + (self.loc - 1) / self.scale
-        share = self.scale * (softplus(above) - softplus(below))
+        proportion = self.scale * (softplus(above) - softplus(below))
         rest = self.scale * (softplus(-below) - softplus(-above))
-        return share.clamp_min(_SMALLEST), rest.clamp_min(_SMALLEST)
+        return proportion.clamp_min(_SMALLEST), rest.clamp_min(_SMALLEST)
 
 
 def precise(values: Tensor) -> Tensor:

@@ -15,41 +15,41 @@ if TYPE_CHECKING:
 
 @register("zero_inflated_poisson")
 class ZeroInflatedPoisson(CountLoss):
-    """Poisson distribution that a share of the time gives zero instead.
+    """Poisson distribution that gives zero instead with some probability.
 
-    The outputs are the mean of the Poisson distribution, by ``Units.level``, and the logit of that share.
+    The outputs are the mean of the Poisson distribution, by ``Units.level``, and the logit of that probability.
     """
 
     @property
     def outputs(self) -> int:
-        """Mean and share of zeros."""
+        """Mean and probability of extra zeros."""
         return 2
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonLaw
-        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedLaw
+        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
+        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
-        return ZeroInflatedLaw(PoissonLaw(units.level(raw[..., 0]), validate_args=False), raw[..., 1])
+        return ZeroInflatedDistribution(PoissonDistribution(units.level(raw[..., 0]), validate_args=False), raw[..., 1])
 
 
 @register("zero_inflated_negative_binomial")
 class ZeroInflatedNegativeBinomial(CountLoss):
-    """Negative binomial distribution that a share of the time gives zero instead.
+    """Negative binomial distribution that gives zero instead with some probability.
 
-    The outputs are the logit of that share, the mean of the negative binomial distribution, by ``Units.level``, and its
-    dispersion, made positive.
+    The outputs are the logit of that probability, the mean of the negative binomial distribution, by ``Units.level``,
+    and its dispersion, made positive.
     """
 
     @property
     def outputs(self) -> int:
-        """Share of zeros, mean and dispersion."""
+        """Probability of extra zeros, mean and dispersion."""
         return 3
 
-    def law(self, raw: Tensor, units: Units) -> Distribution:
+    def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialLaw
-        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedLaw
+        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
+        from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
-        counts = NegativeBinomialLaw.of(units.level(raw[..., 1]), positive(raw[..., 2]))
-        return ZeroInflatedLaw(counts, raw[..., 0])
+        counts = NegativeBinomialDistribution.of(units.level(raw[..., 1]), positive(raw[..., 2]))
+        return ZeroInflatedDistribution(counts, raw[..., 0])

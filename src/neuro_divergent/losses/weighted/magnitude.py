@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @register("magnitude")
 class Magnitude(Weighting):
-    """Weighs a value by its size beside the mean size: ``((1 + |value| / mean) / 2) ** power``.
+    """Weighs a value by its size compared with the mean size: ``((1 + |value| / mean) / 2) ** power``.
 
     A value of mean size counts 1 and zero counts ``0.5 ** power``: little, but not nothing, or a forecaster would never
     learn of zeros. The mean is that of all values given at once. Missing values count 1, and so does everything where
@@ -33,6 +33,6 @@ class Magnitude(Weighting):
         size = np.abs(np.asarray(values, np.float64))
         observed = ~np.isnan(size)
         mean = size[observed].mean() if observed.any() else 0.0
-        share = np.where(observed, size / mean, 1.0) if mean > 0 else np.ones_like(size)
-        weight: Floats = ((1 + share) / 2) ** self.power
+        ratio = np.where(observed, size / mean, 1.0) if mean > 0 else np.ones_like(size)
+        weight: Floats = ((1 + ratio) / 2) ** self.power
         return weight

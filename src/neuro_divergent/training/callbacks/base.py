@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """Hears of events in training; override the ones of interest.
+    """Runs code at the events of training; override the methods of the events of interest.
 
-    Each method gets the trainer: ``trainer.state`` says where training is, ``trainer.history`` what happened so far,
-    and ``trainer.stop("reason")`` ends training after the current step. A callback with a memory that must survive a
-    restart keeps it in ``state_dict`` and ``load_state_dict``.
+    Each method gets the trainer: ``trainer.state`` has the step and epoch, ``trainer.history`` the rows so far, and
+    ``trainer.stop("reason")`` ends training after the current step. State that must be part of checkpoints is returned
+    by ``state_dict`` and restored by ``load_state_dict``.
 
-    Callbacks hear an event in their order, those that training brings along (averaging, early stopping) first; only
-    ``validation_end`` goes the other way round, so that whatever was put in place at ``validation_start`` is still
-    there for the others.
+    Callbacks are called in their order, those of the config (averaging, early stopping) first. Only ``validation_end``
+    is in reverse order, so that weights put in place at ``validation_start`` are still there for the others.
     """
 
     def fit_start(self, trainer: Trainer) -> None:
@@ -37,8 +36,8 @@ class Callback:
     def step_end(self, trainer: Trainer) -> None:
         """The weights have changed."""
 
-    def settled(self, trainer: Trainer) -> None:
-        """All that belongs to a step is done, also its validation and its row, so training can go on from here later.
+    def checkpoint_safe(self, trainer: Trainer) -> None:
+        """A step is complete, with its validation and its row, so that training can be resumed from here.
 
         ``trainer.state_dict()`` taken here is what an interrupted training is resumed from.
         """
@@ -59,16 +58,16 @@ class Callback:
         """A validation is over; its results are in ``trainer.state.metrics``."""
 
     def validation_cancelled(self, trainer: Trainer) -> None:
-        """A validation was given up; put back whatever was changed at its start."""
+        """A validation was cancelled; undo what was changed at its start."""
 
     def rolled_back(self, trainer: Trainer) -> None:
-        """Training has gone back to an earlier state after its numbers were lost."""
+        """Training was rolled back to an earlier state after the loss or the gradients became NaN or infinite."""
 
     def epoch_end(self, trainer: Trainer) -> None:
         """A pass over the training windows is over."""
 
     def finishing(self, trainer: Trainer) -> None:
-        """The last step is settled; a last validation and the choice of the weights follow.
+        """The last step is complete; a last validation and the choice of the weights follow.
 
         ``trainer.state_dict()`` taken here is what a longer training is resumed from.
         """
@@ -80,11 +79,11 @@ class Callback:
         """Training ended with an error, which will be raised."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what must survive a restart."""
+        """Return the checkpointable state."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
 
 
 class CallbackConfig(Config):
@@ -96,7 +95,7 @@ class CallbackConfig(Config):
 
 
 class NamedCallback(CallbackConfig, Component):
-    """Settings of a callback that TOML and the command line know by name: ``[[training.callbacks]]``, ``name = "csv"``."""
+    """Settings of a callback that is known by name, also in TOML: ``[[training.callbacks]]``, ``name = "csv"``."""
 
     registry: ClassVar[Registry] = Registry("callback", "neuro_divergent.training.callbacks")
 

@@ -1,4 +1,4 @@
-"""Who hears which event."""
+"""Dispatches training events to callbacks."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ EVENTS = tuple(name for name in vars(Callback) if not name.startswith("_") and "
 
 
 class CallbackList:
-    """The callbacks of a training, in the order in which they hear.
+    """The callbacks of a training, in the order in which they are called.
 
-    Only the methods that override an event are called, so that an event nobody hears costs nothing.
+    Only methods that override an event are called, so that an event without handlers costs nothing.
     """
 
     def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
         self.callbacks = list(callbacks)
-        self._listeners = {event: self._hearing(event) for event in EVENTS}
+        self._handlers = {event: self._find_handlers(event) for event in EVENTS}
 
-    def hears(self, event: str) -> bool:
-        """Whether anybody hears an event."""
-        return bool(self._listeners[event])
+    def handles(self, event: str) -> bool:
+        """Whether a callback handles an event."""
+        return bool(self._handlers[event])
 
-    def tell(self, trainer: Trainer, event: str, *arguments: Any) -> None:
-        """Tell all who hear an event."""
-        for listener in self._listeners[event]:
-            listener(trainer, *arguments)
+    def emit(self, trainer: Trainer, event: str, *arguments: Any) -> None:
+        """Call all handlers of an event."""
+        for handler in self._handlers[event]:
+            handler(trainer, *arguments)
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """Return what each remembers."""
+        """Return the state of each callback."""
         return [{"kind": kind_of(item), "state": item.state_dict()} for item in self.callbacks]
 
     def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
-        """Give each callback with a memory its own back; those without one may come and go.
+        """Restore the state of each callback; those without one may come and go.
 
         Raises:
-            ConfigError: If somebody whose memory was saved is missing, or comes in another order.
+            ConfigError: If a callback with a saved state is missing, or comes in another order.
         """
         for place, state in match_states(saved, self.callbacks, "callbacks"):
             self.callbacks[place].load_state_dict(state)
 
-    def _hearing(self, event: str) -> list[Callable[..., None]]:
+    def _find_handlers(self, event: str) -> list[Callable[..., None]]:
         found = [
             getattr(callback, event)
             for callback in self.callbacks

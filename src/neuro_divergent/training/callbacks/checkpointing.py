@@ -30,9 +30,9 @@ _LAST_ATTEMPTS = 4  # the first and three more
 class Checkpointing(CallbackConfig):
     """When checkpoints are written, and which are kept.
 
-    One is always written when training comes to its end, is asked to stop or is interrupted, so that it can be taken up
-    again. If the disk refuses, training goes on and the save is tried again, after one second, two, four and so on; if
-    the last save fails four times, training ends with a ``StorageError``. What was saved before stays as it is.
+    One is always written when training comes to its end, is stopped or is interrupted, so that it can be resumed. If
+    writing fails, training continues and the save is tried again, after one second, two, four and so on; if the last
+    save fails four times, training ends with a ``StorageError``. Earlier checkpoints are not changed.
 
     Attributes:
         directory: Where checkpoints go, one directory each, such as ``step-000001200``: a path, or an address that
@@ -66,10 +66,10 @@ class Checkpointing(CallbackConfig):
     background: bool = False
 
     def build(self, *, saved: Callable[[int], None] | None = None) -> Checkpointer:
-        """Return the callback that does it.
+        """Return the callback.
 
         Args:
-            saved: Told the step of each checkpoint that is complete; by the thread that wrote it, where that is one.
+            saved: Called with the step of each complete checkpoint, by the thread that wrote it.
 
         Raises:
             ConfigError: If it is not known where to.
@@ -81,7 +81,7 @@ class Checkpointing(CallbackConfig):
 
 @register("checkpoints")
 class Checkpoints(Checkpointing, NamedCallback):
-    """The same among the callbacks of a ``TrainingConfig``, where checkpoints go to ``checkpoints`` by default."""
+    """Checkpoints as one of the callbacks of a ``TrainingConfig``, in the directory ``checkpoints`` by default."""
 
     directory: str | Path | None = "checkpoints"
 
@@ -92,9 +92,9 @@ class Checkpoints(Checkpointing, NamedCallback):
 
 
 class Checkpointer(Callback):
-    """Writes checkpoints on behalf of a ``Checkpointing``.
+    """Writes the checkpoints of a ``Checkpointing``.
 
-    A state is taken when a step is settled: whatever belongs to it is then done, and no average stands in for the
+    A state is taken when a step is complete: its validation is done, and no average stands in for the
     weights. A state with weights that are not finite is never written.
     """
 
@@ -105,7 +105,7 @@ class Checkpointer(Callback):
         self._marked: dict[str, Any] | None = None
         self._store: Store | None = None
         self._is_due = False
-        self._is_asked_for = False
+        self._is_requested = False
         self._last_step: int | None = None
         self._last_period = 0
         self._last_time = 0.0
@@ -124,7 +124,7 @@ class Checkpointer(Callback):
         return self._store
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Refuse a place with checkpoints of another run, or without the room for two, and clear what is half done."""
+        """Refuse a place with checkpoints of another run, or without room for two, and remove incomplete files."""
         if trainer.strategy.rank != 0:
             return
         steps = self._steps()
@@ -141,12 +141,12 @@ class Checkpointer(Callback):
         self._marked = self.best = self.best if self.best is not None and self.best["step"] in steps else None
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Notice the best result so far."""
+        """Schedule a checkpoint after the best result so far."""
         if self.config.on_improvement and self._is_better(trainer):
             self._is_due = True
 
-    def settled(self, trainer: Trainer) -> None:
-        """Write if it is time to."""
+    def checkpoint_safe(self, trainer: Trainer) -> None:
+        """Write a checkpoint if one is due."""
         config, state, now = self.config, trainer.state, time.monotonic()
         if config.every_steps is not None and state.step % config.every_steps == 0:
             self._is_due = True
@@ -155,29 +155,29 @@ class Checkpointer(Callback):
             self._is_due = True
         if config.every_seconds is not None and now - self._last_time >= config.every_seconds:
             self._is_due = True
-        if self._is_asked_for or (self._is_due and now - self._last_time >= max(config.at_most_every, self._pause)):
+        if self._is_requested or (self._is_due and now - self._last_time >= max(config.at_most_every, self._pause)):
             self._try(trainer)
 
     def request(self) -> None:
-        """Write one when the step is settled, however short a time ago the last one was written."""
-        self._is_due = self._is_asked_for = True
+        """Write one when the step is complete, however recently the last one was written."""
+        self._is_due = self._is_requested = True
 
     def rolled_back(self, trainer: Trainer) -> None:
-        """Set aside what was written on the way that training has gone back on."""
+        """Quarantine checkpoints of the steps that were rolled back."""
         self._finish_saving()
         self._forget_later(trainer.state.step)
         self._last_step = None
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write what training will be resumed from."""
+        """Write the checkpoint that training will be resumed from."""
         self._write_last(trainer)
 
     def finishing(self, trainer: Trainer) -> None:
-        """Write what a longer training will be resumed from."""
+        """Write the checkpoint that a longer training will be resumed from."""
         self._write_last(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Mark the last checkpoint as the best if its validation, which came after it, was; let the thread go."""
+        """Mark the last checkpoint as the best if its validation, which came after it, was; end the thread."""
         if trainer.strategy.rank == 0 and self._last_step == trainer.state.step and self._is_better(trainer):
             try:
                 self._mark(self._as_best(trainer))
@@ -191,31 +191,31 @@ class Checkpointer(Callback):
         self._close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return which is the best."""
+        """Return which checkpoint is the best."""
         return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.best = state["best"]
 
     def _period(self, epoch: int) -> int:
-        """Return how often a checkpoint was due by epochs when one begins."""
+        """Return how many checkpoints were due by epochs at the start of an epoch."""
         return 0 if self.config.every_epochs is None else epoch // self.config.every_epochs
 
     def _steps(self) -> list[int]:
-        """Return the steps of the checkpoints that are there."""
+        """Return the steps of the existing checkpoints."""
         from neuro_divergent.training.checkpointing.checkpoint import step_of
 
         return sorted(step for step in map(step_of, self.store.names()) if step is not None)
 
     def _forget_later(self, step: int) -> None:
-        """Set aside checkpoints of later steps: training will come there again, perhaps on another way."""
+        """Quarantine checkpoints of later steps, which training will reach again with other weights."""
         for later in self._steps():
             if later > step:
                 self.store.quarantine(_name(later))
 
     def _require_room(self, trainer: Trainer) -> None:
-        """Find out before training that two checkpoints would not fit."""
+        """Raise before training if two checkpoints would not fit."""
         weights = sum(tensor.numel() * tensor.element_size() for tensor in trainer.module.state_dict().values())
         needed, free = 2 * 4 * weights, self.store.free_bytes()  # weights, two moments and the best weights, twice
         if free is not None and needed > free:
@@ -226,10 +226,10 @@ class Checkpointer(Callback):
             )
 
     def _try(self, trainer: Trainer) -> None:
-        """Write, or say why that failed and when the next attempt is."""
+        """Write, or warn why that failed and when the next attempt is."""
         if self._saving is not None and not self._saving.done():
             return  # the one before is still being written; this one comes after it
-        self._is_asked_for = False
+        self._is_requested = False
         try:
             self._finish_saving()
             self._save(trainer)
@@ -237,7 +237,7 @@ class Checkpointer(Callback):
             self._complain(error)
 
     def _write_last(self, trainer: Trainer) -> None:
-        """Write now, and insist on it."""
+        """Write now, and raise if that fails several times."""
         try:
             self._finish_saving()
         except StorageError as error:
@@ -263,7 +263,7 @@ class Checkpointer(Callback):
         warnings.warn(text, StorageWarning, stacklevel=3)
 
     def _save(self, trainer: Trainer) -> None:
-        """Take the state and write it, in the background if that is wanted."""
+        """Take the state and write it, in the background if so configured."""
         from neuro_divergent.training.checkpointing.snapshot import snapshot
         from neuro_divergent.training.divergence import bad_memory, bad_weights
 
@@ -321,7 +321,7 @@ class Checkpointer(Callback):
         self._marked = self.best = best
 
     def _finish_saving(self) -> None:
-        """Wait for the thread, and hear of its error."""
+        """Wait for the thread, and raise its error."""
         saving, self._saving = self._saving, None
         if saving is not None:
             saving.result()

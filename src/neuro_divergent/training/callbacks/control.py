@@ -1,4 +1,4 @@
-"""Doing what somebody asks for from outside, by a file in a directory."""
+"""Control requests from outside, as files in a directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Control(Callback):
-    """Looks several times a second for files named ``stop`` and ``checkpoint``; takes them away and does it.
+    """Looks several times a second for files named ``stop`` and ``checkpoint``; removes them and does it.
 
     ``stop`` ends training as if it were over, with a model; ``checkpoint`` writes a checkpoint after the step. What is
     in a file does not matter. A wish left from an earlier start is taken away unheard.
@@ -38,13 +38,13 @@ class Control(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Take away what was left."""
+        """Remove requests left over from before."""
         if trainer.strategy.rank == 0:
             for wish in WISHES:
                 self._take(wish)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Do what is asked for."""
+        """Handle the requests."""
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -60,7 +60,7 @@ class Control(Callback):
             trainer.stop("somebody asked for it")
 
     def _take(self, wish: str) -> bool:
-        """Return whether there was a wish, which is then gone."""
+        """Return whether a request exists, and remove it."""
         path = self.directory / wish
         if not path.is_file():
             return False

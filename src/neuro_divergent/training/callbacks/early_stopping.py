@@ -33,14 +33,14 @@ class EarlyStopping(CallbackConfig):
     restore_best: bool = True
 
     def build(self) -> EarlyStopper:
-        """Return the callback that does it."""
+        """Return the callback."""
         return EarlyStopper(self)
 
 
 class EarlyStopper(Callback):
-    """Watches validations on behalf of an ``EarlyStopping``.
+    """Watches validations for an ``EarlyStopping``.
 
-    The best weights are those of the best result, however small its lead; ``min_delta`` only decides about patience.
+    The best weights are those of the best result, however small its lead; ``min_delta`` only counts for patience.
     """
 
     def __init__(self, config: EarlyStopping) -> None:
@@ -66,7 +66,7 @@ class EarlyStopper(Callback):
             trainer.stop(f"{self.config.metric} has not improved in {self._waited} validations")
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Bring the best weights back."""
+        """Restore the best weights."""
         if self._weights is not None:
             trainer.module.load_state_dict(self._weights)
 
@@ -81,7 +81,7 @@ class EarlyStopper(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self.best, self.best_step = state["best"], state["best_step"]
         self._reference, self._waited, self._weights = state["reference"], state["waited"], state["weights"]
 

@@ -1,4 +1,4 @@
-"""What a run is made with, in a file."""
+"""Versions, machine and command of a run in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in training, as lines of a file that others can follow."""
+"""The events of training as lines of a file that other processes can follow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class EventLog(Callback):
-    """Appends each event of training to a file, one JSON object on a line, and keeps the history beside it as a table.
+    """Appends each event of training to a file, one JSON object per line, and writes the history next to it.
 
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
     says what the machine is; ``row`` is a row of the history, and ``columns`` comes before the first that has a new
@@ -53,7 +53,7 @@ class EventLog(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Open the file and say that training starts, and where."""
+        """Open the file and write the start of training."""
         if trainer.strategy.rank != 0:
             return
         self._open()
@@ -83,25 +83,25 @@ class EventLog(Callback):
         self.write("row", **row)
 
     def rolled_back(self, trainer: Trainer) -> None:
-        """Say that later rows are void."""
+        """Write that later rows are void."""
         self._step = trainer.state.step
         self.write("rolled_back", last_row=_last_row(trainer))
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Say so, and keep the history."""
+        """Write the interruption and the history."""
         self._step = trainer.state.step
         self.write("interrupted")
         self._keep(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Say why training ended, and keep the history."""
+        """Write why training ended, and the history."""
         self._step = trainer.state.step
         self.write("end", reason=trainer.state.stop_reason or "all steps are done")
         self._keep(trainer)
         self._close()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Say what went wrong, and keep the history."""
+        """Write the error and the history."""
         if self._file is None:
             return
         self._step = trainer.state.step
@@ -111,7 +111,7 @@ class EventLog(Callback):
         self._close()
 
     def checkpointed(self, step: int) -> None:
-        """Say that a checkpoint is complete; may be called by the thread that wrote it."""
+        """Write that a checkpoint is complete; may be called by the thread that wrote it."""
         self.write("checkpoint", step=step)
 
     def write(self, event: str, *, step: int | None = None, **content: Any) -> None:
@@ -133,7 +133,7 @@ class EventLog(Callback):
             self._append(line.encode("utf-8", "replace") + b"\n")
 
     def _append(self, line: bytes) -> None:
-        """Hand over a line; one that came after a part of another first ends that."""
+        """Write a line, after ending one that was written in part."""
         if self._file is None:
             return
         line = b"\n" + line if self._is_torn else line
@@ -181,5 +181,5 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def _last_row(trainer: Trainer) -> int | None:
-    """Return the step of the last row of the history, which may have been taken up again from an earlier state."""
+    """Return the step of the last row of the history, which may have been restored from a checkpoint."""
     return int(trainer.history.rows[-1]["step"]) if trainer.history.rows else None

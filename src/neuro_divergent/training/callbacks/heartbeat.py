@@ -1,4 +1,4 @@
-"""A sign of life in a file while training runs."""
+"""A heartbeat file that is rewritten while training runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 ATTEMPT = "ND_ATTEMPT"
-"""Environment variable in which whoever starts training again counts the starts."""
+"""Environment variable with the number of this start, set by the program that restarts training."""
 
 Phase = Literal["training", "validation", "saving", "finishing"]
 
 
 class Heartbeat(Callback):
-    """Writes step and time to a file every few seconds, for those who watch from outside.
+    """Writes step and time to a file every few seconds, for monitoring from outside.
 
     It is written where training happens, not by a thread beside it, so that it stops when training hangs. A reader sees
     the old content or the new. It is not flushed to the disk: after a power cut nobody asks whether training lives. A
@@ -46,42 +46,42 @@ class Heartbeat(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin."""
+        """Write the first heartbeat."""
         self.beat(trainer, "training")
 
     def step_end(self, trainer: Trainer) -> None:
-        """Write if it is time."""
+        """Write if a heartbeat is due."""
         if time.monotonic() >= self._next:
             self.beat(trainer)
 
     def validation_start(self, trainer: Trainer) -> None:
-        """Say so from the next time on."""
+        """Change the phase that is written."""
         self._phase = "validation"
         self.step_end(trainer)
 
     def validation_batch(self, trainer: Trainer) -> None:
-        """Write if it is time."""
+        """Write if a heartbeat is due."""
         self.step_end(trainer)
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Say so from the next time on."""
+        """Change the phase that is written."""
         self._phase = "training"
         self.step_end(trainer)
 
     def validation_cancelled(self, trainer: Trainer) -> None:
-        """Say so from the next time on."""
+        """Change the phase that is written."""
         self.validation_end(trainer)
 
-    def settled(self, trainer: Trainer) -> None:
-        """Write if it is time: a save may have taken long."""
+    def checkpoint_safe(self, trainer: Trainer) -> None:
+        """Write if a heartbeat is due: a save may have taken long."""
         self.step_end(trainer)
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write how far training came."""
+        """Write the last step."""
         self.beat(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Say that only the rest is still to be done."""
+        """Change the phase that is written."""
         self.beat(trainer, "finishing")
 
     def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:
@@ -121,6 +121,6 @@ class Heartbeat(Callback):
 
 
 def told_attempt() -> int:
-    """Return which start of the run this is, as whoever started it says."""
+    """Return the number of this start of the run, from the environment."""
     text = os.environ.get(ATTEMPT, "")
     return int(text) if text.isascii() and text.isdecimal() else 1

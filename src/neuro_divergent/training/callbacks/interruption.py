@@ -1,4 +1,4 @@
-"""Ending training so that it can be taken up again."""
+"""Interrupting training so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Interruption(Callback):
     """Lets a signal interrupt training between two steps instead of in the middle of one.
 
-    The step that is under way is finished (a validation is given up), checkpoints are written, and ``fit`` ends with
+    The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
     ``Interrupted``. A second signal ends the process the way it would without this callback, at once.
 
     Args:
@@ -27,18 +27,18 @@ class Interruption(Callback):
         self._listener = SignalListener(signals, self._receive, "interruption")
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin to listen."""
+        """Install the signal handlers."""
         self._trainer = trainer
         self._listener.start()
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del trainer
         self._listener.stop()
         self._trainer = None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del error
         self.fit_end(trainer)
 

@@ -1,4 +1,4 @@
-"""How gradients, weights and their changes are spread over the layers of a network."""
+"""Norms of gradients, weights and updates by layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 _MOST_TIMES = 200
-_LEAST_TIMES = 20  # before the share counts: a short run is looked at as well
+_LEAST_TIMES = 20  # before the fraction counts, so that a short run is measured as well
 _MOST_LAYERS = 1000
 
 
@@ -27,17 +27,17 @@ class LayerMonitor(Callback):
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
-    often than rows are written, and after the first 20 times less often where it would take more than a share of the
-    time. Nothing is drawn or changed by it.
+    often than rows are written, and after the first 20 times less often where it would take more than a fraction of
+    the time. It draws no random numbers and changes nothing.
 
     Args:
         events: Where to write.
-        share: Share of the time of training that measuring may take.
+        fraction: Fraction of the time of training that measuring may take.
     """
 
-    def __init__(self, events: EventLog, *, share: float = 0.005) -> None:
+    def __init__(self, events: EventLog, *, fraction: float = 0.005) -> None:
         self.events = events
-        self.share = share
+        self.fraction = fraction
         self._times = 0
         self._cost = math.inf
         self._spent = 0.0
@@ -50,7 +50,7 @@ class LayerMonitor(Callback):
         self._hooks: list[RemovableHandle] = []
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Choose what to measure, and when; comes before the file is begun, which has the names."""
+        """Choose what to measure, and when; must come before the event log is opened, which has the names."""
         if trainer.strategy.rank != 0:
             return
         named = list(trainer.module.named_parameters())[:_MOST_LAYERS]
@@ -110,4 +110,4 @@ class LayerMonitor(Callback):
         self._times += 1
         self._cost = min(self._cost, self._spent + now - began)  # the first time it takes longer than ever after
         if self._times >= _LEAST_TIMES:
-            self._not_before = now + self._cost * (1 / self.share - 1)
+            self._not_before = now + self._cost * (1 / self.fraction - 1)

@@ -31,12 +31,12 @@ class LearningRateLog(Callback):
         self._is_due = True
 
     def epoch_start(self, trainer: Trainer) -> None:
-        """Expect the first step of an epoch."""
+        """Record the first step of an epoch."""
         del trainer
         self._is_due = True
 
     def gradients_ready(self, trainer: Trainer) -> None:
-        """Note the rates, which the schedule will have changed when the step is over."""
+        """Record the rates, which the schedule will have changed when the step is over."""
         if not self._is_due:
             return
         self._is_due = self.every == "step"
@@ -56,5 +56,5 @@ class LearningRateLog(Callback):
         return {"rows": [dict(row) for row in self.rows]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up rows again."""
+        """Restore the rows."""
         self.rows = [dict(row) for row in state["rows"]]

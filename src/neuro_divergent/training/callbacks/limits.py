@@ -1,4 +1,4 @@
-"""Ending training when it has taken long enough."""
+"""A time limit for training."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class TimeLimit(Callback):
         self._end = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Start the clock, or let it go on."""
+        """Start or continue the clock."""
         self._end = time.monotonic() + self.seconds - (self._spent if trainer.state.step else 0.0)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Look at the clock."""
+        """Stop if time is up."""
         if time.monotonic() >= self._end:
             trainer.stop(f"the time limit of {self.seconds:g} s is reached")
 
@@ -40,5 +40,5 @@ class TimeLimit(Callback):
         return {"spent": self.seconds - (self._end - time.monotonic())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
         self._spent = float(state["spent"])

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.training.callbacks.base import Callback, NamedCallback
@@ -39,8 +41,8 @@ class MLflow(NamedCallback):
     experiment: str = "neuro-divergent"
     run: str | None = None
     tracking_uri: str | None = None
-    parameters: dict[str, Any] = {}
-    tags: dict[str, str] = {}
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    tags: dict[str, str] = Field(default_factory=dict)
 
     def __init__(self, experiment: str = "neuro-divergent", **values: Any) -> None:
         super().__init__(**{"experiment": experiment, **values})

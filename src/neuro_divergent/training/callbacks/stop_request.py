@@ -1,4 +1,4 @@
-"""Ending training when somebody outside asks for it."""
+"""Stopping training by a file or a signal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StopRequest(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin to listen."""
+        """Install the signal handlers."""
         del trainer
         self._received = None
         if self.file is not None and self.file.exists():
@@ -45,7 +45,7 @@ class StopRequest(Callback):
         self._listener.start()
 
     def step_end(self, trainer: Trainer) -> None:
-        """Stop if that was asked for."""
+        """Stop if the file exists or a signal was received."""
         if self._received is not None:
             trainer.stop(f"{self._received} was received")
         elif self.file is not None and time.monotonic() >= self._next_look:
@@ -54,12 +54,12 @@ class StopRequest(Callback):
                 trainer.stop(f"{self.file} asks for it")
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del trainer
         self._listener.stop()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Let others hear the signals again."""
+        """Restore the previous signal handlers."""
         del error
         self.fit_end(trainer)
 

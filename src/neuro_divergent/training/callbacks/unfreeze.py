@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Unfreezer(Callback):
     """Freezes parts of the network for some epochs, or for all of training, after which it is as before.
 
-    What is frozen follows from the epoch alone, so there is nothing to remember across a restart.
+    What is frozen follows from the epoch alone, so there is no state to checkpoint.
 
     Args:
         freezes: Which parts, and until when.
@@ -44,12 +44,12 @@ class Unfreezer(Callback):
             self._frost.thaw(trainer.state.epoch)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Leave nothing frozen behind."""
+        """Unfreeze everything."""
         del trainer
         self._melt()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Leave nothing frozen behind."""
+        """Unfreeze everything."""
         del trainer, error
         self._melt()
 

@@ -146,7 +146,7 @@ def step_name(step: int) -> str:
 
 
 def step_of(name: str) -> int | None:
-    """Return the step that the name of a checkpoint tells, or ``None`` if it is not one."""
+    """Return the step in the name of a checkpoint, or ``None`` if it is not one."""
     match = _STEP.fullmatch(name)
     return None if match is None else int(match[1])
 
@@ -186,7 +186,7 @@ def _files(parts: dict[str, dict[str, Tensor]], tree: dict[str, Any], compress: 
 
 
 def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str) -> dict[str, Any]:
-    """Return the state of a description whose format is known; whatever is wrong in it may raise anything."""
+    """Return the state of a description whose format is known; a malformed one may raise any error."""
     first, tree = description["format"] == 1, description["state"]
     expected: dict[str, dict[str, _Tensor]] = {part: {} for part in tree}
     for part, value in tree.items():

@@ -1,4 +1,4 @@
-"""Finding the state to go on from."""
+"""Finding the checkpoint to resume from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A state that stays what it is while training goes on."""
+"""A copy of a state that training does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the gradients of a module are those of its function."""
+"""Gradient checking: automatic differentiation compared with finite differences."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CheckedParameter:
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """Gradients by automatic differentiation beside those by finite differences.
+    """Gradients by automatic differentiation compared with those by finite differences.
 
     The relative error of an entry is ``|a - n| / max(|a|, |n|, floor)``. The floor is where rounding of the cost alone
     would reach the tolerance, so that a derivative that is zero but for rounding is not called wrong.

@@ -129,7 +129,7 @@ def slope(
     kept = parameter[index].clone()
     change = (default_step(method, parameter.dtype) if step is None else step) * max(1.0, abs(float(kept)))
     try:
-        # The entry is read back, since the difference of two stored numbers is not exactly what was asked for.
+        # The entry is read back, since the difference of two stored numbers is not exactly the requested step.
         parameter[index] = kept + change
         above, cost_above = float(parameter[index]), passes()
         if method == "forward":

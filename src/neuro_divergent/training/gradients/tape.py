@@ -1,4 +1,4 @@
-"""A tape of what is computed, to be read backwards for gradients."""
+"""A gradient tape, as TensorFlow has one."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class GradientTape:
             loss = tape.record(network(inputs) * rate, "output").square().mean()
         of_rate, of_output = tape.gradient(loss, ["rate", "output"])
 
-    A gradient asked for inside the block of another tape can be differentiated by that tape: this is how second
+    A gradient computed inside the block of another tape can be differentiated by that tape: this is how second
     derivatives are made.
 
     Args:
-        persistent: Whether the tape can be asked more than once. What it recorded then stays in memory for as long as
-            the recorded tensors do.
+        persistent: Whether gradients can be computed more than once. What it recorded then stays in memory for as long
+            as the recorded tensors do.
     """
 
     def __init__(self, *, persistent: bool = False) -> None:
@@ -94,7 +94,7 @@ class GradientTape:
         return tensor if name is None else self.record(tensor, name)
 
     def record(self, value: Tensor, name: str) -> Tensor:
-        """Remember a value by a name, to ask for it or for the gradient with respect to it, and return it."""
+        """Record a value under a name, for reading it or its gradient later, and return it."""
         if name in self._values:
             raise InputError(f"the tape already holds a value {name!r}; give each its own name.")
         self._values[name] = value
@@ -118,7 +118,7 @@ class GradientTape:
             clip: How to bound the gradients, all together; a number is the largest norm. Clipped gradients cannot be
                 differentiated again.
             create_graph: Whether the gradients can be differentiated again; by default if another tape is recording.
-            unconnected: What to answer where the target does not depend on the source: ``None`` or zeros.
+            unconnected: What to return where the target does not depend on the source: ``None`` or zeros.
 
         Returns:
             Gradients, in the structure of the sources.
@@ -166,7 +166,7 @@ class GradientTape:
     ) -> list[Tensor | None]:
         """Go backwards from the target, once, or for each of several weightings of its numbers."""
         if self._was_read and not self.persistent:
-            raise InputError("this tape was read already; GradientTape(persistent=True) can be asked more than once.")
+            raise InputError("this tape was read already; GradientTape(persistent=True) can be read more than once.")
         self._was_read = True
         found = [place for place, tensor in enumerate(tensors) if self._is_watched(tensor)]
         result: list[Tensor | None] = [None] * len(tensors)
@@ -235,7 +235,7 @@ def _refill(structure: Any, values: Iterator[Tensor | None]) -> Any:
 
 
 def _clip(tensors: list[Tensor], gradients: list[Tensor | None], clip: Clip) -> list[Tensor | None]:
-    """Bound gradients the way training does it, on parameters made up to carry them."""
+    """Bound gradients the way training does it, on temporary parameters that hold them."""
     carriers: list[nn.Parameter] = []
     for tensor, gradient in zip(tensors, gradients, strict=True):
         carrier = nn.Parameter(tensor.detach())

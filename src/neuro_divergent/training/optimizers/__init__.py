@@ -1,0 +1,1 @@
+"""Optimizers: settings come in, a `torch.optim.Optimizer` for a module goes out; `base.py` holds the contract."""

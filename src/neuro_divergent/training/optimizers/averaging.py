@@ -1,4 +1,4 @@
-"""The library's optimizers whose weights to use are not those they train.
+"""The library's optimizers whose weights for evaluation are not those they train.
 
 Going from one to the other and back is exact here: a validation in between changes no bit of what follows.
 """
@@ -13,7 +13,7 @@ class SlowWeights(Lookahead):
     """Lookahead; ``eval()`` puts the slow weights in place, ``train()`` the fast ones."""
 
     def train(self) -> None:
-        """Go on with the fast weights."""
+        """Restore the fast weights."""
         if self._resting:
             self.clear_and_load_backup()
 
@@ -31,7 +31,7 @@ class _ExactReturn(torch.optim.Optimizer):
     """Keeps the trained weights while the average is in place; the library computes them back, but for rounding."""
 
     def train(self) -> None:
-        """Go on with the weights between the average and the last ones."""
+        """Restore the weights between the average and the last ones."""
         for group in self.param_groups:
             group["train_mode"] = True
             for parameter in group["params"]:

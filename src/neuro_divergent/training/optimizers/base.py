@@ -1,4 +1,4 @@
-"""What every optimizer is: settings that build one of torch's."""
+"""The contract of optimizers: settings that build a ``torch.optim.Optimizer``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Optimizer(Component):
 
 
 class GroupedOptimizer(Optimizer):
-    """An optimizer with a learning rate and a weight decay, which groups of parameters may have for themselves.
+    """An optimizer with a learning rate and a weight decay, which groups of parameters may override.
 
     Weight decay applies to weight matrices only; biases and the gains and shifts of normalisation layers, recognised by
     having fewer than two axes, are left alone, because pulling them to zero regularises nothing.
@@ -97,15 +97,15 @@ class GroupedOptimizer(Optimizer):
                     "which do not decay. Pass decay_all=True if they shall."
                 )
             places.update({name: place for name in found if name in places})
-        shares: dict[tuple[float, float], list[nn.Parameter]] = {}
+        groups_: dict[tuple[float, float], list[nn.Parameter]] = {}
         for name in sorted(names, key=places.__getitem__):
             rate, decay = self.lr, self.weight_decay
             if places[name] >= 0:
                 group = self.groups[places[name]]
                 rate, decay = group.rate(rate), decay if group.weight_decay is None else group.weight_decay
             key = (rate, decay if self._decays(parameters[name]) else 0.0)
-            shares.setdefault(key, []).append(parameters[name])
-        return [{"params": share, "lr": rate, "weight_decay": decay} for (rate, decay), share in shares.items()]
+            groups_.setdefault(key, []).append(parameters[name])
+        return [{"params": members, "lr": rate, "weight_decay": decay} for (rate, decay), members in groups_.items()]
 
     def _decays(self, parameter: nn.Parameter) -> bool:
         return self.decay_all or parameter.ndim >= 2

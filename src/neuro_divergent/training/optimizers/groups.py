@@ -1,4 +1,4 @@
-"""Parameters that are trained in their own way."""
+"""Parameter groups with their own settings."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class JointOptimizer(torch.optim.Optimizer):
         super().__init__(self._member_groups(), {})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Let each member do a step; the closure, if given, is called once."""
+        """Step each member; the closure, if given, is called once."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -37,7 +37,7 @@ class JointOptimizer(torch.optim.Optimizer):
         return {"members": [member.state_dict() for member in self.members]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Give each member its state again."""
+        """Restore the state of each member."""
         for member, state in zip(self.members, state_dict["members"], strict=True):
             member.load_state_dict(state)
         self.param_groups = self._member_groups()  # loading replaces those of the members

@@ -30,10 +30,10 @@ class LAMB(GroupedOptimizer):
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         """Make the optimizer over parameter groups."""
         parts = [
-            {**group, "params": share, "adam": plain}
+            {**group, "params": members, "adam": plain}
             for group in groups
             for plain in (False, True)
-            if (share := [parameter for parameter in group["params"] if (parameter.ndim < 2) == plain])
+            if (members := [parameter for parameter in group["params"] if (parameter.ndim < 2) == plain])
         ]
         # Left alone, the library corrects the bias of the mean by a larger rate, but the trust ratio has already undone
         # that bias: the first step would be ten times too long. "adam_debias" leaves it out. Updating all tensors at

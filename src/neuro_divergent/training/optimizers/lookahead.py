@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @register("lookahead")
 class Lookahead(Optimizer):
-    """Lets another optimizer run ahead, and every few steps goes part of the way after it (Zhang et al., 2019).
+    """Slow weights that follow those of another optimizer every few steps (Zhang et al., 2019).
 
     The result are the slow weights, so the optimizer has to be told when weights are used: see ``averages``. Needs the
     extra ``optimizers``.

@@ -1,4 +1,4 @@
-"""Muon, with AdamW for what it is not made for."""
+"""Muon for hidden matrices, with AdamW for the other parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Muon(AdamW):
     exclude: tuple[str, ...] = ()
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
-        """Return Muon and AdamW, joined, each over its share of the parameters."""
+        """Return Muon and AdamW, joined, each over its part of the parameters."""
         from torch import optim
 
         from neuro_divergent.training.optimizers.joint import JointOptimizer
@@ -48,12 +48,12 @@ class Muon(AdamW):
             raise MissingDependencyError("optimizer 'muon' needs torch 2.9. Run: pip install \"torch>=2.9\"")
         chosen = trained(module, names)
         hidden = self.hidden_matrices(module)
-        shares = [[name for name in chosen if name in hidden], [name for name in chosen if name not in hidden]]
+        parts = [[name for name in chosen if name in hidden], [name for name in chosen if name not in hidden]]
         members: list[optim.Optimizer] = []
-        if shares[0]:
-            members.append(self._orthogonal(self.arrange(module, shares[0])))
-        if shares[1]:
-            members.append(self.create(self.arrange(module, shares[1])))
+        if parts[0]:
+            members.append(self._orthogonal(self.arrange(module, parts[0])))
+        if parts[1]:
+            members.append(self.create(self.arrange(module, parts[1])))
         return JointOptimizer(members)
 
     def _orthogonal(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @register("radam")
 class RAdam(GroupedOptimizer):
-    """Rectified Adam (Liu et al., 2020): Adam that waits with dividing until it knows what to divide by.
+    """Rectified Adam (Liu et al., 2020): no adaptive step before its variance is known.
 
     It warms up by itself. Weight decay is apart from the gradient, as in AdamW, unless ``decoupled`` is off.
     """

@@ -1,4 +1,4 @@
-"""What every schedule is: where training is decides what becomes of the learning rate.
+"""The contract of schedules: the learning rate as a function of the step.
 
 A ``Schedule`` is a config. ``begin`` returns its ``ScheduleState``, which counts steps and maps the base learning rate
 to the current one. ``LRScheduler`` applies a state to an optimizer. States know no optimizer, so they can be chained,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from neuro_divergent.training.schedules.chain import Chain
 
 Length = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
-"""A share of training (below 1), or a number of steps or epochs (from 1 on)."""
+"""A fraction of training (below 1), or a number of steps or epochs (from 1 on)."""
 
 Clock = Literal["step", "epoch"]
 """What a schedule counts."""
@@ -41,40 +41,40 @@ class Plan:
         return -(-self.total_steps // max(self.steps_per_epoch, 1))
 
     def steps(self, length: int | float, per: Clock) -> int:
-        """Return how many steps a length is: a share of training below 1, a number of what ``per`` says from 1 on."""
+        """Return a length in steps: a fraction of training below 1, a number of what ``per`` says from 1 on."""
         if length < 1:
             return round(length * self.total_steps)
         return int(length) * (max(self.steps_per_epoch, 1) if per == "epoch" else 1)
 
 
 class ScheduleState:
-    """A schedule under way."""
+    """The state of a schedule during training."""
 
     def step(self) -> None:
-        """Go on to the next step."""
+        """Advance to the next step."""
 
     def validated(self, loss: float) -> None:
-        """Hear of a validation loss."""
+        """Take a validation loss into account."""
 
     def rate(self, base: float) -> float:
-        """Return what the rate of the optimizer becomes at this step."""
+        """Return the learning rate at this step, from that of the optimizer."""
         return base
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what must survive a restart."""
+        """Return the checkpointable state."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again."""
+        """Restore the checkpointable state."""
 
 
 class LRScheduler:
-    """A course at work on an optimizer."""
+    """A schedule bound to an optimizer: sets its learning rates."""
 
     def __init__(self, course: ScheduleState, optimizer: torch.optim.Optimizer) -> None:
         self._course = course
         self._scale = 1.0
-        # The groups are asked for each time: loading a state into the optimizer replaces them.
+        # The groups are read each time: loading a state into the optimizer replaces them.
         self._optimizer = optimizer
         for group in optimizer.param_groups:
             group["initial_lr"] = float(group["lr"])
@@ -82,7 +82,7 @@ class LRScheduler:
 
     @property
     def scale(self) -> float:
-        """What all rates are multiplied with besides what the course says."""
+        """What all rates are multiplied with besides the factor of the schedule."""
         return self._scale
 
     @scale.setter
@@ -96,16 +96,16 @@ class LRScheduler:
         self._apply()
 
     def validated(self, loss: float) -> None:
-        """Hear of a validation loss."""
+        """Take a validation loss into account."""
         self._course.validated(loss)
         self._apply()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what must survive a restart, besides the state of the optimizer."""
+        """Return the checkpointable state, without that of the optimizer."""
         return {"course": self._course.state_dict(), "scale": self._scale}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state again, after the optimizer has taken up its own."""
+        """Restore the checkpointable state, after that of the optimizer."""
         if "course" not in state:  # checkpoints of format 1 have the state of the course alone
             state = {"course": state, "scale": 1.0}
         self._course.load_state_dict(state["course"])
@@ -137,7 +137,7 @@ class Schedule(Component):
         return _StepCourse(self, plan)
 
     def start(self, optimizer: torch.optim.Optimizer, plan: Plan) -> LRScheduler:
-        """Put the schedule to work on an optimizer."""
+        """Return the schedule bound to an optimizer."""
         return LRScheduler(self.begin(plan), optimizer)
 
     def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
@@ -145,7 +145,7 @@ class Schedule(Component):
 
         Args:
             following: What comes next, until the end of training.
-            after: How long this one lasts: a share of training below 1, a number of epochs (or steps) from 1 on.
+            after: How long this one lasts: a fraction of training below 1, a number of epochs (or steps) from 1 on.
             per: What ``after`` counts.
         """
         from neuro_divergent.training.schedules.chain import Chain, Part
@@ -182,7 +182,7 @@ def span(length: int | float, total: int) -> float:
 
 
 class _StepCourse(ScheduleState):
-    """Where a function of the step is."""
+    """The state of a schedule that is a function of the step."""
 
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
         self._schedule = schedule

@@ -21,8 +21,8 @@ class Part(Config):
 
     Attributes:
         schedule: What the rate does.
-        length: How long it lasts: a share of training below 1, a number of epochs (or steps) from 1 on; ``None`` for an
-            equal part of what the others leave.
+        length: How long it lasts: a fraction of training below 1, a number of epochs (or steps) from 1 on; ``None``
+            for an equal part of what the others leave.
         per: What ``length`` counts.
     """
 
@@ -31,7 +31,7 @@ class Part(Config):
     per: Clock = "epoch"
 
     def steps(self, plan: Plan) -> int | None:
-        """Return the length in steps; ``None`` if the others decide it."""
+        """Return the length in steps; ``None`` if it depends on the others."""
         return None if self.length is None else plan.steps(self.length, self.per)
 
 
@@ -65,9 +65,9 @@ class Chain(Schedule):
     def _fits(cls, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         if not parts:
             raise ValueError("a chain has at least one part")
-        shares = sum(part.length for part in parts if part.length is not None and part.length < 1)
-        if shares > 1 + 1e-9:
-            raise ValueError(f"shares of training add up to {shares:g}, which is more than all of it")
+        fractions = sum(part.length for part in parts if part.length is not None and part.length < 1)
+        if fractions > 1 + 1e-9:
+            raise ValueError(f"fractions of training add up to {fractions:g}, which is more than all of it")
         return parts
 
     def factor(self, step: int, plan: Plan) -> float:
@@ -89,8 +89,8 @@ class Chain(Schedule):
         lengths = [part.steps(plan) for part in self.parts]
         rest = max(plan.total_steps - sum(length or 0 for length in lengths), 0)
         open_parts = lengths.count(None)
-        shares = iter([rest * (i + 1) // open_parts - rest * i // open_parts for i in range(open_parts)])
-        known = [next(shares) if length is None else length for length in lengths]
+        parts_left = iter([rest * (i + 1) // open_parts - rest * i // open_parts for i in range(open_parts)])
+        known = [next(parts_left) if length is None else length for length in lengths]
         begins = list(accumulate(known[:-1], initial=0))
         # Of parts that begin at the same step all but the last are empty.
         place = bisect_right(begins, step) - 1

@@ -24,10 +24,10 @@ class Cosine(CurveSchedule):
 
 @register("warmup_cosine")
 class WarmupCosine(WarmupSchedule):
-    """Rises in a straight line over the first share of training, then falls along half a cosine.
+    """Rises in a straight line over the first fraction of training, then falls along half a cosine.
 
     Attributes:
-        warmup: Share of training to rise over, or number of steps.
+        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 
@@ -43,7 +43,7 @@ class CosineRestarts(CurveSchedule):
     """Falls along half a cosine again and again, from the full rate each time (SGDR, Loshchilov and Hutter, 2017).
 
     Attributes:
-        first_cycle: Length of the first fall (T0): a share of training, or a number of steps.
+        first_cycle: Length of the first fall (T0): a fraction of training, or a number of steps.
         cycle_growth: How many times longer each fall is than the one before (Tmult).
         final: Factor at the end of each fall.
     """

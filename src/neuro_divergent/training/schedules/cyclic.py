@@ -16,11 +16,11 @@ class Cyclic(CurveSchedule):
     """Goes up to the full rate and down again in straight lines, over and over (Smith, 2017).
 
     Attributes:
-        cycle: Length of one way up and down: a share of training, or a number of steps.
-        rise: Share of a cycle that goes up.
+        cycle: Length of one way up and down: a fraction of training, or a number of steps.
+        rise: Fraction of a cycle that goes up.
         low: Factor at the bottom.
         shape: ``triangular`` reaches the full rate in each cycle, ``triangular2`` rises half as far as in the cycle
-            before, and ``exp_range`` loses a share of its height at each step.
+            before, and ``exp_range`` loses a fraction of its height at each step.
         gamma: What ``exp_range`` multiplies the height with at each step.
     """
 

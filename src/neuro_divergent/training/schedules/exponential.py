@@ -1,4 +1,4 @@
-"""A learning rate that falls by the same share again and again."""
+"""A learning rate that falls by the same factor at regular intervals."""
 
 from __future__ import annotations
 

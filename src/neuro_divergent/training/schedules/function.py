@@ -59,7 +59,7 @@ class FunctionSchedule(Schedule):
 
     @cached_property
     def _takes_plan(self) -> bool:
-        """Whether the function must have a second argument; one with a default is its own affair."""
+        """Whether the function must have a second argument; one with a default is not passed."""
         assert not isinstance(self.function, str)
         try:
             places = inspect.signature(self.function).parameters.values()

@@ -15,7 +15,7 @@ class InverseSqrt(CurveSchedule):
     The full rate is reached at the end of the rise; the rest of the curve does not depend on how long training is.
 
     Attributes:
-        warmup: Share of training to rise over, or number of steps.
+        warmup: Fraction of training to rise over, or number of steps.
     """
 
     warmup: Length = knob(0.1, low=0.01, high=0.3)

@@ -13,7 +13,7 @@ from neuro_divergent.training.schedules.warmup import WarmupSchedule
 class Linear(CurveSchedule):
     """Goes from ``initial`` to ``final`` times the rate in a straight line.
 
-    It falls unless told otherwise; one that rises is a warm-up for a chain.
+    By default it falls; one that rises is a warm-up for a chain.
 
     Attributes:
         initial: Factor at the first step.
@@ -30,10 +30,10 @@ class Linear(CurveSchedule):
 
 @register("warmup_linear")
 class WarmupLinear(WarmupSchedule):
-    """Rises in a straight line over the first share of training, then falls in another.
+    """Rises in a straight line over the first fraction of training, then falls in another.
 
     Attributes:
-        warmup: Share of training to rise over, or number of steps.
+        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 

@@ -20,7 +20,7 @@ class OneCycle(CurveSchedule):
     it is: torch's lowers it while the rate is high, which most optimizers have no single number for.
 
     Attributes:
-        warmup: Share of training to rise over, or number of steps.
+        warmup: Fraction of training to rise over, or number of steps.
         start_divisor: The full rate divided by the first one.
         final_divisor: The first rate divided by the last one.
         anneal: Whether rise and fall follow half a cosine or a straight line.

@@ -20,7 +20,7 @@ class Plateau(Schedule):
     Attributes:
         gamma: Factor of each fall.
         patience: Validations without improvement to bear; the next one makes the rate fall.
-        threshold: Share of the best loss by which a loss must be lower to count as improvement.
+        threshold: Fraction of the best loss by which a loss must be lower to count as improvement.
         cooldown: Validations after a fall that do not count.
         min_lr: Rate below which it does not fall.
     """

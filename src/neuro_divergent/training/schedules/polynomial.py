@@ -10,7 +10,7 @@ from neuro_divergent.training.schedules.base import CurveSchedule
 
 @register("polynomial")
 class Polynomial(CurveSchedule):
-    """Falls from the full rate to ``final`` times it along a power of the share of training that is left.
+    """Falls from the full rate to ``final`` times it along a power of the fraction of training that is left.
 
     Attributes:
         power: 1 falls in a straight line, more falls early, less falls late.

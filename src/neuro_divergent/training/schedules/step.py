@@ -13,7 +13,7 @@ class StepDecay(Schedule):
     """Multiplies the rate by ``gamma`` each time a number of epochs is over.
 
     Attributes:
-        every: Epochs (or steps, or share of training) between two falls.
+        every: Epochs (or steps, or fraction of training) between two falls.
         gamma: Factor of each fall.
         per: What ``every`` counts.
     """
@@ -32,7 +32,7 @@ class MultiStep(Schedule):
     """Multiplies the rate by ``gamma`` at each of some milestones.
 
     Attributes:
-        milestones: When it falls: epochs (or steps, or shares of training) after the beginning.
+        milestones: When it falls: epochs (or steps, or fractions of training) after the beginning.
         gamma: Factor of each fall.
         per: What ``milestones`` count.
     """

@@ -21,7 +21,7 @@ class WarmupSchedule(CurveSchedule):
     after the rise has the full one.
 
     Attributes:
-        warmup: Share of training to rise over, or number of steps.
+        warmup: Fraction of training to rise over, or number of steps.
     """
 
     warmup: Warmup = knob(0.1, low=0.0, high=0.3)

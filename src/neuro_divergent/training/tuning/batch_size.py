@@ -54,7 +54,8 @@ def find_batch_size(
         loss: As for a ``Trainer``.
         train: As for ``Trainer.fit``; of batches that are made already only their rows are used, not their size.
         config: How it will be trained; its batch size is not looked at.
-        memory: Bytes to fit into instead of the free memory, beside the network and whatever else is there already.
+        memory: Bytes to fit into instead of the free memory, besides the network and everything else that is there
+            already.
         restore: As for a ``Trainer``.
 
     Returns:
@@ -107,7 +108,6 @@ def _num_items(train: Any, loader: Loader, batch: Any) -> int:
 
 def _nothing_fits(need: float, free: int) -> str:
     return (
-        f"no batch size fits in memory: a step with one row needs more than {format_bytes(need)} beside the network, "
-        "and "
+        f"no batch size fits in memory: a step with one row needs more than {format_bytes(need)} besides the network, and "
         f"{format_bytes(free)} are free. Choose a smaller model, an optimizer with less state or a shorter history."
     )

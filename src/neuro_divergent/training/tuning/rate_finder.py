@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 _FEWEST = 10  # steps that a curve is made of at least
-_WINDOW = 0.1  # share of the steps that smoothing looks at
-_EDGE = 0.05  # share of the steps at the beginning that is not trusted
+_WINDOW = 0.1  # fraction of the steps that smoothing looks at
+_EDGE = 0.05  # fraction of the steps at the beginning that is not trusted
 _CERTAINTY = 4.0  # standard errors by which the loss must fall; noise alone passes in one curve of a hundred
 
 

@@ -1,8 +1,9 @@
 """What a training step needs of memory, as a function of the batch size.
 
-Short trainings of a copy of the network, with more and more rows, are measured. The peak of few rows tells little about
+Short trainings of a copy of the network, with more and more rows, are measured. The peak of few rows says little about
 many: it lies where the optimizer steps, and that of many rows where the backward pass begins. So the number of rows is
-raised until the peak grows along a straight line, or until the next trial might not fit; from there on the line is prolonged.
+raised until the peak grows along a straight line, or until the next trial might not fit; from there on the line is
+prolonged.
 
 On a CPU the allocations are those that torch's profiler reports, to the byte, with what operations take for themselves.
 The resident set of the process would also have what other threads do, what the allocator keeps, and everything that was
@@ -168,7 +169,7 @@ def try_step(
 
 
 def draw(loader: Loader, rows: int | None = None) -> Any:
-    """Return a first batch, of that many rows where the loader can be told how many."""
+    """Return a first batch, of that many rows where the loader allows it."""
     if rows is not None and isinstance(loader, WindowLoader):
         loader = copy.copy(loader)
         loader.order = replace(loader.order, batch_size=rows)

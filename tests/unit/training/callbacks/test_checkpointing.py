@@ -122,7 +122,7 @@ def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
     assert steps(tmp_path) == [30]
 
 
-def test_a_resumed_run_goes_on_with_what_it_kept(tmp_path: Path) -> None:
+def test_a_resumed_run_continues_the_recorded_rates(tmp_path: Path) -> None:
     trainer(checkpointer(tmp_path, every_epochs=2, keep=2), max_steps=24).fit(line())
     assert steps(tmp_path) == [16, 24]
     (tmp_path / ".step-000000028.partial-half").mkdir()  # what a killed process leaves behind
@@ -153,7 +153,7 @@ class StopAt(nd.Callback):
 @pytest.mark.parametrize("average", [EMA(decay=0.9), SWA(start=0.2, every=3)])
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("cut", [7, 12, 20])
-def test_training_goes_on_from_a_checkpoint_as_if_it_had_never_stopped(
+def test_resuming_from_a_checkpoint_gives_the_weights_of_an_uninterrupted_training(
     tmp_path: Path, average: Average, cut: int, background: bool
 ) -> None:
     """Weights, the average, early stopping, the learning rate, random numbers and the log: all of it."""
@@ -194,9 +194,7 @@ def test_a_place_that_cannot_be_written_to_is_found_before_training(tmp_path: Pa
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_disk_that_refuses_for_a_while_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, background: bool
-) -> None:
+def test_a_failed_save_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, background: bool) -> None:
     writer = checkpointer(tmp_path, every_epochs=None, every_steps=5, keep=9, background=background)
     monkeypatch.setattr(checkpointing, "_FIRST_PAUSE", 0.0)
     refusals = [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EIO, "Input/output error")]
@@ -235,7 +233,7 @@ def test_a_disk_that_refuses_to_the_end_is_an_error(tmp_path: Path, monkeypatch:
     assert [read_checkpoint(path)["state"]["step"] for path in list_checkpoints(tmp_path)] == [5, 10]
 
 
-def test_room_for_two_is_asked_for_before_training(tmp_path: Path) -> None:
+def test_too_little_room_for_two_checkpoints_is_refused_before_training(tmp_path: Path) -> None:
     writer = checkpointer(tmp_path)
     writer.store.free_bytes = lambda: 100  # type: ignore[method-assign]
     with pytest.raises(nd.StorageError, match=r"two checkpoints need about 128 bytes, 100 bytes are free. Make room"):

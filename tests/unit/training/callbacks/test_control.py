@@ -39,7 +39,7 @@ def steps_saved(run: Path) -> list[int]:
     return sorted(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
 
 
-def test_a_wish_to_stop_ends_training_with_its_weights_and_a_reason(tmp_path: Path) -> None:
+def test_a_stop_request_file_ends_training_with_its_weights_and_a_reason(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     training = trainer(*run.callbacks(Checkpointing()), Wish(tmp_path / "control" / "stop", 8), max_steps=1000)
     history = training.fit(line(), line(20))
@@ -53,11 +53,11 @@ def test_a_wish_to_stop_ends_training_with_its_weights_and_a_reason(tmp_path: Pa
     assert (told[0]["wish"], told[1]["reason"]) == ("stop", "somebody asked for it")
 
 
-def test_a_wish_for_a_checkpoint_is_met_at_once_whatever_the_settings_say(tmp_path: Path) -> None:
+def test_a_checkpoint_request_is_written_at_once_whatever_the_settings_say(tmp_path: Path) -> None:
     seen: list[list[int]] = []
 
     class SeriesLayout(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 seen.append(steps_saved(tmp_path))
 
@@ -73,7 +73,7 @@ def test_a_wish_for_a_checkpoint_is_met_at_once_whatever_the_settings_say(tmp_pa
     assert not wish.path.exists()
 
 
-def test_a_wish_while_a_checkpoint_is_being_written_is_met_after_it(tmp_path: Path) -> None:
+def test_a_checkpoint_request_during_a_save_is_written_after_it(tmp_path: Path) -> None:
     going_on = threading.Event()
     told: list[int] = []
 
@@ -98,7 +98,7 @@ def test_a_wish_while_a_checkpoint_is_being_written_is_met_after_it(tmp_path: Pa
     patient = checkpoints.replace(at_most_every=3600.0, every_steps=None)
 
     class Patience(nd.Callback):
-        def settled(self, trainer: nd.Trainer) -> None:
+        def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 5:
                 checkpointer.config = patient
 
@@ -107,7 +107,7 @@ def test_a_wish_while_a_checkpoint_is_being_written_is_met_after_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("wish", control.WISHES)
-def test_a_wish_left_from_before_is_taken_away_unheard(tmp_path: Path, wish: str) -> None:
+def test_a_request_left_from_before_is_removed_without_effect(tmp_path: Path, wish: str) -> None:
     (tmp_path / "control").mkdir()
     (tmp_path / "control" / wish).touch()
     training = trainer(*RunDirectory(tmp_path).callbacks(Checkpointing()))
@@ -118,14 +118,14 @@ def test_a_wish_left_from_before_is_taken_away_unheard(tmp_path: Path, wish: str
     assert not read_events(tmp_path, "control")
 
 
-def test_what_is_not_a_file_is_no_wish(tmp_path: Path) -> None:
+def test_a_directory_is_no_control_request(tmp_path: Path) -> None:
     (tmp_path / "control" / "stop").mkdir(parents=True)
     training = trainer(*RunDirectory(tmp_path).callbacks(Checkpointing()))
     training.fit(line())
     assert training.state.step == 30
 
 
-def test_it_looks_only_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_looks_for_requests_only_a_few_times_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "_SECONDS_BETWEEN_LOOKS", 3600.0)
     looks: list[Path] = []
     is_file = Path.is_file

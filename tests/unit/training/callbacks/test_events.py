@@ -33,7 +33,7 @@ class Act(nd.Callback):
     def __init__(self, step: int, action: Any) -> None:
         self.step, self.action = step, action
 
-    def settled(self, trainer: nd.Trainer) -> None:
+    def checkpoint_safe(self, trainer: nd.Trainer) -> None:
         if trainer.state.step == self.step:
             self.action(trainer)
 
@@ -130,7 +130,7 @@ def test_rows_after_the_step_of_a_resumed_training_are_void(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("steps", [30, 33, 35])
-def test_a_longer_training_writes_the_row_of_its_old_end_anew_or_not_at_all(tmp_path: Path, steps: int) -> None:
+def test_a_longer_training_writes_the_row_of_its_old_end_again_or_not_at_all(tmp_path: Path, steps: int) -> None:
     settings = {"log_every": 10, "validate_every": 15, "early_stopping": None}
     state = tmp_path / "checkpoints"
     first = trainer(log(tmp_path), Checkpointing(directory=state).build(), max_steps=steps, **settings)
@@ -153,7 +153,7 @@ def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> No
     settings = {"log_every": 3, "validate_every": 10, "early_stopping": None, "max_steps": 40}
     events = log(tmp_path)
     training = trainer(
-        LayerMonitor(events, share=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
+        LayerMonitor(events, fraction=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
     )
     with pytest.warns(DivergenceWarning):
         training.fit(line(), line(20))
@@ -208,7 +208,7 @@ def test_after_a_kill_and_a_resume_the_lines_tell_what_the_trainer_remembers(tmp
         assert torch.equal(tensor, training.module.state_dict()[name])
 
 
-def test_checkpoints_written_in_the_background_are_told_when_they_are_complete(tmp_path: Path) -> None:
+def test_background_checkpoints_are_logged_when_they_are_complete(tmp_path: Path) -> None:
     events = log(tmp_path)
     told: list[tuple[int, bool]] = []
 
@@ -326,6 +326,6 @@ def test_a_process_that_only_helps_writes_nothing(tmp_path: Path) -> None:
     config = nd.TrainingConfig(max_steps=10, threads=1)
     with warnings.catch_warnings():
         nd.Trainer(
-            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, share=1), events], strategy=Helper()
+            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, fraction=1), events], strategy=Helper()
         ).fit(line())
     assert not list(tmp_path.iterdir())

@@ -31,7 +31,7 @@ class Read(nd.Callback):
     fit_start = step_end = validation_start = read
 
 
-def test_every_step_and_phase_is_told_when_it_is_always_time(tmp_path: Path) -> None:
+def test_with_interval_zero_every_step_and_phase_is_written(tmp_path: Path) -> None:
     path = tmp_path / "heartbeat.json"
     reader = Read(path)
     began = time.time()
@@ -56,7 +56,7 @@ def test_between_two_times_nothing_is_written(tmp_path: Path) -> None:
     assert json.loads(path.read_text("utf-8"))["step"] == 20  # the end is always told
 
 
-def test_it_is_told_again_when_its_time_has_come(tmp_path: Path) -> None:
+def test_the_heartbeat_is_written_again_after_its_interval(tmp_path: Path) -> None:
     class Wait(nd.Callback):
         def gradients_ready(self, trainer: nd.Trainer) -> None:
             time.sleep(0.02)
@@ -116,7 +116,7 @@ def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("told", "attempt"), [("3", 3), ("", 1), ("many", 1), ("-2", 1)])
-def test_the_attempt_is_told_by_whoever_starts_it(monkeypatch: pytest.MonkeyPatch, told: str, attempt: int) -> None:
+def test_the_attempt_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, told: str, attempt: int) -> None:
     monkeypatch.setenv("ND_ATTEMPT", told)
     assert Heartbeat("beat").attempt == attempt
     assert Heartbeat("beat", attempt=7).attempt == 7

@@ -42,7 +42,7 @@ class ByHand(nd.Callback):
 
 def measured(module: nn.Module, run: Path, **changes: Any) -> tuple[ByHand, Any]:
     events, by_hand = EventLog(run / "events.jsonl"), ByHand()
-    trainer(LayerMonitor(events, share=1), events, by_hand, module=module, **changes).fit(line())
+    trainer(LayerMonitor(events, fraction=1), events, by_hand, module=module, **changes).fit(line())
     return by_hand, layers_of(read_events(run, "start", "layers"))
 
 
@@ -105,13 +105,13 @@ def test_parameters_of_different_widths_are_measured_together(tmp_path: Path) ->
 
 def test_hooks_are_taken_away_at_the_end(tmp_path: Path) -> None:
     events = EventLog(tmp_path / "events.jsonl")
-    training = trainer(LayerMonitor(events, share=1), events)
+    training = trainer(LayerMonitor(events, fraction=1), events)
     training.fit(line())
     assert not training.optimizer._optimizer_step_pre_hooks
     assert not training.optimizer._optimizer_step_post_hooks
 
 
-def test_measuring_takes_no_more_than_its_share_of_the_time(tmp_path: Path) -> None:
+def test_layer_monitor_takes_no_more_than_its_fraction_of_the_time(tmp_path: Path) -> None:
     class Slow(EventLog):
         def write(self, event: str, **content: Any) -> None:
             if event == "layers":
@@ -120,7 +120,7 @@ def test_measuring_takes_no_more_than_its_share_of_the_time(tmp_path: Path) -> N
 
     events = Slow(tmp_path / "events.jsonl")
     began = time.perf_counter()
-    trainer(LayerMonitor(events, share=0.1), events, max_steps=600, log_every=1).fit(line())
+    trainer(LayerMonitor(events, fraction=0.1), events, max_steps=600, log_every=1).fit(line())
     seconds = time.perf_counter() - began
     measured = len(read_events(tmp_path, "layers"))
     assert 20 <= measured <= 21 + 0.1 * seconds / 0.004

@@ -115,7 +115,7 @@ def test_training_stops_at_the_step_of_the_signal_and_the_handler_is_given_back(
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_second_signal_is_for_whoever_heard_it_before() -> None:
+def test_a_second_signal_goes_to_the_previous_handler() -> None:
     class Twice(nd.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             signal.raise_signal(signal.SIGINT)

@@ -247,7 +247,7 @@ def test_checkpoints_at_a_url(tmp_path: Path) -> None:
         write_checkpoint("memory://bucket", state)
 
 
-def test_what_is_wrong_in_a_state_is_told_before_anything_is_asked_for() -> None:
+def test_a_malformed_state_is_refused_before_memory_is_allocated() -> None:
     with pytest.raises(InputError, match=r"callbacks\.0 is a object"):
         pack_state({"callbacks": [object()]})
 

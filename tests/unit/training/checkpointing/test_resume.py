@@ -143,7 +143,7 @@ def test_one_state_can_be_resumed_from_twice() -> None:
     assert all(torch.equal(tensor, before[name]) for name, tensor in tensors_of(state))
 
 
-def test_more_steps_than_first_asked(tmp_path: Path) -> None:
+def test_resuming_with_more_steps_than_planned_at_first(tmp_path: Path) -> None:
     constant = {"schedule": nd.Constant(), "early_stopping": None}
     whole = trainer(**constant)
     whole.fit(data(), data())
@@ -157,7 +157,7 @@ def test_more_steps_than_first_asked(tmp_path: Path) -> None:
     assert rows[0] == rows[1]
 
 
-def test_what_has_come_to_its_end_stays_there_unless_more_is_asked_for(tmp_path: Path) -> None:
+def test_a_finished_training_is_continued_only_with_a_longer_plan(tmp_path: Path) -> None:
     patient = {"early_stopping": nd.EarlyStopping(patience=1, min_delta=10.0)}
     first = trainer(nd.Checkpointing(directory=tmp_path).build(), **patient)
     first.fit(data(), data())

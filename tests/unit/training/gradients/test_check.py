@@ -104,7 +104,7 @@ def test_the_module_its_statistics_and_the_random_state_are_left_alone() -> None
     assert torch.equal(torch.get_rng_state(), random)
 
 
-def test_it_is_done_in_the_mode_of_the_module() -> None:
+def test_gradients_are_checked_in_the_mode_of_the_module() -> None:
     class WrongInEval(nn.Linear):
         def forward(self, inputs: Tensor) -> Tensor:
             output = super().forward(inputs)

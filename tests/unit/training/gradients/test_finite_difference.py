@@ -45,7 +45,9 @@ def test_the_error_shrinks_with_the_order_of_the_method(method: DifferenceMethod
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 2e-2)])
-def test_they_are_those_of_autodiff(method: DifferenceMethod, dtype: torch.dtype, tolerance: float) -> None:
+def test_numerical_gradients_equal_those_of_autodiff(
+    method: DifferenceMethod, dtype: torch.dtype, tolerance: float
+) -> None:
     module, inputs = network(dtype=dtype), torch.randn(8, 3, dtype=dtype)
     expected = autodiff(module, module(inputs).square().mean())
     cost = numerical_gradients(lambda: module(inputs).square().mean(), module.parameters(), method)

@@ -1,7 +1,7 @@
 """Gradient estimators and transforms: their order, their state, and that users can write their own.
 
-Per-sample clipping, a proximal term and a control variate are written here as a user would write them, and compared with
-their closed forms.
+Per-sample clipping, a proximal term and a control variate are written here as a user would write them, and compared
+with their closed forms.
 """
 
 from __future__ import annotations

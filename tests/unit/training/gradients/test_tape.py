@@ -36,7 +36,7 @@ def test_a_watched_tensor_requires_gradients_in_the_block_only() -> None:
     assert bound.grad is None
 
 
-def test_it_is_restored_when_the_block_raises() -> None:
+def test_the_tape_restores_gradient_mode_when_the_block_raises() -> None:
     value = number(1.0)
     with pytest.raises(InputError), GradientTape() as tape:
         tape.value(str(tape.watch(value)))
@@ -45,7 +45,7 @@ def test_it_is_restored_when_the_block_raises() -> None:
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_it_records_where_gradients_are_off(mode: type) -> None:
+def test_the_tape_records_inside_no_grad(mode: type) -> None:
     x = number(3.0)
     with mode():
         with GradientTape() as tape:
@@ -70,7 +70,7 @@ def test_named_values_are_targets_and_sources() -> None:
         tape.record(square, "x")
 
 
-def test_the_answer_has_the_structure_of_the_question_and_a_module_is_its_parameters() -> None:
+def test_gradients_have_the_structure_of_the_sources_and_a_module_is_its_parameters() -> None:
     torch.manual_seed(0)
     network, x = nn.Linear(3, 2), torch.randn(4, 3)
     with GradientTape() as tape:

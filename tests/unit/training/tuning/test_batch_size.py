@@ -145,7 +145,7 @@ def test_larger_memory_never_gives_a_smaller_batch_and_all_of_them_fit() -> None
         assert 0.9 * room < try_step(module, MSE, take_rows(rows, size), PLAIN).peak + held <= 1.05 * room
 
 
-def test_it_is_at_most_the_number_of_items() -> None:
+def test_the_batch_size_found_is_at_most_the_number_of_items() -> None:
     inputs, targets = data(45)
     module = network()
     assert find_batch_size(module, MSE, (inputs, targets), PLAIN) == 45
@@ -191,7 +191,7 @@ def test_trials_leave_nothing_behind() -> None:
     assert gc.isenabled()
 
 
-def test_what_can_never_fit_is_said_before_it_is_tried() -> None:
+def test_a_network_that_cannot_fit_is_refused_before_a_trial() -> None:
     with pytest.raises(
         OutOfMemoryError, match=r"no batch size fits in memory: .* and 10 kB are free\. Choose a smaller"
     ):

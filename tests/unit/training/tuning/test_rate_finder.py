@@ -118,7 +118,7 @@ def test_a_loss_in_the_units_of_the_data_is_measured_there() -> None:
     assert curve.losses[0] == pytest.approx(0.2)  # 4 instead of 5
 
 
-def test_it_ends_when_the_loss_grows_without_end() -> None:
+def test_the_rate_finder_ends_when_the_loss_diverges() -> None:
     config = TrainingConfig(optimizer=SGD(), clip=None)
     curve = find_learning_rate(network(), MSE, data(), config, high=1e6)
     assert curve.rates[-1] < 1e3

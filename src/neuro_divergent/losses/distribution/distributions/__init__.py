@@ -1,4 +1,4 @@
-"""Probability laws that ``torch.distributions`` lacks, or lacks the quantiles of.
+"""Probability distributions that ``torch.distributions`` lacks, or lacks the quantiles of.
 
 All of this imports torch; the losses import it when they are used.
 """

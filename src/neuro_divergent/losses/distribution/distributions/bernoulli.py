@@ -1,4 +1,4 @@
-"""The Bernoulli law with quantiles."""
+"""The Bernoulli distribution with quantiles."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from torch import Tensor
 from torch.distributions import Bernoulli
 
 
-class BernoulliLaw(Bernoulli):
-    """Adds to torch's law its ``cdf`` and quantiles."""
+class BernoulliDistribution(Bernoulli):
+    """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability of a value or less."""
@@ -15,5 +15,5 @@ class BernoulliLaw(Bernoulli):
         return none.where(value < 1, 1).where(value >= 0, 0)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return 0 where the share is that of zeros or less, else 1."""
+        """Return 0 where the probability is that of zeros or less, else 1."""
         return (value > self.logits.neg().sigmoid()).to(value.dtype) + 0 * self.logits

@@ -1,4 +1,4 @@
-"""The beta law with quantiles."""
+"""The beta distribution with quantiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from torch.distributions import Beta
 from neuro_divergent.losses.distribution.distributions.solve import special
 
 
-class BetaLaw(Beta):
-    """Adds to torch's law its ``cdf`` and quantiles."""
+class BetaDistribution(Beta):
+    """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability of a value or less."""
@@ -18,7 +18,7 @@ class BetaLaw(Beta):
         return special(betainc, self.concentration1, self.concentration0, value)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for shares."""
+        """Return the quantiles for probabilities."""
         from scipy.special import betaincinv
 
         return special(betaincinv, self.concentration1, self.concentration0, value)

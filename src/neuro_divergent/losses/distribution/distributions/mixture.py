@@ -1,4 +1,4 @@
-"""Mixtures of laws of one family, with quantiles."""
+"""Mixtures of distributions of one family, with quantiles."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal
 
+from neuro_divergent.losses.distribution.distributions.count import CountDistribution
 from neuro_divergent.losses.distribution.distributions.solve import between
-from neuro_divergent.losses.distribution.distributions.whole import WholeLaw
 
 
-class MixtureLaw(MixtureSameFamily):
+class MixtureDistribution(MixtureSameFamily):
     """Torch's mixture, made from logits."""
 
     @classmethod
     def of(cls, logits: Tensor, components: Distribution) -> Self:
-        """Make it from logits of the shares and the components, both with the components on the last axis."""
+        """Make it from logits of the weights and the components, both with the components on the last axis."""
         return cls(Categorical(logits=logits, validate_args=False), components, validate_args=False)
 
 
-class GaussianMixtureLaw(MixtureLaw):
-    """A mixture of normal laws."""
+class GaussianMixtureDistribution(MixtureDistribution):
+    """A mixture of normal distributions."""
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for shares, which lie between the lowest and the highest of the components."""
+        """Return the quantiles for probabilities, which lie between the lowest and the highest of the components."""
         components = self.component_distribution
         assert isinstance(components, Normal)
         ends: Tensor = components.icdf(value.unsqueeze(-1))  # type: ignore[no-untyped-call]
@@ -34,12 +34,12 @@ class GaussianMixtureLaw(MixtureLaw):
 
         def cdf(value: Tensor, *parts: Tensor) -> Tensor:
             total = torch.zeros_like(value)
-            for share, mean, spread in zip(parts[:count], parts[count:-count], parts[-count:], strict=True):
-                total += share * torch.special.ndtr((value - mean) / spread)
+            for weight, mean, spread in zip(parts[:count], parts[count:-count], parts[-count:], strict=True):
+                total += weight * torch.special.ndtr((value - mean) / spread)
             return total
 
         return between(cdf, value, *ends.aminmax(dim=-1), *(part for item in parameters for part in item.unbind(-1)))
 
 
-class WholeMixtureLaw(WholeLaw, MixtureLaw):
-    """A mixture of laws of counts."""
+class CountMixtureDistribution(CountDistribution, MixtureDistribution):
+    """A mixture of distributions of counts."""

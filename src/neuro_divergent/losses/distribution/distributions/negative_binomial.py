@@ -1,4 +1,4 @@
-"""The negative binomial law with quantiles."""
+"""The negative binomial distribution with quantiles."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Self
 from torch import Tensor
 from torch.distributions import NegativeBinomial
 
+from neuro_divergent.losses.distribution.distributions.count import CountDistribution
 from neuro_divergent.losses.distribution.distributions.solve import special
-from neuro_divergent.losses.distribution.distributions.whole import WholeLaw
 
 
-class NegativeBinomialLaw(WholeLaw, NegativeBinomial):
-    """Adds to torch's law its ``cdf`` and quantiles."""
+class NegativeBinomialDistribution(CountDistribution, NegativeBinomial):
+    """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     @classmethod
     def of(cls, mean: Tensor, dispersion: Tensor) -> Self:
@@ -20,7 +20,7 @@ class NegativeBinomialLaw(WholeLaw, NegativeBinomial):
         return cls(1 / dispersion, logits=mean.log() + dispersion.log(), validate_args=False)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a whole number or less."""
+        """Return the probability of an integer or less."""
         from scipy.special import betainc
 
         return special(betainc, self.total_count, value + 1, self.logits.neg().sigmoid())

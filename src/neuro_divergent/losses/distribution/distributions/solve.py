@@ -1,4 +1,4 @@
-"""Quantiles of laws that have no formula for them."""
+"""Quantiles of distributions that have no formula for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 Function = Callable[[Tensor], Tensor]
 _EPSILON = torch.finfo(torch.float64).eps
-_EXACT = 1e-11  # share of the smaller tail
+_EXACT = 1e-11  # fraction of the smaller tail
 _STEPS = 200  # bisection alone would need about 60 in 64 bits, wherever the bracket is
 
 
@@ -21,23 +21,24 @@ def special(function: Callable[..., Any], *values: Tensor) -> Tensor:
     return torch.from_numpy(np.asarray(function(*arrays))).to(values[0])
 
 
-def smallest_whole(cdf: Function, share: Tensor, guess: Tensor) -> Tensor:
-    """Return the smallest whole number, from 0 on, whose ``cdf`` reaches the share.
+def smallest_integer(cdf: Function, probability: Tensor, guess: Tensor) -> Tensor:
+    """Return the smallest integer, from 0 on, whose ``cdf`` reaches the probability.
 
     Args:
-        cdf: Probability of a whole number or less.
-        share: Shares below 1.
+        cdf: Probability of an integer or less.
+        probability: Probabilities below 1.
         guess: Where to look first; the nearer, the sooner found.
     """
-    high = guess.floor().clamp_min(0).expand((share + guess).shape)
+    high = guess.floor().clamp_min(0).expand((probability + guess).shape)
     low = high - 1
-    # Make strides, each twice as long as the one before, until cdf(low) < share <= cdf(high); below 0 there is nothing.
+    # Make strides, each twice as long as the one before, until cdf(low) < probability <= cdf(high); below 0 there is
+    # nothing.
     stride = 1.0
-    while bool((short := cdf(high) < share).any()):
+    while bool((short := cdf(high) < probability).any()):
         low, high = high.where(short, low), (high + stride).where(short, high)
         stride *= 2
     stride = 1.0
-    while bool((far := (low >= 0) & (cdf(low.clamp_min(0)) >= share)).any()):
+    while bool((far := (low >= 0) & (cdf(low.clamp_min(0)) >= probability)).any()):
         high, low = low.where(far, high), (low - stride).clamp_min(-1).where(far, low)
         stride *= 2
     while True:
@@ -45,39 +46,39 @@ def smallest_whole(cdf: Function, share: Tensor, guess: Tensor) -> Tensor:
         inside = (low < middle) & (middle < high)
         if not bool(inside.any()):  # numbers beyond 2 ** 53 are further apart than 1
             break
-        short = cdf(middle.clamp_min(0)) < share
+        short = cdf(middle.clamp_min(0)) < probability
         low, high = middle.where(inside & short, low), middle.where(inside & ~short, high)
     return high
 
 
-def between(cdf: Callable[..., Tensor], share: Tensor, low: Tensor, high: Tensor, *parameters: Tensor) -> Tensor:
-    """Return where an increasing ``cdf`` equals the share, by the method of Chandrupatla (1997).
+def between(cdf: Callable[..., Tensor], probability: Tensor, low: Tensor, high: Tensor, *parameters: Tensor) -> Tensor:
+    """Return where an increasing ``cdf`` equals the probability, by the method of Chandrupatla (1997).
 
     It is one of the fastest that cannot fail, and goes on only with the values that are not found yet.
 
     Args:
         cdf: Probability of a value or less, a function of values and the parameters that belong to them.
-        share: Shares to reach.
-        low: Values whose ``cdf`` is not above the share.
+        probability: Probabilities to reach.
+        low: Values whose ``cdf`` is not above the probability.
         high: Values whose ``cdf`` is not below it.
         parameters: What the ``cdf`` depends on besides; all arguments broadcast against each other.
     """
-    shape = (share + low + high).shape
-    given = [item.expand(shape).reshape(-1) for item in (share, low, high, *parameters)]
-    share, b, a, parameters = given[0], given[1], given[2], tuple(given[3:])
-    enough = _EXACT * share.minimum(1 - share) + 4 * _EPSILON * share
-    fa, fb = cdf(a, *parameters) - share, cdf(b, *parameters) - share
+    shape = (probability + low + high).shape
+    given = [item.expand(shape).reshape(-1) for item in (probability, low, high, *parameters)]
+    probability, b, a, parameters = given[0], given[1], given[2], tuple(given[3:])
+    enough = _EXACT * probability.minimum(1 - probability) + 4 * _EPSILON * probability
+    fa, fb = cdf(a, *parameters) - probability, cdf(b, *parameters) - probability
     found = a.where(fa.abs() <= fb.abs(), b)
     places = torch.arange(found.shape[0], device=found.device)
     part = torch.full_like(a, 0.5)
     going = (fa > enough) & (fb < -enough)
     for _ in range(_STEPS):
-        share, enough, places, part = share[going], enough[going], places[going], part[going]
+        probability, enough, places, part = probability[going], enough[going], places[going], part[going]
         a, fa, b, fb, parameters = a[going], fa[going], b[going], fb[going], tuple(item[going] for item in parameters)
         if places.shape[0] == 0:
             break
         x = a + part * (b - a)
-        fx = cdf(x, *parameters) - share
+        fx = cdf(x, *parameters) - probability
         same = (fx < 0) == (fa < 0)
         c, fc = a.where(same, b), fa.where(same, fb)
         b, fb = b.where(same, a), fb.where(same, fa)

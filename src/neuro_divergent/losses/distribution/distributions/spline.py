@@ -1,4 +1,4 @@
-"""The law of a quantile function made of straight pieces between exponential tails."""
+"""The distribution of a quantile function made of straight pieces between exponential tails."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch.nn.functional import pad
 from torch.types import _size
 
 
-class SplineLaw(Distribution):
+class SplineDistribution(Distribution):
     """A quantile function that is linear between knots and whose ends are tails of exponential distributions.
 
     Args:
-        levels: Shares at the knots, ``(..., knots)``, strictly increasing.
+        levels: Probabilities at the knots, ``(..., knots)``, strictly increasing.
         values: Quantiles at the knots, strictly increasing.
         left: Mean distance of values beyond the first knot from it.
         right: Mean distance of values beyond the last knot from it.
@@ -26,7 +26,7 @@ class SplineLaw(Distribution):
 
     def __init__(self, levels: Tensor, values: Tensor, left: Tensor, right: Tensor) -> None:
         self.levels, self.values, self.left, self.right = levels, values, left, right
-        self._shares = levels.diff(dim=-1)
+        self._masses = levels.diff(dim=-1)
         self._steps = values.diff(dim=-1)
         super().__init__(left.shape, validate_args=False)
 
@@ -34,15 +34,15 @@ class SplineLaw(Distribution):
     def mean(self) -> Tensor:
         """The area under the quantile function."""
         first, last = self._tails()
-        middle = (self._shares * (self.values[..., 1:] + self.values[..., :-1]) / 2).sum(-1)
+        middle = (self._masses * (self.values[..., 1:] + self.values[..., :-1]) / 2).sum(-1)
         return middle + first * (self.values[..., 0] - self.left) + last * (self.values[..., -1] + self.right)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for shares: the first knot, and of each piece as much as lies below the share."""
+        """Return the quantiles for probabilities: the first knot, and the part of each piece below the probability."""
         first, last = self._tails()
         quantile = self.values[..., 0] + self.left * (value / first).clamp_max(1).log()
-        for place in range(self._shares.shape[-1]):  # one piece at a time: a share may be one of very many draws
-            part = ((value - self.levels[..., place]) / self._shares[..., place]).clamp(0, 1)
+        for place in range(self._masses.shape[-1]):  # one piece at a time: a probability may be one of very many draws
+            part = ((value - self.levels[..., place]) / self._masses[..., place]).clamp(0, 1)
             quantile = quantile + self._steps[..., place] * part
         return quantile - self.right * ((1 - value) / last).clamp_max(1).log()
 
@@ -51,7 +51,7 @@ class SplineLaw(Distribution):
         first, last = self._tails()
         under = (self.values[..., 0] - value).clamp_min(0) / self.left
         over = (value - self.values[..., -1]).clamp_min(0) / self.right
-        middle = (self._shares * self._parts(value)).sum(-1)
+        middle = (self._masses * self._parts(value)).sum(-1)
         return first * (-under).exp() + middle - last * torch.expm1(-over)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class SplineLaw(Distribution):
         first, last = self._tails()
         low, high = self.values[..., 0], self.values[..., -1]
         piece = (value.unsqueeze(-1) >= self.values[..., 1:-1]).sum(-1, keepdim=True)
-        density = (self._shares.log() - self._steps.log()).expand(*piece.shape[:-1], -1).gather(-1, piece).squeeze(-1)
+        density = (self._masses.log() - self._steps.log()).expand(*piece.shape[:-1], -1).gather(-1, piece).squeeze(-1)
         under = first.log() - self.left.log() - (low - value) / self.left
         over = last.log() - self.right.log() - (value - high) / self.right
         return under.where(value < low, over.where(value > high, density))
@@ -72,12 +72,12 @@ class SplineLaw(Distribution):
         """
         first, last = self._tails()
         low, high = self.values[..., 0], self.values[..., -1]
-        start, share, step = self.levels[..., :-1], self._shares, self._steps
+        start, probability, step = self.levels[..., :-1], self._masses, self._steps
         error = value.unsqueeze(-1) - self.values[..., :-1]
         part = self._parts(value)
-        everywhere = start * (error - step / 2) + share * (error / 2 - step / 3)
+        everywhere = start * (error - step / 2) + probability * (error / 2 - step / 3)
         above = (1 - part) * (step * (1 + part) / 2 - error)
-        middle = 2 * (share * (everywhere + above)).sum(-1)
+        middle = 2 * (probability * (everywhere + above)).sum(-1)
         return middle + _tail(first, self.left, low - value) + _tail(last, self.right, value - high)
 
     def rsample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
@@ -100,7 +100,7 @@ def increasing(start: Tensor, steps: Tensor) -> Tensor:
     return start.unsqueeze(-1) + pad(steps.cumsum(-1), (1, 0))
 
 
-def _tail(share: Tensor, scale: Tensor, beyond: Tensor) -> Tensor:
+def _tail(probability: Tensor, scale: Tensor, beyond: Tensor) -> Tensor:
     """Return the part of the score that belongs to a tail; ``beyond`` is how far the value lies out in it."""
     far = beyond.clamp_min(0)
-    return share.square() * (scale / 2 - beyond) + 2 * share * (far + scale * torch.expm1(-far / scale))
+    return probability.square() * (scale / 2 - beyond) + 2 * probability * (far + scale * torch.expm1(-far / scale))

@@ -1,4 +1,4 @@
-"""Student's t law with quantiles."""
+"""Student's t distribution with quantiles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch.distributions.utils import broadcast_all
 from neuro_divergent.losses.distribution.distributions.solve import special
 
 
-class StudentTLaw(StudentT):
-    """Adds to torch's law its ``cdf`` and quantiles."""
+class StudentTDistribution(StudentT):
+    """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def __init__(self, df: Tensor, loc: Tensor, scale: Tensor) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
-        # Torch's law checks the degrees of freedom here whatever it is told, and stops at what is not a number.
+        # Torch's distribution checks the degrees of freedom here even with validate_args=False, and refuses NaN.
         self._chi2 = Chi2(self.df, validate_args=False)
         Distribution.__init__(self, self.df.shape, validate_args=False)
 
@@ -25,7 +25,7 @@ class StudentTLaw(StudentT):
         return special(stdtr, self.df, (value - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for shares."""
+        """Return the quantiles for probabilities."""
         from scipy.special import stdtrit
 
         return self.loc + self.scale * special(stdtrit, self.df, value)

@@ -1,4 +1,4 @@
-"""The Tweedie law with a power between 1 and 2."""
+"""The Tweedie distribution with a power between 1 and 2."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from torch.types import _size
 
 from neuro_divergent.losses.distribution.distributions.solve import between, special
 
-_SMOOTH = 0.05  # dispersion, beside the value, below which the saddle point is right to six digits
+_SMOOTH = 0.05  # dispersion relative to the value below which the saddle point is right to six digits
 _SMOOTH_SUM = 0.01  # the same for probabilities
 _NEAR = 0.05  # standard deviations
 _NEGLIGIBLE = 1e-15
 
 
-class TweedieLaw(Distribution):
+class TweedieDistribution(Distribution):
     """The sum of a Poisson number of gamma distributed amounts.
 
     The density is the series of Dunn & Smyth, "Series evaluation of Tweedie exponential dispersion model densities"
@@ -78,14 +78,14 @@ class TweedieLaw(Distribution):
         return counted.where(self.rate <= many, self._smooth_cdf(value)).where(value >= 0, 0)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for shares: 0 up to the probability of zero."""
+        """Return the quantiles for probabilities: 0 up to the probability of zero."""
         spread = self.variance.sqrt()
         high = (self._mean + 2 * spread).expand((value + spread).shape)
         while bool((short := self.cdf(high) < value).any()):
             high = (2 * high + spread).where(short, high)
 
         def cdf(value: Tensor, mean: Tensor, dispersion: Tensor) -> Tensor:
-            return TweedieLaw(mean, dispersion, self.power).cdf(value)
+            return TweedieDistribution(mean, dispersion, self.power).cdf(value)
 
         found = between(cdf, value, torch.zeros_like(high), high, self._mean, self.dispersion)
         return found.where(value > (-self.rate).exp(), 0)
@@ -99,12 +99,12 @@ class TweedieLaw(Distribution):
 
     @property
     def _shape(self) -> float:
-        """Shape of the gamma law of an amount."""
+        """Shape of the gamma distribution of an amount."""
         return (2 - self.power) / (self.power - 1)
 
     @property
     def _scale(self) -> Tensor:
-        """Scale of the gamma law of an amount."""
+        """Scale of the gamma distribution of an amount."""
         return self.dispersion * (self.power - 1) * self._mean.pow(self.power - 1)
 
     @property
@@ -140,8 +140,8 @@ class TweedieLaw(Distribution):
         below, above = (self._root(self._mean + side * spread)[1] for side in (-_NEAR, _NEAR))
         root, correction = self._root(value)
         deviate = root + below.lerp(above, (1 + place) / 2).where(place.abs() < 1, correction)
-        share: Tensor = torch.special.ndtr(deviate)
-        return share
+        probability: Tensor = torch.special.ndtr(deviate)
+        return probability
 
     def _root(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the signed root of the deviance, which is almost normal, and what makes it more so."""

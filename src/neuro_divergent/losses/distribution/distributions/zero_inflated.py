@@ -1,4 +1,4 @@
-"""A law of counts that a share of the time gives zero instead."""
+"""A distribution of counts that gives zero instead with some probability."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch.distributions.constraints import Constraint
 from torch.nn.functional import logsigmoid
 from torch.types import _size
 
-from neuro_divergent.losses.distribution.distributions.whole import WholeLaw
+from neuro_divergent.losses.distribution.distributions.count import CountDistribution
 
 
-class ZeroInflatedLaw(WholeLaw):
-    """Zero for a share of the time, else what a law of counts gives.
+class ZeroInflatedDistribution(CountDistribution):
+    """Zero with some probability, else what a distribution of counts gives.
 
     Args:
-        counts: That law.
-        logit: Logit of the share.
+        counts: That distribution.
+        logit: Logit of that probability.
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -31,7 +31,7 @@ class ZeroInflatedLaw(WholeLaw):
 
     @property
     def mean(self) -> Tensor:
-        """The mean of the counts, less the share of zeros."""
+        """The mean of the counts, less the part of extra zeros."""
         return self.logit.neg().sigmoid() * self.counts.mean
 
     @property
@@ -41,12 +41,12 @@ class ZeroInflatedLaw(WholeLaw):
         return self.logit.neg().sigmoid() * (self.counts.variance + self.logit.sigmoid() * mean.square())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the probability of a whole number."""
+        """Return the logarithm of the probability of an integer."""
         counted: Tensor = logsigmoid(-self.logit) + self.counts.log_prob(value)
         return torch.logaddexp(logsigmoid(self.logit), counted).where(value == 0, counted)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a whole number or less."""
+        """Return the probability of an integer or less."""
         zero = self.logit.sigmoid()
         return zero + (1 - zero) * self.counts.cdf(value)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Clip(GradientTransform):
-    """Bounds gradients, and tells their norm before that to the history."""
+    """Bounds gradients, and reports their norm before that."""
 
     def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
         """Bound the gradients."""
@@ -85,7 +85,7 @@ class ClipValue(Clip):
 
 
 class NoClip(Clip):
-    """Leaves gradients as they are, and tells their norm to the history."""
+    """Leaves gradients as they are, and reports their norm."""
 
     name: ClassVar[str] = "none"
 

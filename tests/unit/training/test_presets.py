@@ -10,25 +10,24 @@ import pytest
 import neuro_divergent as nd
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.runs.directory import RunDirectory
-from neuro_divergent.training.presets import PRESETS
-from neuro_divergent.training.recipes import RECIPES
+from neuro_divergent.training.presets import FAMILY_SETTINGS, PRESETS
 from tests.unit.runs.test_directory import InterruptAt, assert_same
 
 AUTO = nd.TrainingConfig.preset("auto")
 
 
-def test_every_family_has_a_recipe_of_what_may_be_recommended() -> None:
+def test_every_family_has_settings_among_those_that_may_be_recommended() -> None:
     named = {nd.Architecture.registry.get(name).traits.family for name in nd.Architecture.registry.names()}
-    assert named == set(RECIPES)
+    assert named == set(FAMILY_SETTINGS)
     allowed = get_args(get_args(get_args(nd.TrainingConfig.model_fields["recommended"].annotation)[0])[0])
     assert list(allowed) == PRESETS["auto"][1]["recommended"]
-    assert {key for recipe in RECIPES.values() for key in recipe} <= set(allowed)
+    assert {key for recipe in FAMILY_SETTINGS.values() for key in recipe} <= set(allowed)
 
 
-@pytest.mark.parametrize("family", RECIPES)
-def test_a_recipe_changes_what_it_names_and_leaves_nothing_open(family: str) -> None:
+@pytest.mark.parametrize("family", FAMILY_SETTINGS)
+def test_family_settings_change_what_they_name_and_resolve_the_rest(family: str) -> None:
     decided = AUTO.for_family(family)
-    assert decided == nd.TrainingConfig(**RECIPES[family])
+    assert decided == nd.TrainingConfig(**FAMILY_SETTINGS[family])
     assert decided.recommended is None
     assert decided.for_family("linear") == decided
 
