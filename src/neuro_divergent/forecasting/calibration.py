@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.windows import Integers, Windows
 from neuro_divergent.forecasting.copula import Copula, share_below
@@ -17,6 +18,7 @@ from neuro_divergent.forecasting.intervals import Intervals
 from neuro_divergent.forecasting.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.predictor import by_series
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.training.thread_count import network_threads
 
 _ROWS = 1024  # windows that go through the network at once
 _RANKED = 1000  # windows of a series that tell how steps go together
@@ -64,7 +66,8 @@ def measure(
         for first in range(0, len(chosen), _ROWS):
             batch = gather.windows(*dense.locate(chosen[first : first + _ROWS]))
             assert batch.future_y is not None
-            raw = forecast_from(network, batch)
+            with using_threads(network_threads(network, batch.past_y)):
+                raw = forecast_from(network, batch)
             error = batch.future_y - loss.forecast(raw, (), batch).point
             if not gather.scaler.applied and batch.scale is not None:
                 error = error / batch.scale

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
@@ -21,6 +22,7 @@ from neuro_divergent.forecasting.copula import Copula
 from neuro_divergent.forecasting.intervals import Intervals
 from neuro_divergent.forecasting.paths import draw_paths, draws_paths, evenly_spread, forecast_from, quantiles_of
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.training.thread_count import network_threads
 
 _ROWS = 4096  # windows that go through the network at once
 _PATH_ROWS = 2**14  # steps of paths that go through it at once
@@ -109,6 +111,10 @@ class Predictor:
         Quantiles of a network that forecasts each step from the one before are those of paths, and its point is then
         their mean or median: given the point of the step before, a step is more certain than it is.
         """
+        with using_threads(network_threads(self.network, batch.past_y)):
+            return self._values(gather, batch, quantiles)
+
+    def _values(self, gather: Gather, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
         native = self._native(quantiles)
         if native and self.draws_paths:
             return self._from_paths(gather, batch, native)

@@ -178,11 +178,20 @@ class RunDirectory:
         return checkpoints.directory or self.checkpoints
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
-        """Return the state to go on from, or ``None`` if nothing was saved yet."""
+        """Return the state to go on from, or ``None`` if nothing was saved yet.
+
+        If the run went on with one thread after a later step, the state tells which, so that it does so again.
+        """
         from neuro_divergent.core.store import open_store
+        from neuro_divergent.forecasting.run_events import read_events
         from neuro_divergent.training.resume import find_latest
 
-        return find_latest(open_store(self.place_of(checkpoints)))
+        state = find_latest(open_store(self.place_of(checkpoints)))
+        if state is not None and isinstance(state.get("threads"), dict):
+            later = [event["step"] for event in read_events(self.path, "threads")]
+            later = [step for step in later if step >= state["state"]["step"]]
+            state["threads"] |= {"one_after": later[-1]} if later else {}
+        return state
 
     def asked(self) -> dict[str, Any]:
         """Return what the run was begun with, as plain values.

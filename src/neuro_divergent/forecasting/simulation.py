@@ -11,6 +11,7 @@ from torch import Tensor
 
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.gather import Gather
 from neuro_divergent.data.scaling.base import Array
 from neuro_divergent.data.source import to_native
@@ -18,6 +19,7 @@ from neuro_divergent.forecasting.copula import Matrix, independent, not_measured
 from neuro_divergent.forecasting.horizon import Outlook
 from neuro_divergent.forecasting.paths import draw_paths, forecast_from
 from neuro_divergent.forecasting.predictor import Predictor, by_series
+from neuro_divergent.training.thread_count import network_threads
 
 Dependence = Literal["auto", "copula", "schaake", "independent"]
 DEPENDENCES: tuple[Dependence, ...] = get_args(Dependence)
@@ -84,6 +86,11 @@ def _dependence(
 @torch.inference_mode()
 def _values(predictor: Predictor, gather: Gather, batch: Batch, shares: Matrix) -> Tensor:
     """Return the values of shares ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
+    with using_threads(network_threads(predictor.network, batch.past_y)):
+        return _drawn(predictor, gather, batch, shares)
+
+
+def _drawn(predictor: Predictor, gather: Gather, batch: Batch, shares: Matrix) -> Tensor:
     loss = predictor.loss
     share = torch.from_numpy(shares.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
     share = share.clamp(2**-24, 1 - 2**-24)  # both ends may be infinite

@@ -18,7 +18,6 @@ from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
-from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.training.callbacks.audience import Audience
 from neuro_divergent.training.callbacks.base import Callback
@@ -41,6 +40,7 @@ from neuro_divergent.training.schedules.base import Pace, Plan
 from neuro_divergent.training.snapshot import snapshot
 from neuro_divergent.training.state import TrainingState, goes_further, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
+from neuro_divergent.training.thread_count import ThreadCount
 
 Measure = Callable[[Tensor, Any], Tensor]
 
@@ -96,13 +96,13 @@ class Trainer:
         self.history = History()
         self.device = resolve_device(self.config.device)
         self.precision = Precision(self.config.precision, self.device)
-        self.threads = 0
         self.plan = Plan(0, 0)
         self._computation = Computation(module, self.objective, self.config, self.precision, self.strategy)
         self._guard = Guard(self.config.divergence, name_row)
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
         self._meter = Meter()
+        self._thread_count = ThreadCount(self.config.threads)
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
         self._audience = Audience()
 
@@ -155,14 +155,15 @@ class Trainer:
             require_same(resume["config"], config.to_dict())
         self._interruption = None
         self.module.to(self.device)
-        if config.threads == "auto":
-            self.threads = self._computation.threads(next(iter(loader.epoch(0))))
-        else:
-            self.threads = config.threads
+        threads = self._thread_count.started(
+            None if resume is None else resume.get("threads"),  # older checkpoints do not tell
+            lambda: self._computation.threads(next(iter(loader.epoch(0)))),
+            on_cpu=self.device.type == "cpu",
+        )
         with ExitStack() as stack:
             stack.enter_context(explaining_memory(self, loader))
             stack.enter_context(seeded(config.seed))
-            stack.enter_context(using_threads(self.threads))
+            stack.enter_context(threads)
             stack.enter_context(keeping_memory())
             stack.enter_context(recomputing(self.module, self._recompute_every()))
             stack.enter_context(self.precision.casting(self.module))
@@ -184,6 +185,11 @@ class Trainer:
             name: The signal that asks for it.
         """
         self._interruption = self._interruption or name
+
+    @property
+    def threads(self) -> int:
+        """Threads that torch uses for this training now; 0 before it."""
+        return self._thread_count.count
 
     @property
     def is_over(self) -> bool:
@@ -210,6 +216,7 @@ class Trainer:
             "meter": self._meter.state_dict(),
             "random": random_state(self.device),
             "epoch_random": self._epoch_random,
+            "threads": self._thread_count.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -254,7 +261,6 @@ class Trainer:
         self._computation.prepare(parameters)
         validate_every = config.validation_interval(steps_per_epoch)
         self._meter = Meter()
-        contention = Contention(self.threads)
         if config.gradient_method != "autodiff":
             warn_about(config.gradient_method, self.module)
 
@@ -278,8 +284,7 @@ class Trainer:
                 step = self.state.step
                 for batches in self._groups(loader):
                     self._step(in_training, batches, parameters)
-                    if self._settle(module, loader, checker, validate_every):
-                        contention.check()
+                    self._settle(module, loader, checker, validate_every)
                     if self.is_over:
                         break
             except _RolledBackError:
@@ -342,7 +347,15 @@ class Trainer:
         self.state.unsettled = True
         if is_healthy:
             self._meter.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
+        self._lower_threads()
         self._emit("step_end")
+
+    def _lower_threads(self) -> bool:
+        """Go on with one thread if several wait for each other; return whether that has just begun."""
+        is_lowered = self._thread_count.is_lowered(self.state.step)
+        if is_lowered:
+            self._emit("threads_lowered")
+        return is_lowered
 
     def _recover(self, message: str) -> None:
         """Do what the settings say about a number that is not finite.
@@ -362,11 +375,10 @@ class Trainer:
         self._emit("rolled_back")
         raise _RolledBackError
 
-    def _settle(self, module: nn.Module, loader: Loader, checker: Loader | None, validate_every: int) -> bool:
-        """Do all that belongs to the last step besides changing the weights, and return whether a row was written."""
+    def _settle(self, module: nn.Module, loader: Loader, checker: Loader | None, validate_every: int) -> None:
+        """Do all that belongs to the last step besides changing the weights."""
         state = self.state
-        rows = len(self.history.rows)
-        is_logged = rows > 0 and self.history.rows[-1]["step"] == state.step
+        is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
         validate = checker is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
         try:
@@ -389,7 +401,6 @@ class Trainer:
             pass
         if self._interruption is not None:
             self._interrupt()
-        return len(self.history.rows) > rows
 
     def _require_finite_weights(self, when: str) -> None:
         """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
@@ -432,6 +443,12 @@ class Trainer:
         self._switch(module, training=False)
         try:
             metrics = self._measure(module, checker)
+            if (
+                metrics is None
+            ):  # from here on one thread computes, and the numbers of a validation are those of one count
+                set_random_state(before, self.device)
+                metrics = self._measure(module, checker)
+            assert metrics is not None
         except _ValidationCancelledError:
             self._emit("validation_cancelled")
             self._switch(module, training=True)
@@ -448,8 +465,8 @@ class Trainer:
         return loss
 
     @torch.inference_mode()
-    def _measure(self, module: nn.Module, checker: Loader) -> dict[str, float]:
-        """Return the loss, each target counted by its weight, and the metrics."""
+    def _measure(self, module: nn.Module, checker: Loader) -> dict[str, float] | None:
+        """Return the loss, each target counted by its weight, and the metrics; ``None`` if threads were lowered."""
         tally = Tally()
         for batch in checker.epoch(0):
             output, example = self._computation.forward(module, batch)
@@ -461,6 +478,8 @@ class Trainer:
             self._emit("validation_batch")
             if self._interruption is not None:
                 raise _ValidationCancelledError
+            if self._lower_threads():
+                return None
         return tally.means()
 
     def _log(self, *, validated: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.cross_validation.forecast_values import values_of
@@ -67,6 +69,11 @@ def work(assignment: Assignment, panel: Panel, threads: int | None = None) -> li
         DataError: If a fold has no room for a window.
         InputError: If the model spans all series and a fold does not.
     """
+    with nullcontext() if threads is None else using_threads(threads):
+        return _work(assignment, panel, threads)
+
+
+def _work(assignment: Assignment, panel: Panel, threads: int | None) -> list[FoldResult]:
     began = time.perf_counter()
     forecaster = fresh(assignment.template, threads)
     forecaster.fit(training_part(forecaster.task, assignment.folds[0], panel))
@@ -138,10 +145,7 @@ def _require_whole(fold: Fold, panel: Panel) -> None:
 
 
 def _within(training: TrainingConfig, threads: int | None) -> TrainingConfig:
-    """Return settings that use no more threads than there are to use."""
-    if threads is None or training.threads == 1:
+    """Return settings that ask for no more threads than there are to use; those torch may use bound ``"auto"``."""
+    if threads is None or training.threads == "auto":
         return training
-    if training.threads == "auto":
-        # What the size of the work asks for is at least one, so one is all that can be said here.
-        return training.replace(threads=1) if threads == 1 else training
     return training.replace(threads=min(training.threads, threads))

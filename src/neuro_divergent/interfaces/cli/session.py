@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
+from neuro_divergent.core.instructions import limit_instructions
 from neuro_divergent.forecasting.run import RunConfig
 from neuro_divergent.forecasting.run_directory import RunDirectory
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
@@ -23,6 +25,7 @@ from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.words import count
 from neuro_divergent.training.state import goes_further
 
+_ON_CPU = ("auto", "cpu")  # devices that may be the CPU
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
@@ -78,6 +81,8 @@ def run(values: dict[str, Any], wishes: Wishes) -> None:
     panel = read_panel(config)
     if goes_on and not wishes.allow_changes:
         directory.require_same_data(panel)
+    if config.training.device in _ON_CPU:
+        limit_instructions(config.training.precision)  # before torch computes anything
     with going_on_later(directory), directory.opened():
         if not goes_on:
             config = prepare(config, panel, screen, wishes)
@@ -167,7 +172,12 @@ def execute(
         from neuro_divergent.interfaces.outcome import train
         from neuro_divergent.interfaces.results import write_results
         from neuro_divergent.training.callbacks.stop_request import StopRequest
+        from neuro_divergent.training.precision import Precision
     config.architecture  # noqa: B018 - its settings are checked before anything is written
+    if config.training.device in _ON_CPU:
+        Precision(
+            config.training.precision, resolve_device(config.training.device)
+        )  # and what the processor computes in
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
     state = directory.latest(config.checkpoints) if goes_on else None
     if state is not None:

@@ -56,6 +56,9 @@ class Callback:
     def validation_cancelled(self, trainer: Trainer) -> None:
         """A validation was given up; put back whatever was changed at its start."""
 
+    def threads_lowered(self, trainer: Trainer) -> None:
+        """One thread goes on after this step, because other processes kept several waiting for each other."""
+
     def rolled_back(self, trainer: Trainer) -> None:
         """Training has gone back to an earlier state after its numbers were lost."""
 
