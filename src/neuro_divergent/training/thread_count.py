@@ -60,7 +60,9 @@ class ThreadCount:
             if type(count) is not int or count < 1:
                 raise UntrustedFileError(f"the state to go on from was made with {count!r} threads.")
             self.count = min(count, available_cores())
-        self._contention = Contention(self.count if self._setting == "auto" and on_cpu else 1)
+        # Until the recorded step the threads stay, however busy the machine is: their number decides about bits.
+        may_change = self._setting == "auto" and on_cpu and self.one_after is None
+        self._contention = Contention(self.count if may_change else 1)
         return using_threads(self.count)
 
     def is_lowered(self, step: int) -> bool:
