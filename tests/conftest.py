@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections import Counter
 from importlib.util import find_spec
 from typing import Any
@@ -33,7 +34,9 @@ collect_ignore = [] if find_spec("playwright") else ["browser"]
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests that compute in short types which do not work here: those of parameters, and those marked."""
-    text = repr(getattr(item, "callspec", None) and item.callspec.params)  # type: ignore[attr-defined]
+    shown = reprlib.Repr()  # parameters may be nested as deeply as anything
+    shown.maxdict = 50
+    text = shown.repr(getattr(item, "callspec", None) and item.callspec.params)  # type: ignore[attr-defined]
     text += repr([mark.args for mark in item.iter_markers("precision")])
     for name in {"bf16" if "b" in found else "fp16" for found in _SHORT_TYPE.findall(text)}:
         if (problem := find_instructions().problems.get(name)) is not None:
