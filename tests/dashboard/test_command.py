@@ -76,7 +76,7 @@ def test_it_serves_and_ends_at_once_with_an_open_stream(tmp_path: Path) -> None:
         stream = Stream(port, "/api/stream")
         stream.wait_for("runs")
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)  # it would wait for the stream for ever
+        _, errors = process.communicate(timeout=60)  # also where it gives the stream time to end
         assert process.returncode == 130
         assert errors == "interrupted\n"
         stream.close()
