@@ -51,7 +51,7 @@ class Stream:
     """Reads a stream in a thread of its own, so that the time of arrival is known."""
 
     def __init__(self, port: int, target: str) -> None:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while True:
             self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
             self._connection.request("GET", target)
@@ -69,7 +69,7 @@ class Stream:
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def wait_for(self, name: str, seconds: float = 10.0) -> Event:
+    def wait_for(self, name: str, seconds: float = 60.0) -> Event:
         """Return the next event of a name; those before it are dropped."""
         end = time.monotonic() + seconds
         while True:
@@ -78,7 +78,7 @@ class Stream:
             if event.name == name:
                 return event
 
-    def rest(self, seconds: float = 10.0) -> list[Event]:
+    def rest(self, seconds: float = 60.0) -> list[Event]:
         """Return all that comes until the stream ends."""
         found: list[Event] = []
         while (event := self._events.get(timeout=seconds)) is not None:

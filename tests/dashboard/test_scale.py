@@ -32,9 +32,10 @@ def copies(root: Path, number: int) -> Path:
 
 
 def measured(client: Client, target: str) -> float:
-    begin = time.perf_counter()
+    """Return the seconds of the processor that an answer takes; others may use the machine meanwhile."""
+    begin = time.process_time()
     assert client.get(target).status == 200
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def test_a_thousand_runs_are_listed_quickly(tmp_path: Path, make_client: MakeClient) -> None:

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
@@ -204,11 +203,12 @@ def test_a_traceback_on_request(sales: Path) -> None:
 def test_help_is_quick_and_has_examples(tmp_path: Path) -> None:
     times = []
     for _ in range(3):
-        began = time.perf_counter()
+        before = os.times()
         output, _ = nd("--help", cwd=tmp_path)
-        times.append(time.perf_counter() - began)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
         assert "Examples:" in output
-    assert min(times) < 1.0  # 0.1 s on a quiet machine
+    assert min(times) < 1.0  # of the processor; 0.1 s on a usual machine
     for command in ("demo", "train", "predict", "evaluate", "models", "init"):
         output, _ = nd(command, "--help", cwd=tmp_path)
         assert re.search(rf"Examples:\n +nd {command}", output)

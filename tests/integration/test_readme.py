@@ -69,7 +69,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "doctor",
         "presets",
         "schedule",
-        "bench",
+        "hardware",
         "init",
     }
     for command in commands:
@@ -85,7 +85,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
             words += ["--threads", "1", "--model", "nlinear", "--quiet"]
         elif words[1] == "compare":
             words += ["--max-steps", "5", "--splits", "1", "--input-size", "28"]
-        elif words[1] == "bench":
+        elif words[1:3] == ["hardware", "precision"]:
             words += ["--model", "nlinear", "--steps", "2"]
         elif words[1] == "demo":
             words += ["--model", "nlinear", "--quiet"]

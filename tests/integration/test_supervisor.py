@@ -87,13 +87,13 @@ if way == "deaf":
     beat(5)
     hang_in_here()
 if way == "slow":
-    time.sleep(1.5)
+    time.sleep(2.5)
     beat(5)
     for step in range(8):
         time.sleep(0.3)
         beat(step)
     beat(8, "finishing")
-    time.sleep(1.5)
+    time.sleep(2.5)
 if way == "wait":
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, leave)
@@ -144,7 +144,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it took too long"
@@ -205,7 +205,7 @@ def test_a_child_that_does_not_even_abort_is_killed(place: Path) -> None:
 
 
 def test_nothing_is_aborted_before_the_first_beat_and_after_the_last(place: Path) -> None:
-    assert supervise(place, "slow", stall=1) == (0, "")
+    assert supervise(place, "slow", stall=2) == (0, "")
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGUSR1", 0)])
@@ -213,7 +213,7 @@ def test_signals_reach_the_child_once_and_end_the_whole(place: Path, name: str, 
     process = start(place, "wait", retries=3)
     wait_for((place / "run" / "ready").exists)
     process.send_signal(getattr(signal, name))
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (code, "")
     assert (place / "run" / "heard").read_text() == f"{name}\n"
     assert len(children(place)) == 1
@@ -224,7 +224,7 @@ def test_a_signal_to_the_whole_group_reaches_the_child_once(place: Path) -> None
     process = subprocess.Popen(command, cwd=place, env=ENVIRONMENT, process_group=0)
     wait_for((place / "run" / "ready").exists)
     os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=120) == 130
     assert (place / "run" / "heard").read_text() == "SIGINT\n"
 
 
@@ -234,7 +234,7 @@ def test_a_signal_between_two_attempts_ends_it(place: Path) -> None:
     for _ in range(2):
         process.stderr.readline()
     process.send_signal(signal.SIGTERM)  # in the second pause, which lasts two seconds
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 143
     assert len(children(place)) == 2
 
@@ -245,9 +245,9 @@ def test_a_crash_after_a_request_to_end_is_not_retried(place: Path) -> None:
     child = children(place)[0]
     os.kill(child, signal.SIGSTOP)
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.2)  # for the supervisor to hear it
+    time.sleep(1.0)  # for the supervisor to hear it
     os.kill(child, signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 143
     assert len(children(place)) == 1
 
@@ -257,7 +257,7 @@ def test_the_child_ends_by_itself_when_its_supervisor_is_killed(place: Path) -> 
     wait_for((place / "run" / "ready").exists)
     process.kill()
     process.communicate()
-    wait_for(lambda: not is_alive(children(place)[0]), seconds=5)
+    wait_for(lambda: not is_alive(children(place)[0]))
     assert (place / "run" / "heard").read_text() == "SIGTERM\n"  # so that it can save
 
 
@@ -271,7 +271,7 @@ def test_both_pause_and_go_on_together(place: Path) -> None:
     process.send_signal(signal.SIGCONT)
     wait_for((place / "run" / "alive").exists)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 143
 
 
@@ -287,7 +287,7 @@ def test_waiting_takes_no_time_of_the_processor(place: Path) -> None:
     time.sleep(1.5)
     assert used() - before <= 1  # hundredths of a second
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 @pytest.mark.parametrize("stall", [0.0, -1.0, float("nan")])
@@ -302,7 +302,7 @@ def test_no_zombie_is_left(place: Path) -> None:
     process.stderr.readline()
     assert not (Path("/proc") / str(children(place)[0])).exists()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """Training settings from the command line: presets, teachers, early ends, measurements."""
 
-import json
 import signal
 import tomllib
 from pathlib import Path
@@ -145,15 +144,3 @@ def test_a_signal_before_training_does_no_harm(sales: Path) -> None:
     process.send_signal(signal.SIGUSR1)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-
-
-def test_precisions_are_measured(tmp_path: Path) -> None:
-    output, _ = nd(
-        "bench", "precision", "--model", "nlinear", "--steps", "2", "--batch-size", "8", "--json", cwd=tmp_path
-    )
-    result = json.loads(output)
-    assert {row["name"] for row in result["results"]} == {"float32", "float64", "bf16", "fp16"}
-    speeds = [row["milliseconds"] for row in result["results"] if row["problem"] is None]
-    assert speeds == sorted(speeds)
-    assert result["fastest"] == result["results"][0]["name"]
-    assert "Did you mean 'nlinear'" in refused("bench", "precision", "--model", "nlinera", cwd=tmp_path)

@@ -480,6 +480,7 @@ class Overflow(nd.Callback):
         )
 
 
+@pytest.mark.precision("fp16")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_overflows_of_fp16_now_and_then_are_no_alarm_however_many(policy: str) -> None:
     torch.manual_seed(1)
@@ -492,6 +493,7 @@ def test_overflows_of_fp16_now_and_then_are_no_alarm_however_many(policy: str) -
     assert trainer.state.skipped >= 60
 
 
+@pytest.mark.precision("fp16")
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_lost_in_the_data_is_named_under_fp16_too(policy: str, value: float, place: Path) -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SOAK = bool(os.environ.get("ND_SOAK"))
 COUNT = 200_000 if SOAK else 3_000
 WORKERS = 2
-LONGEST = 60  # seconds without a word after which a process counts as hung
+LONGEST = 300  # seconds without a word after which a process counts as hung
 
 
 def read_mutants(first: int, last: int, place: Path) -> Counter[str]:

@@ -154,7 +154,7 @@ def test_a_last_save_that_fails_to_the_end_is_an_error_and_training_can_be_resum
     assert len(seen["before"]) == 5
     assert seen["after"] == seen["before"]
     assert len(seen["complaints"]) == 4  # of the save of step 60 that was due, and of three of the four last attempts
-    assert 7 <= seen["seconds"] < 20
+    assert seen["seconds"] >= 7  # pauses of one, two and four seconds
 
 
 def numbers(first: int, last: int, share: int) -> list[int]:

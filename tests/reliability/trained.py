@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
+from neuro_divergent.core.instructions import find_instructions
 from neuro_divergent.core.storage.local import LocalStore
 from neuro_divergent.training.callbacks.interruption import Interruption
 from neuro_divergent.training.checkpointing.checkpoint import BEST, read_checkpoint
@@ -64,6 +65,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
 }
 """Settings of trainings, with those of their checkpoints."""
+if "fp16" in find_instructions().problems:
+    del VARIANTS["half"]
 
 
 TIMES = ("seconds", "samples_per_second", "waiting_share")

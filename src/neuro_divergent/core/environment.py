@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.core.threads import available_cores
+from neuro_divergent.core.instructions import VARIABLE
+from neuro_divergent.core.threads import core_limits
 
 _PACKAGES = ("neuro-divergent", "torch", "numpy", "polars", "safetensors", "pydantic")
 
@@ -19,8 +21,9 @@ def describe_environment(*, threads: int, device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cores": available_cores(),
+        "cores": min(count for name, count in core_limits().items() if name != "torch"),  # training has set that one
         "threads": threads,
+        "instruction_limit": os.environ.get(VARIABLE),
         "device": device,
         "packages": {name: _version(name) for name in _PACKAGES},
     }

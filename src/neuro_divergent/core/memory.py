@@ -13,21 +13,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from neuro_divergent.core.cgroup import memory_quota
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as <malloc.h> numbers them
 _USUAL = 128 * 1024
-_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
+@cache
 def memory_limit() -> float:
     """GiB of memory that this process may use: of the machine or of its container; infinite if neither is known."""
     limits = [float("inf")]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    with suppress(ValueError, OSError):
-        limits.append(int(_CONTAINER.read_text("ascii")) / 2**30)
+    if (quota := memory_quota()) is not None:
+        limits.append(quota / 2**30)
     return min(limits)
 
 

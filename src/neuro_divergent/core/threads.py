@@ -1,32 +1,60 @@
 """How many threads a piece of work deserves.
 
 Two OpenMP threads gain nothing on small matrices and lose a factor of ten or more when another process is busy, because
-each operation ends with threads waiting for each other. So the count follows from the size of the work. It does not
-follow from the load of the machine: the same run would then give other bits on another day.
+each operation ends with threads waiting for each other. So the count follows from the size of the work, within what
+this process may use, and not from the load of the machine: ``Contention`` notices when that keeps threads waiting.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from neuro_divergent.core.cgroup import cpu_quota
 
 # Multiply-adds of one forward pass. On a quiet machine a second thread begins to pay at a fifth of this and makes steps
 # 1.5 times faster from a third on (benchmarks/threads.py); but steps are then so short that the gain is seconds, and on
 # a busy machine the loss would be minutes.
 WORTH_A_SECOND_THREAD = 200_000_000
 
+_TASKS = Path("/proc/self/task")
+_PATIENCE = 2.0  # seconds between two looks
+_KEPT_WAITING = 0.2  # of the time of all threads; one busy process beside two threads on two cores takes a third
+_FEW_CORES = 0.7  # of those the threads were meant to have; where the kernel does not tell for how long they waited
+_SWITCHES = 20  # times a second and thread that another process took the core
+
 
 class ThreadWarning(UserWarning):
-    """Other processes keep the threads waiting for each other."""
+    """Other processes kept the threads waiting for each other, and one thread goes on."""
+
+
+def core_limits() -> dict[str, int]:
+    """Return what limits the cores of this process: a reason and a number of cores for each limit.
+
+    ``torch`` is what ``torch.set_num_threads`` was told or torch found out itself, if it is loaded.
+    """
+    limits = {"machine": os.cpu_count() or 1}
+    affinity = getattr(os, "sched_getaffinity", None)
+    if affinity:
+        limits["affinity"] = len(affinity(0))
+    if (quota := cpu_quota()) is not None:
+        limits["quota"] = quota
+    told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list is for nested regions
+    if told.isascii() and told.isdigit() and int(told):
+        limits["OMP_NUM_THREADS"] = int(told)
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "get_num_threads"):  # it has not while it is being loaded
+        limits["torch"] = int(torch.get_num_threads())
+    return limits
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    """Return how many cores this process may use: the smallest of ``core_limits``."""
+    return min(core_limits().values())
 
 
 def threads_for(work: int) -> int:
@@ -35,42 +63,85 @@ def threads_for(work: int) -> int:
 
 
 class Contention:
-    """Notices when several threads get less of the machine than they were meant to have."""
+    """Notices when several threads get less of the machine than they were meant to have.
 
-    def __init__(self, threads: int, patience: float = 5.0) -> None:
+    Linux tells for how long each thread was ready and had no core. Elsewhere the processor time has to be low while
+    other processes take the cores again and again; a system that does not count that is never found busy.
+
+    Args:
+        threads: How many there are.
+        patience: Seconds that are judged at once.
+    """
+
+    def __init__(self, threads: int, patience: float = _PATIENCE) -> None:
         self._threads = threads
         self._patience = patience
-        self._wall, self._processor = time.perf_counter(), time.process_time()
-        self._told = threads == 1
+        self._next = float("inf") if threads == 1 else time.perf_counter() + patience
+        self._before = _Usage.now()
 
-    def check(self) -> None:
-        """Warn, once, if the threads were kept waiting since the last check that was long enough ago."""
-        wall, processor = time.perf_counter(), time.process_time()
-        if self._told or wall - self._wall < self._patience:
-            return
-        share = (processor - self._processor) / (wall - self._wall)
-        self._wall, self._processor = wall, processor
-        if share < 0.8 * self._threads:
-            self._told = True
-            warnings.warn(
-                f"{self._threads} threads get {share:.1f} cores, because other processes are busy. One thread may be "
-                "many times faster now: set threads=1.",
-                ThreadWarning,
-                stacklevel=2,
-            )
+    def is_found(self) -> bool:
+        """Whether the threads were kept waiting since the last look that was long enough ago; cheap to ask."""
+        wall = time.perf_counter()
+        if wall < self._next:
+            return False
+        self._next = wall + self._patience
+        before, self._before = self._before, _Usage.now()
+        return self._before.is_kept_waiting_since(before, self._threads)
+
+
+class _Usage:
+    """What the threads of this process got of the machine until now."""
+
+    def __init__(self, wall: float, processor: float, switches: int, waited: float | None) -> None:
+        self.wall = wall
+        self.processor = processor
+        self.switches = switches
+        self.waited = waited
+
+    @classmethod
+    def now(cls) -> _Usage:
+        try:
+            import resource
+
+            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        except ImportError:
+            switches = 0
+        return cls(time.perf_counter(), time.process_time(), switches, _waited())
+
+    def is_kept_waiting_since(self, before: _Usage, threads: int) -> bool:
+        meant = threads * (self.wall - before.wall)
+        if self.waited is not None and before.waited is not None:
+            return self.waited - before.waited > _KEPT_WAITING * meant
+        is_short = self.processor - before.processor < _FEW_CORES * meant
+        return is_short and self.switches - before.switches > _SWITCHES * meant
+
+
+def _waited() -> float | None:
+    """Return for how many seconds threads of this process were ready and had no core; ``None`` if nobody tells."""
+    total, is_told = 0, False
+    try:
+        tasks = os.listdir(_TASKS)  # noqa: PTH208 (names are all that is needed)
+    except OSError:
+        return None
+    for task in tasks:
+        try:
+            total += int((_TASKS / task / "schedstat").read_bytes().split()[1])
+            is_told = True
+        except (OSError, ValueError, IndexError):  # a thread that has just ended, or a kernel that does not tell
+            continue
+    return total / 1e9 if is_told else None
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Let torch use ``count`` threads inside the block, and what it used before afterwards."""
+    """Let torch use ``count`` threads inside the block, which may change that, and what it used before afterwards."""
     import torch
 
     before = torch.get_num_threads()
-    if before == count:
-        yield
-        return
-    torch.set_num_threads(count)
+    if before != count:
+        torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)

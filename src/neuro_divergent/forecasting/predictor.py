@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
@@ -21,6 +22,7 @@ from neuro_divergent.forecasting.uncertainty.copula import Copula
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.training.thread_count import network_threads
 
 _ROWS = 4096  # windows that go through the network at once
 _PATH_ROWS = 2**14  # steps of paths that go through it at once
@@ -105,6 +107,15 @@ class Predictor:
     @torch.inference_mode()
     def values(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
+        size = batch.past_y.shape[:2]
+        if size not in self._threads:
+            self._threads[size] = network_threads(self.network, batch.past_y)
+        with using_threads(self._threads[size]):
+            return self._values(gather, batch, quantiles)
+
+    def _values(
+        self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
+    ) -> tuple[Tensor, Tensor | None]:
         module, scaler_params = self.module(gather, quantiles), gather.params_of(batch.series)
         if module.path_probabilities is None:
             return module.forecast(batch, scaler_params)
@@ -171,6 +182,10 @@ class Predictor:
 
     @cached_property
     def _modules(self) -> dict[tuple[float, ...], ForecastModule]:
+        return {}
+
+    @cached_property
+    def _threads(self) -> dict[tuple[int, ...], int]:
         return {}
 
 

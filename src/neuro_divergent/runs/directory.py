@@ -181,11 +181,20 @@ class RunDirectory:
         return checkpoints.directory or self.checkpoints
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
-        """Return the state to resume from, or ``None`` if nothing was saved yet."""
+        """Return the state to resume from, or ``None`` if nothing was saved yet.
+
+        If the run continued with one thread after a later step, the state says which, so that it does so again.
+        """
         from neuro_divergent.core.storage.store import open_store
+        from neuro_divergent.runs.events import read_events
         from neuro_divergent.training.checkpointing.resume import find_latest
 
-        return find_latest(open_store(self.checkpoint_location(checkpoints)))
+        state = find_latest(open_store(self.checkpoint_location(checkpoints)))
+        if state is not None and isinstance(state.get("threads"), dict):
+            later = [event["step"] for event in read_events(self.path, "threads")]
+            later = [step for step in later if step >= state["state"]["step"]]
+            state["threads"] |= {"one_after": later[-1]} if later else {}
+        return state
 
     def stored_config(self) -> dict[str, Any]:
         """Return the settings the run was begun with, as plain values.

@@ -63,7 +63,7 @@ class TrainingConfig(Config):
         gradient_transforms: What else is done to gradients before the weights change, in this order, after all of the
             above. For another order, leave the settings above out and list their transforms here.
         precision: ``float32`` trains in the type the network has; ``float64``; ``bf16`` and ``fp16`` keep the weights
-            and multiply in the short type. 'nd bench precision' measures which is fastest.
+            and multiply in the short type. 'nd hardware precision' measures which is fastest.
         recompute: Every how many blocks intermediate results are kept for the backward pass; those between are computed
             again, which saves memory and costs time. 0 keeps all; ``"auto"`` chooses by the number of blocks.
         compile: Whether torch compiles the training step, which pays for long runs only.

@@ -17,7 +17,6 @@ from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import random_state, seeded, set_random_state
-from neuro_divergent.core.threads import Contention, using_threads
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.training.callbacks.base import CallbackLike, as_callback
 from neuro_divergent.training.callbacks.callback_list import CallbackList
@@ -39,6 +38,7 @@ from neuro_divergent.training.running_metrics import RunningMetrics, WeightedMea
 from neuro_divergent.training.schedules.base import LRScheduler, Plan
 from neuro_divergent.training.state import TrainingState, extends, require_same
 from neuro_divergent.training.strategy import SingleDevice, Strategy
+from neuro_divergent.training.thread_count import ThreadCount
 from neuro_divergent.training.train_step import TrainStep
 
 Measure = Callable[[Tensor, Any], Tensor]
@@ -101,7 +101,6 @@ class Trainer:
         self.history = History()
         self.device = resolve_device(self.config.device)
         self.precision = Precision(self.config.precision, self.device)
-        self.threads = 0
         self.plan = Plan(0, 0)
         self._train_step = TrainStep(
             module, self.objective, self.config, self.precision, self.strategy, gradient_transforms
@@ -110,6 +109,7 @@ class Trainer:
         self._interruption: str | None = None
         self._epoch_random: dict[str, Any] | None = None
         self._running_metrics = RunningMetrics()
+        self._thread_count = ThreadCount(self.config.threads)
         self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
         self._callback_list = CallbackList()
 
@@ -163,14 +163,15 @@ class Trainer:
             require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
         self._interruption = None
         self.module.to(self.device)
-        if config.threads == "auto":
-            self.threads = self._train_step.threads(next(iter(loader.epoch(0))))
-        else:
-            self.threads = config.threads
+        threads = self._thread_count.started(
+            None if resume is None else resume.get("threads"),  # older checkpoints do not tell
+            lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
+            on_cpu=self.device.type == "cpu",
+        )
         with ExitStack() as stack:
             stack.enter_context(explaining_memory(self, loader))
             stack.enter_context(seeded(config.seed))
-            stack.enter_context(using_threads(self.threads))
+            stack.enter_context(threads)
             stack.enter_context(keeping_memory())
             stack.enter_context(recomputing(self.module, self._recompute_every()))
             stack.enter_context(self.precision.casting(self.module))
@@ -192,6 +193,11 @@ class Trainer:
             name: The signal that asks for it.
         """
         self._interruption = self._interruption or name
+
+    @property
+    def threads(self) -> int:
+        """Threads that torch uses for this training now; 0 before it."""
+        return self._thread_count.count
 
     @property
     def is_over(self) -> bool:
@@ -220,6 +226,7 @@ class Trainer:
             "meter": self._running_metrics.state_dict(),
             "random": random_state(self.device),
             "epoch_random": self._epoch_random,
+            "threads": self._thread_count.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -264,7 +271,6 @@ class Trainer:
         self._train_step.prepare(parameters)
         validate_every = config.validation_interval(steps_per_epoch)
         self._running_metrics = RunningMetrics()
-        contention = Contention(self.threads)
         config.gradient.start(self.module)
 
         if resume is not None:
@@ -287,8 +293,7 @@ class Trainer:
                 step = self.state.step
                 for batches in self._groups(loader):
                     self._step(in_training, batches, parameters)
-                    if self._finish_step(module, loader, validation_loader, validate_every):
-                        contention.check()
+                    self._finish_step(module, loader, validation_loader, validate_every)
                     if self.is_over:
                         break
             except _RolledBackError:
@@ -351,7 +356,15 @@ class Trainer:
         self.state.pending_validation = True
         if is_healthy:
             self._running_metrics.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
+        self._lower_threads()
         self._emit("step_end")
+
+    def _lower_threads(self) -> bool:
+        """Go on with one thread if several wait for each other; return whether that has just begun."""
+        is_lowered = self._thread_count.is_lowered(self.state.step)
+        if is_lowered:
+            self._emit("threads_lowered")
+        return is_lowered
 
     def _recover(self, message: str) -> None:
         """Apply ``config.divergence`` after the loss or the gradients became NaN or infinite.
@@ -373,11 +386,10 @@ class Trainer:
 
     def _finish_step(
         self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int
-    ) -> bool:
-        """Validate, log and emit what belongs to the last step, and return whether a row was written."""
+    ) -> None:
+        """Validate, log and emit what belongs to the last step."""
         state = self.state
-        rows = len(self.history.rows)
-        is_logged = rows > 0 and self.history.rows[-1]["step"] == state.step
+        is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
         validate = validation_loader is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
         try:
@@ -402,7 +414,6 @@ class Trainer:
             self.stop("another process asked to stop")
         if self.strategy.any(self._interruption is not None):
             self._interrupt()
-        return len(self.history.rows) > rows
 
     def _require_finite_weights(self, when: str) -> None:
         """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
@@ -445,6 +456,10 @@ class Trainer:
         self._switch(module, training=False)
         try:
             metrics = self._measure(module, validation_loader)
+            if metrics is None:  # one thread computes from here on, and a validation has one thread count
+                set_random_state(before, self.device)
+                metrics = self._measure(module, validation_loader)
+            assert metrics is not None
         except _ValidationCancelledError:
             self._emit("validation_cancelled")
             self._switch(module, training=True)
@@ -461,8 +476,8 @@ class Trainer:
         return loss
 
     @torch.inference_mode()
-    def _measure(self, module: nn.Module, validation_loader: Loader) -> dict[str, float]:
-        """Return the loss, each target counted by its weight, and the metrics."""
+    def _measure(self, module: nn.Module, validation_loader: Loader) -> dict[str, float] | None:
+        """Return the loss, each target counted by its weight, and the metrics; ``None`` if threads were lowered."""
         results = WeightedMean()
         for batch in validation_loader.epoch(0):
             output, example = self._train_step.forward(module, batch)
@@ -474,6 +489,8 @@ class Trainer:
             self._emit("validation_batch")
             if self.strategy.any(self._interruption is not None):
                 raise _ValidationCancelledError
+            if self._lower_threads():
+                return None
         return results.means(self.strategy.all_reduce)
 
     def _log(self, *, validated: bool) -> None:

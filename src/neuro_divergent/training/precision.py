@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.instructions import require_usable
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.training.config import PrecisionName
 
@@ -27,9 +28,14 @@ class Precision:
     Args:
         name: Which way.
         device: Where training happens.
+
+    Raises:
+        ConfigError: If this processor does not compute in a short type.
     """
 
     def __init__(self, name: PrecisionName, device: torch.device) -> None:
+        if device.type == "cpu":
+            require_usable(name)
         self.name = name
         self._device = device.type
         self._scaler = torch.amp.GradScaler(self._device) if name == "fp16" else None

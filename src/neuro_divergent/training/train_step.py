@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.core.threads import threads_for
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.gradients.step_loss import StepLoss
 from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
@@ -19,6 +18,7 @@ from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.state import kind_of, match_states
 from neuro_divergent.training.strategy import Strategy
 from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
+from neuro_divergent.training.thread_count import network_threads
 
 
 class TrainStep:
@@ -116,10 +116,7 @@ class TrainStep:
     def threads(self, batch: Any) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
         inputs = Example.of(batch).inputs
-        first = inputs.past_y if isinstance(inputs, Batch) else inputs
-        recurrent = any(isinstance(part, nn.RNNBase) for part in self._module.modules())
-        rows = first.shape[0] * (first.shape[1] if recurrent and first.ndim > 2 else 1)
-        return threads_for(rows * sum(parameter.numel() for parameter in self._module.parameters()))
+        return network_threads(self._module, inputs.past_y if isinstance(inputs, Batch) else inputs)
 
     def _force(self, forcing: TeacherForcing, progress: float) -> None:
         """Set how often autoregressive parts are fed the true value of the step before."""

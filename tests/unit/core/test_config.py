@@ -109,10 +109,10 @@ def test_toml_errors_name_the_file_and_the_place(tmp_path: Path) -> None:
     ids=["long key", "deep list", "quoted key", "long number", "open table"],
 )
 def test_toml_that_would_take_forever_is_refused_at_once(text: str, message: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(nd.ConfigError, match=f"TOML: .*{re.escape(message)}"):
         read_toml(text)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_invalid_toml_is_refused(tmp_path: Path) -> None:

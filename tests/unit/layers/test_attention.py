@@ -146,6 +146,7 @@ def test_autocorrelation_shares_the_delays_of_a_batch_in_training() -> None:
 @pytest.mark.parametrize(
     "scoring", [ProbSparse(1), AutoCorrelation(1), DotProduct()], ids=lambda kind: type(kind).__name__
 )
+@pytest.mark.precision("bf16")
 def test_scoring_keeps_half_precision(scoring: nn.Module) -> None:
     query, key, value = (heads(2, 3, 10, 4, seed=seed).bfloat16() for seed in range(3))
     assert scoring.eval()(query, key, value).dtype is torch.bfloat16

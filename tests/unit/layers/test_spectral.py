@@ -100,6 +100,7 @@ def test_block_projects_mixes_and_projects() -> None:
     torch.testing.assert_close(block(tokens, None, None), block.output(block.input(tokens)))
 
 
+@pytest.mark.precision("bf16")
 def test_half_precision_is_transformed_in_single_precision() -> None:
     mixed = FourierMixing(2, 3, torch.arange(3))(series(4, 2, 9, 3).bfloat16())
     assert mixed.dtype is torch.bfloat16

@@ -72,6 +72,7 @@ def test_knots_are_kept_in_order() -> None:
     ],
     ids=str,
 )
+@pytest.mark.precision("bf16")
 def test_the_network_is_told_how_many_parameters_there_are(loss: Loss, outputs: int) -> None:
     assert loss.outputs == outputs
     raw = torch.zeros(2, 3, 1, outputs)

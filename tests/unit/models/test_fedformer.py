@@ -39,6 +39,7 @@ def test_uses_few_frequencies(modes: int) -> None:
     assert network.get_parameter("decoder.layers.0.cross_attention.scoring.weights.weight").shape[0] == modes
 
 
+@pytest.mark.precision("bf16")
 @pytest.mark.parametrize("version", ["fourier", "wavelet"])
 def test_trains_in_half_precision(version: str) -> None:
     torch.manual_seed(0)

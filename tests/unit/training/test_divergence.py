@@ -187,6 +187,7 @@ def test_a_series_is_named() -> None:
         forecaster.fit(frame, callbacks=[Spoil()])
 
 
+@pytest.mark.precision("fp16")
 def test_fp16_may_overflow_but_not_for_ever() -> None:
     guard = Guard(Divergence())
     for step in range(39):

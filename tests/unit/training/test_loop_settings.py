@@ -212,7 +212,7 @@ def test_recomputing_changes_no_bit() -> None:
 def test_time_is_a_limit() -> None:
     trainer = nd.Trainer(network(), nd.MSE(), config(max_steps=1_000_000, max_seconds=0.3))
     trainer.fit(line())
-    assert 0.2 < trainer.history.rows[-1]["seconds"] < 5
+    assert trainer.history.rows[-1]["seconds"] > 0.2
     assert trainer.state.step < 1_000_000
 
 

@@ -91,6 +91,7 @@ def test_float64_trains_more_exactly() -> None:
     torch.testing.assert_close(single, double, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.precision("fp16")
 def test_fp16_skips_steps_that_overflow_and_lowers_the_scale() -> None:
     # The scale starts at 65,536 and the gradient is about 1e3: fp16 ends at 65,504, so the first steps overflow.
     module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
@@ -100,6 +101,7 @@ def test_fp16_skips_steps_that_overflow_and_lowers_the_scale() -> None:
     assert all(parameter.isfinite().all() for parameter in module.parameters())
 
 
+@pytest.mark.precision("fp16")
 def test_a_skipped_step_leaves_weights_and_optimizer_alone() -> None:
     module = nn.Linear(3, 1)
     before = {name: value.clone() for name, value in module.state_dict().items()}
@@ -117,6 +119,7 @@ def test_a_skipped_step_leaves_weights_and_optimizer_alone() -> None:
     assert not torch.equal(module.weight, before["weight"])
 
 
+@pytest.mark.precision("fp16")
 def test_the_scale_survives_a_restart() -> None:
     precision = Precision("fp16", CPU)
     module = nn.Linear(3, 1)
@@ -129,6 +132,7 @@ def test_the_scale_survives_a_restart() -> None:
     assert other.state_dict() == precision.state_dict()
 
 
+@pytest.mark.precision("fp16")
 def test_clipping_sees_gradients_without_the_scale() -> None:
     def small(output: Tensor, target: Tensor) -> Tensor:
         return 0.01 * (output - target).square().mean()

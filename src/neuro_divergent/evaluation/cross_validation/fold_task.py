@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.cross_validation.forecast_values import values_of
@@ -67,6 +69,11 @@ def fit_fold(task: FoldTask, panel: Panel, threads: int | None = None) -> list[F
         DataError: If a fold has no room for a window.
         InputError: If the model takes all series at once and a fold trains on some of them only.
     """
+    with nullcontext() if threads is None else using_threads(threads):
+        return _fit(task, panel, threads)
+
+
+def _fit(task: FoldTask, panel: Panel, threads: int | None) -> list[FoldResult]:
     began = time.perf_counter()
     forecaster = clone(task.template, threads)
     forecaster.fit(training_part(forecaster.task, task.folds[0], panel))
@@ -138,10 +145,7 @@ def _require_all_series(fold: Fold, panel: Panel) -> None:
 
 
 def _within(training: TrainingConfig, threads: int | None) -> TrainingConfig:
-    """Return settings that use at most ``threads`` threads."""
-    if threads is None or training.threads == 1:
+    """Return settings that use at most ``threads`` threads; ``"auto"`` is bounded by those that torch may use."""
+    if threads is None or training.threads == "auto":
         return training
-    if training.threads == "auto":
-        # "auto" uses at least one thread, so only a limit of one can be set here.
-        return training.replace(threads=1) if threads == 1 else training
     return training.replace(threads=min(training.threads, threads))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.predictor import by_series
@@ -18,6 +19,7 @@ from neuro_divergent.forecasting.uncertainty.copula import Copula, cdf_at_target
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.losses.base import Loss
+from neuro_divergent.training.thread_count import network_threads
 
 _ROWS = 1024  # windows that go through the network at once
 _RANKED = 1000  # windows that the dependence between steps is estimated from
@@ -55,7 +57,8 @@ def fit_residuals(
         for first in range(0, len(chosen), _ROWS):
             batch = batcher.windows(*dense.locate(chosen[first : first + _ROWS]))
             assert batch.future_y is not None
-            raw = forecast_from(network, batch)
+            with using_threads(network_threads(network, batch.past_y)):
+                raw = forecast_from(network, batch)
             error = batch.future_y - loss.forecast(raw, (), batch).point
             if not batcher.scaler.applied and batch.scale is not None:
                 error = error / batch.scale

@@ -12,12 +12,14 @@ from torch import Tensor
 from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import to_native
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, by_series
 from neuro_divergent.forecasting.uncertainty.copula import independent, not_measured
 from neuro_divergent.forecasting.uncertainty.paths import draw_paths, forecast_from
+from neuro_divergent.training.thread_count import network_threads
 
 Dependence = Literal["auto", "copula", "schaake", "independent"]
 DEPENDENCES: tuple[Dependence, ...] = get_args(Dependence)
@@ -86,6 +88,11 @@ def _dependence(
 @torch.inference_mode()
 def _values(predictor: Predictor, batcher: WindowBatcher, batch: Batch, probabilities: Floats) -> Tensor:
     """Return the values at probabilities ``(paths, batch, channel, horizon)``, ``(batch, horizon, channel, paths)``."""
+    with using_threads(network_threads(predictor.network, batch.past_y)):
+        return _drawn(predictor, batcher, batch, probabilities)
+
+
+def _drawn(predictor: Predictor, batcher: WindowBatcher, batch: Batch, probabilities: Floats) -> Tensor:
     loss = predictor.loss
     probability = torch.from_numpy(probabilities.astype(np.float32)).to(batch.past_y.device).transpose(2, 3)
     probability = probability.clamp(2**-24, 1 - 2**-24)  # both ends may be infinite

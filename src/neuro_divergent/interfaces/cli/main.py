@@ -18,13 +18,13 @@ import typer
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, StorageError
 from neuro_divergent.interfaces.cli import (
-    bench,
     benchmark,
     compare,
     dashboard,
     demo,
     doctor,
     evaluate,
+    hardware,
     health,
     init,
     models,
@@ -67,7 +67,7 @@ for _module in (
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(runs.app, name="runs")
-app.add_typer(bench.app, name="bench")
+app.add_typer(hardware.app, name="hardware")
 
 
 class _TerminatedError(BaseException):

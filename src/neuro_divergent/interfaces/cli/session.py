@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
 from neuro_divergent.core.formatting import format_count
+from neuro_divergent.core.instructions import limit_instructions
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.runs.directory import RunDirectory
 
+_ON_CPU = ("auto", "cpu")  # devices that may be the CPU
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
@@ -74,6 +77,8 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
         training_run = TrainingRun.new(directory, config)
     panel = read_panel(config)
     training_run.check_data(panel)
+    if config.training.device in _ON_CPU:
+        limit_instructions(config.training.precision)  # before torch computes anything
     with print_resume_hint(directory), training_run.opened():
         if not training_run.resuming:
             training_run = replace(training_run, config=prepare(config, panel, screen, options))
@@ -154,8 +159,11 @@ def execute(run: TrainingRun, panel: Panel, screen: Screen, options: TrainOption
         from neuro_divergent.forecasting.forecaster import Forecaster
         from neuro_divergent.interfaces.cli.progress import progress_for
         from neuro_divergent.training.callbacks.stop_request import StopRequest
+        from neuro_divergent.training.precision import Precision
         from neuro_divergent.workflow.train_run import train_opened
     forecaster = Forecaster.for_run(config)  # which checks the settings of the model before anything is written
+    if config.training.device in _ON_CPU:
+        Precision(config.training.precision, resolve_device(config.training.device))  # refuses what is unusable
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
     state = run.load_state()
     if state is not None:

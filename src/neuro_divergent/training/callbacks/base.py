@@ -60,6 +60,9 @@ class Callback:
     def validation_cancelled(self, trainer: Trainer) -> None:
         """A validation was cancelled; undo what was changed at its start."""
 
+    def threads_lowered(self, trainer: Trainer) -> None:
+        """One thread goes on after this step, because other processes kept several waiting for each other."""
+
     def rolled_back(self, trainer: Trainer) -> None:
         """Training was rolled back to an earlier state after the loss or the gradients became NaN or infinite."""
 

@@ -26,11 +26,11 @@ class EventLog(Callback):
 
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
     says what the machine is; ``row`` is a row of the history, and ``columns`` comes before the first that has a new
-    column; ``layers`` has norms by layer, in the order of the names in ``start``; ``checkpoint``, ``rolled_back``,
-    ``control``, ``interrupted``, ``failed`` and ``end`` are what they are called. Nothing is ever taken back: a
-    ``start`` or ``rolled_back`` says with ``last_row`` which row is the last that still counts (``null`` for none), and
-    all before it of later steps are void. Events of other kinds are void if they are of steps after that of the
-    ``start`` or ``rolled_back`` itself.
+    column; ``layers`` has norms by layer, in the order of the names in ``start``; ``threads`` says how many go on after
+    its step; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they are
+    called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row`` which row is the last that
+    still counts (``null`` for none), and all before it of later steps are void. Events of other kinds are void if they
+    are of steps after that of the ``start`` or ``rolled_back`` itself.
 
     A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
     line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
@@ -86,6 +86,10 @@ class EventLog(Callback):
         """Write that later rows are void."""
         self._step = trainer.state.step
         self.write("rolled_back", last_row=_last_row(trainer))
+
+    def threads_lowered(self, trainer: Trainer) -> None:
+        """Say after which step one thread goes on, for a start that resumes from before it."""
+        self.write("threads", step=trainer.state.step, threads=trainer.threads)
 
     def interrupted(self, trainer: Trainer) -> None:
         """Write the interruption and the history."""

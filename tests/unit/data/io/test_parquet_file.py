@@ -75,9 +75,9 @@ def test_checking_costs_little(tmp_path: Path) -> None:
                  ).write_parquet(path)  # fmt: skip
     best = float("inf")
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         read_header(str(path))
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     assert best < 0.05
 
 

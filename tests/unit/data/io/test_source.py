@@ -217,9 +217,9 @@ def test_to_native_is_fast() -> None:
     columns = {**{f"q{n}": COLUMNS["y"] for n in range(3)}, **COLUMNS}
     best = float("inf")
     for _ in range(300):
-        begin = time.perf_counter()
+        begin = time.process_time()
         to_native(columns, "polars")
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     assert best < 200e-6
 
 

@@ -161,6 +161,7 @@ def test_statistics_are_averaged_and_counts_are_copied(average: Average) -> None
     assert int(module[1].num_batches_tracked) == 30
 
 
+@pytest.mark.precision("bf16")
 def test_a_half_precision_average_does_not_stand_still() -> None:
     """In bfloat16 an average of 1 that moves by a thousandth of the way to 2 would stay where it is."""
     module = nn.Linear(1, 1, bias=False, dtype=torch.bfloat16)

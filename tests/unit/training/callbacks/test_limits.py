@@ -20,7 +20,7 @@ def test_training_ends_normally_when_time_is_up() -> None:
     training = trainer(Slow(), TimeLimit(0.2), max_steps=10_000)
     began = time.monotonic()
     history = training.fit(line(), line()).frame()
-    assert 0.2 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.2
     assert 1 <= training.state.step <= 10  # a step takes at least 0.02 s
     assert training.state.stop_reason == "the time limit of 0.2 s is reached"
     assert history["validation_loss"][-1] is not None
