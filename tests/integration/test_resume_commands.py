@@ -38,7 +38,7 @@ def test_an_interrupted_run_ends_with_the_same_model(sales: Path) -> None:
     settings = ("--max-steps", "400", "--set", "training.early_stopping=none")
     nd(*TRAIN, *settings, "--output", "whole", "-q", cwd=sales)
     said = interrupted(*TRAIN, *settings, "--output", "run", cwd=sales, with_signal=signal.SIGINT)
-    assert said.endswith("and saved. Go on with: nd train run --resume")
+    assert said.endswith("and saved. Resume with: nd train run --resume")
     listed, _ = nd("runs", ".", cwd=sales)
     assert "interrupted" in listed
     output, _ = nd("train", "run", "--resume", cwd=sales)

@@ -137,7 +137,7 @@ def test_a_signal_to_the_command_line_is_answered_with_how_to_go_on(tmp_path: Pa
             assert process.returncode == code, errors
             assert output == ""
             step = max(run.check())
-            line = f"training was interrupted at step {step} and saved. Go on with: nd train run --resume\n"
+            line = f"training was interrupted at step {step} and saved. Resume with: nd train run --resume\n"
             assert errors == line
         run.finish()
         assert run.results() == whole.results()

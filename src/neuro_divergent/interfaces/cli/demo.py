@@ -35,6 +35,7 @@ def demo(
     from neuro_divergent.forecasting.training_run import TrainingRun
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.interfaces.cli.summary import show_outcome
     from neuro_divergent.runs.directory import CONFIG, RunDirectory
 
     screen = Screen(quiet=quiet, as_json=as_json)
@@ -48,9 +49,8 @@ def demo(
         write_table(output / "data.csv", demo_data())
         panel = session.read_panel(config)
         outcome = session.execute(TrainingRun(directory, config), panel, screen, session.TrainOptions(levels))
-    show_forecast(outcome, screen)
-    if outcome.evaluation is not None:
-        screen.scores(outcome.evaluation)
+    show_table(outcome, screen)
+    show_outcome(outcome, screen, series=[_SHOWN])
     session.show_files(outcome, directory, screen)
 
 
@@ -68,31 +68,23 @@ def demo_data() -> pl.DataFrame:
     return pl.concat([air_passengers(), made.frame().with_columns(pl.col("ds").cast(pl.Date))])
 
 
-def show_forecast(outcome: Outcome, screen: Screen) -> None:
-    """Show one series as a table and as a chart."""
+def show_table(outcome: Outcome, screen: Screen) -> None:
+    """Show the forecast of one series as a table."""
     import polars as pl
     from rich.table import Table
 
     from neuro_divergent.core.formatting import format_time
-    from neuro_divergent.reporting.chart import chart_series
-    from neuro_divergent.reporting.terminal import character_set_for, draw
 
     if outcome.forecasts is None:
         return
-    panel = outcome.panel
     forecast = outcome.forecasts.filter(pl.col("unique_id") == _SHOWN)
     bounds = [column for column in forecast.columns if column.startswith(("lo-", "hi-"))]
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in (_SHOWN, "forecast", *bounds):
         table.add_column(title, justify="left" if title == _SHOWN else "right")
     for row in forecast.to_dicts():
-        numbers = [f"{row[column]:.1f}" for column in ("forecast", *bounds)]
-        table.add_row(format_time(row["ds"]), *numbers)
-    series = panel.ids.to_list().index(_SHOWN)
-    chart = chart_series(panel, series, history=5 * _HORIZON, forecasts=outcome.forecasts)
-    console = screen.output
-    width = min(console.width, 100)
-    screen.say("", table, "", draw(chart, width=width, height=14, characters=character_set_for(console.encoding)))
+        table.add_row(format_time(row["ds"]), *(f"{row[column]:.1f}" for column in ("forecast", *bounds)))
+    screen.say("", table)
 
 
 def _settings(model: str | None, data: Path) -> dict[str, Any]:

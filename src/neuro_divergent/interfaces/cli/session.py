@@ -23,6 +23,7 @@ from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
+from neuro_divergent.interfaces.cli.summary import show_outcome
 from neuro_divergent.runs.directory import RunDirectory
 
 _ON_CPU = ("auto", "cpu")  # devices that may be the CPU
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What is asked of a run on the command line besides its settings.
+    """Options of ``nd train`` that are not settings of the run.
 
     Attributes:
         levels: Intervals to give, in percent.
@@ -44,7 +45,7 @@ class TrainOptions:
         as_json: Whether to print a JSON document.
         find_rate: Whether to look for a learning rate first.
         find_batch_size: Whether to look for the largest batch size first.
-        resume: Whether to go on with a run that was begun.
+        resume: Whether to resume an existing run.
         allow_changes: Whether its settings and data may have changed.
     """
 
@@ -83,24 +84,23 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
         if not training_run.resuming:
             training_run = replace(training_run, config=prepare(config, panel, screen, options))
         outcome = execute(training_run, panel, screen, options)
-    if outcome.evaluation is not None:
-        screen.scores(outcome.evaluation)
+    show_outcome(outcome, screen)
     show_files(outcome, directory, screen)
 
 
 @contextmanager
 def print_resume_hint(directory: RunDirectory) -> Iterator[None]:
-    """Say, when training is interrupted, how to go on with it."""
+    """Print how to resume, if training is interrupted."""
     try:
         yield
     except Interrupted as interruption:
-        say = f"{interruption} and saved. Go on with: nd train {shlex.quote(str(directory.path))} --resume"
+        say = f"{interruption} and saved. Resume with: nd train {shlex.quote(str(directory.path))} --resume"
         sys.stderr.write(f"{say}\n")
         raise SystemExit(interruption.exit_code) from None
 
 
 def locate(config: RunConfig, options: TrainOptions) -> RunDirectory:
-    """Return the directory of a run: the one that is named, the one to go on with, or a new one."""
+    """Return the directory of a run: the one given, the one to resume, or a new one."""
     if options.output is not None:
         return RunDirectory(options.output)
     table = str(config.data.path)
@@ -129,7 +129,7 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
 
 
 def read_panel(config: RunConfig) -> Panel:
-    """Read and check the data: after this, only the model can object."""
+    """Read and check the data; what is left to check needs the architecture."""
     from neuro_divergent.data.load import load_panel
     from neuro_divergent.data.panel_builder import check_lengths
     from neuro_divergent.interfaces.cli.silence import silenced

@@ -108,6 +108,6 @@ def _num_items(train: Any, loader: Loader, batch: Any) -> int:
 
 def _nothing_fits(need: float, free: int) -> str:
     return (
-        f"no batch size fits in memory: a step with one row needs more than {format_bytes(need)} besides the network, and "
-        f"{format_bytes(free)} are free. Choose a smaller model, an optimizer with less state or a shorter history."
+        f"no batch size fits in memory: a step with one row needs more than {format_bytes(need)} besides the network, "
+        f"and {format_bytes(free)} are free. Choose a smaller model, an optimizer with less state or a shorter history."
     )
