@@ -40,7 +40,7 @@ class BlockedSplit(Splitter):
         groups: How series are grouped: a number of groups of about equal size that are drawn at random, the name of a
             static column, or a table from series to group, in which series are named by text.
         test: What a fold holds out. ``"blocks"``: one block, of all series or, if there are groups, of one group whose
-            series are trained on outside of it like the others everywhere. ``"groups"``: one group, whole. ``"both"``:
+            series are trained on outside of it like the others everywhere. ``"groups"``: all rows of one group. ``"both"``:
             one block of one group, whose series are not trained on at all, nor are the others within the block, so that
             nothing of the same series or the same time is seen.
         gap: Rows before the block that are not trained on.
@@ -88,21 +88,21 @@ class BlockedSplit(Splitter):
                 number += 1
 
     def _fold(self, panel: Panel, number: int, block: tuple[Ints, Ints], held: Bools) -> Fold:
-        whole = panel.offsets[:-1], panel.offsets[1:]
+        full = panel.offsets[:-1], panel.offsets[1:]
         begins, ends = block
         before, after = begins - self.gap - self.purge, ends + self.purge
         hole = before, after + self.embargo
         # Series that are not held out keep all their rows; a series that is held out completely keeps none.
         is_cut = ~held if self.test == "both" else held if self.test == "blocks" else np.zeros_like(held)
-        train = [keep(is_cut, part) for part in cut_out(whole, [hole])]
+        train = [keep(is_cut, part) for part in cut_out(full, [hole])]
         if self.test != "both":
-            train.append(keep(~held, whole))
+            train.append(keep(~held, full))
         fold = Fold(
             number,
             *collect(train),
-            *collect([keep(held, clip(block, whole))]),
-            gap=collect([keep(is_cut, clip(side, whole)) for side in ((before, begins), (ends, after))]),
-            embargo=collect([keep(is_cut, clip((after, after + self.embargo), whole))]),
+            *collect([keep(held, clip(block, full))]),
+            gap=collect([keep(is_cut, clip(side, full)) for side in ((before, begins), (ends, after))]),
+            embargo=collect([keep(is_cut, clip((after, after + self.embargo), full))]),
         )
         if len(fold.test_series) and not len(fold.train_series):
             raise DataError(
