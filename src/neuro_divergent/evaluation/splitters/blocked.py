@@ -39,10 +39,10 @@ class BlockedSplit(Splitter):
         blocks: Number of blocks of time.
         groups: How series are grouped: a number of groups of about equal size that are drawn at random, the name of a
             static column, or a table from series to group, in which series are named by text.
-        test: What a fold holds out. ``"blocks"``: one block, of all series or, if there are groups, of one group whose
-            series are trained on outside of it like the others everywhere. ``"groups"``: all rows of one group. ``"both"``:
-            one block of one group, whose series are not trained on at all, nor are the others within the block, so that
-            nothing of the same series or the same time is seen.
+        test: What a fold holds out. ``"blocks"``: one block, of all series or, if there are groups, of one group, which
+            is trained on outside of the block, and other series everywhere. ``"groups"``: all rows of one group.
+            ``"both"``: one block of one group; its series are not trained on at all, nor are the others within the
+            block, so that training shares neither series nor times with the test.
         gap: Rows before the block that are not trained on.
         purge: Rows on either side of the block that are not trained on, besides the gap: those whose targets, if they
             cover later rows, overlap with the block, or are overlapped by those of the block.
