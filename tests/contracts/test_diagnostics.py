@@ -62,7 +62,7 @@ def numbers_in(value: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_network_is_described_and_stays_as_it_is(name: str) -> None:
+def test_a_network_is_described_and_does_not_change(name: str) -> None:
     forecaster = trained(name)
     network = forecaster.fitted.predictor.network
     network.train()  # a mode to come back to

@@ -72,7 +72,7 @@ def arrays(fold: Fold) -> list[list[int]]:
 
 
 @every_splitter
-def test_gives_usable_folds(name: str, settings: dict[str, Any], panel: Panel) -> None:
+def test_yields_usable_folds(name: str, settings: dict[str, Any], panel: Panel) -> None:
     folds = list(make(name, settings).split(panel))
     assert [fold.number for fold in folds] == list(range(len(folds)))
     for fold in folds:
@@ -89,9 +89,7 @@ def test_gives_usable_folds(name: str, settings: dict[str, Any], panel: Panel) -
 
 
 @every_splitter
-def test_values_do_not_matter_and_folds_come_out_the_same_again(
-    name: str, settings: dict[str, Any], panel: Panel
-) -> None:
+def test_folds_do_not_depend_on_values_and_are_reproducible(name: str, settings: dict[str, Any], panel: Panel) -> None:
     splitter = make(name, settings)
     other = dataclasses.replace(panel, y=np.random.default_rng(0).normal(size=len(panel)).astype(np.float32))
     before = panel.y.copy()
@@ -101,7 +99,7 @@ def test_values_do_not_matter_and_folds_come_out_the_same_again(
 
 
 @every_splitter
-def test_settings_that_were_written_and_read_split_the_same(name: str, settings: dict[str, Any], panel: Panel) -> None:
+def test_settings_round_trip_gives_the_same_folds(name: str, settings: dict[str, Any], panel: Panel) -> None:
     splitter = make(name, settings)
     again = as_splitter(splitter.to_dict())
     assert type(splitter).from_toml(splitter.to_toml()) == again
@@ -133,7 +131,7 @@ def test_spans_hold_every_segment(name: str, settings: dict[str, Any], panel: Pa
 @every_splitter
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("width", [40, 80])
-def test_draws_itself_with_characters(
+def test_text_drawing_has_a_line_for_each_fold(
     name: str, settings: dict[str, Any], panel: Panel, plain: bool, width: int
 ) -> None:
     splitter = make(name, settings)

@@ -12,7 +12,7 @@ from neuro_divergent.evaluation.conformal.pool import widths
 
 @pytest.mark.parametrize("count", [40, 200])
 @pytest.mark.parametrize("share", [0.8, 0.9, 0.95])
-def test_split_widths_cover_the_share_that_their_rank_gives(count: int, share: float) -> None:
+def test_split_coverage_is_that_of_the_rank(count: int, share: float) -> None:
     """With uniform scores a width is the probability that it covers; its mean over calibrations is rank / (n + 1)."""
     made = widths(np.random.default_rng(count).random((count, 1500)), share, by="step")[-1]
     mean = math.ceil((count + 1) * share - 1e-9) / (count + 1)
@@ -37,7 +37,7 @@ def test_series_of_different_noise_are_each_covered() -> None:
 
 
 @pytest.mark.parametrize("kind", ["calm", "jump", "drift", "waves", "dependent"])
-def test_adaptive_widths_miss_as_often_as_they_may_whatever_comes(kind: str) -> None:
+def test_adaptive_long_run_coverage_is_nominal_for_any_series(kind: str) -> None:
     random = np.random.default_rng(7)
     length, levels = 2000, np.array([0.8, 0.9, 0.95])
     time = np.arange(length)

@@ -62,7 +62,7 @@ def test_there_are_twenty_architectures() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
-def test_nothing_serious_is_found_in_a_training_that_went_well(name: str, tmp_path: Path) -> None:
+def test_healthy_training_has_no_problem_and_no_warning(name: str, tmp_path: Path) -> None:
     evidence = evidence_of(name, 0, tmp_path)
     assert evidence.scores is not None
     assert evidence.scores["scores"][0]["skill"] > 0.05, "not a training that went well"

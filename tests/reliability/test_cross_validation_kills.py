@@ -75,7 +75,9 @@ def kill_after(process: subprocess.Popen[bytes], store: Path, count: int) -> lis
 
 
 @pytest.mark.long
-def test_a_killed_cross_validation_goes_on_where_it_was(tmp_path: Path, record_property: Property) -> None:
+def test_cross_validation_killed_by_sigkill_resumes_with_identical_forecasts(
+    tmp_path: Path, record_property: Property
+) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     whole = tmp_path / "whole.parquet"

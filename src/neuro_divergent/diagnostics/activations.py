@@ -171,9 +171,9 @@ class _Outputs:
             return int(((self._low == 0) & (self._high == 0)).sum())
         mean = self._sum / self._count
         variance = (self._squares / self._count - mean.square()).clamp_min(0)
-        whole = variance.mean() + mean.var(correction=0)  # of all outputs of the layer
+        total = variance.mean() + mean.var(correction=0)  # of all outputs of the layer
         # Sums of squares have rounding errors, so a unit with a single value is tested separately.
-        return int(((self._low == self._high) | (variance < _FLAT**2 * whole)).sum())
+        return int(((self._low == self._high) | (variance < _FLAT**2 * total)).sum())
 
 
 def utilisation(rows: Tensor) -> float | None:

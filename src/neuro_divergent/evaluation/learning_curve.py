@@ -216,7 +216,7 @@ def judge_curve(table: pl.DataFrame, naive: float | None = None) -> Verdict:
         ordered[name].cast(pl.Float64).to_numpy() for name in ("size", "train_mean", "validation_mean")
     )
     if len(sizes) < 2 or not np.isfinite([*train, *validation]).all():
-        raise InputError("a learning curve needs errors of at least two sizes to be judged.")
+        raise InputError("a learning curve needs errors of at least two sizes.")
     tiny = np.finfo(np.float64).tiny
     recent = slice(-min(3, len(sizes)), None)
     slope = float(np.polyfit(np.log(sizes[recent]), np.log(np.maximum(validation[recent], tiny)), 1)[0])

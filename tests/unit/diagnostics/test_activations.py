@@ -38,7 +38,7 @@ def linear(weight: Tensor, bias: Tensor) -> nn.Linear:
 
 
 @pytest.mark.parametrize("inplace", [False, True])
-def test_units_that_never_answer_are_dead(inplace: bool) -> None:
+def test_relu_units_that_are_always_zero_are_dead(inplace: bool) -> None:
     bias = torch.tensor([0.0, -100.0, 0.0, -100.0, 0.0])
     network = Network(linear(torch.randn(5, 6), bias), nn.ReLU(inplace=inplace), nn.Linear(5, 5))
     (row,) = describe_activations(network, windows())
@@ -47,14 +47,14 @@ def test_units_that_never_answer_are_dead(inplace: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", [nn.GELU, nn.ELU, nn.LeakyReLU, nn.SiLU, nn.Softplus, nn.Tanh])
-def test_units_that_always_answer_the_same_are_dead(kind: type[nn.Module]) -> None:
+def test_constant_units_are_dead(kind: type[nn.Module]) -> None:
     weight = torch.randn(5, 6, generator=torch.Generator().manual_seed(2))
     weight[:2] = 0
     (row,) = describe_activations(Network(linear(weight, torch.full((5,), 0.3)), kind()), windows())
     assert (row["kind"], row["dead_units"]) == (kind.__name__, 2)
 
 
-def test_a_unit_that_only_ever_answers_once_is_alive() -> None:
+def test_a_unit_that_is_active_once_is_alive() -> None:
     batch = windows()
     bias = torch.tensor([1e-4]) - batch.past_y[:, 0, 0].max()
     (row,) = describe_activations(Network(linear(torch.eye(6)[:1], bias), nn.ReLU()), batch)
@@ -62,7 +62,7 @@ def test_a_unit_that_only_ever_answers_once_is_alive() -> None:
 
 
 @pytest.mark.parametrize("kind", [nn.Sigmoid, nn.Tanh, nn.Hardtanh])
-def test_answers_at_a_limit_are_saturated(kind: type[nn.Module]) -> None:
+def test_outputs_at_a_limit_are_saturated(kind: type[nn.Module]) -> None:
     weight = torch.eye(6)[:4] * torch.tensor([[1e6], [1e6], [0.01], [0.01]])
     (row,) = describe_activations(Network(linear(weight, torch.zeros(4)), kind()), windows())
     assert row["saturated_share"] == pytest.approx(0.5)
@@ -93,7 +93,7 @@ def test_units_of_convolutions_are_their_channels() -> None:
     assert [(row["layer"], row["kind"], row["units"]) for row in found] == [(ROOT, "ReLU", 7), (ROOT, "Tanh", 2)]
 
 
-def test_states_of_recurrent_layers_are_answers() -> None:
+def test_states_of_recurrent_layers_are_outputs() -> None:
     class Recurrent(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -107,7 +107,7 @@ def test_states_of_recurrent_layers_are_answers() -> None:
     assert (row["layer"], row["kind"], row["units"], row["dead_units"]) == ("encoder", "LSTM", 4, 0)
 
 
-def test_few_answers_tell_nothing() -> None:
+def test_few_outputs_give_no_statistics() -> None:
     (row,) = describe_activations(Network(nn.Linear(6, 5), nn.ReLU()), windows(3))
     assert row["units"] == 5
     assert row["dead_units"] is None is row["utilisation"]
@@ -121,7 +121,7 @@ def test_utilisation_is_the_participation_ratio_of_the_covariance() -> None:
     assert utilisation(rows) == pytest.approx(float(values.sum() ** 2 / values.square().sum()) / 4, rel=0.02)
 
 
-def test_utilisation_does_not_depend_on_the_number_of_answers() -> None:
+def test_utilisation_does_not_depend_on_the_number_of_outputs() -> None:
     rows = torch.randn(256, 512, generator=torch.Generator().manual_seed(4))
     assert utilisation(rows) == pytest.approx(1, abs=0.1)
     directions = torch.randn(8, 512, generator=torch.Generator().manual_seed(5))
@@ -129,7 +129,7 @@ def test_utilisation_does_not_depend_on_the_number_of_answers() -> None:
     assert utilisation(few) == pytest.approx(8 / 512, rel=0.15)
 
 
-def test_units_that_say_the_same_are_used_like_one() -> None:
+def test_utilisation_of_equal_units_is_that_of_one() -> None:
     rows = torch.randn(100, 1, generator=torch.Generator().manual_seed(7)).expand(100, 50)
     assert utilisation(rows) == pytest.approx(1 / 50, rel=0.02)
     assert utilisation(torch.ones(100, 5)) is None

@@ -130,7 +130,7 @@ def test_where_windows_span_all_series_each_history_has_its_own_attribution() ->
     assert found.height == 2 * 3 * HISTORY
 
 
-def test_tables_are_of_the_kind_that_came_in() -> None:
+def test_tables_are_of_the_same_kind_as_the_input() -> None:
     forecaster = trained("nlinear", PLAIN.to_pandas(), steps=2)
     assert isinstance(integrated_gradients(forecaster, steps=2), pd.DataFrame)
     assert isinstance(permutation_importance(forecaster, repeats=1), pd.DataFrame)
@@ -158,7 +158,7 @@ def test_a_scaler_without_a_zero_has_no_such_baseline() -> None:
         integrated_gradients(forecaster, baseline="zero")
 
 
-def test_without_captum_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_captum_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "captum.attr", None)
     with pytest.raises(MissingDependencyError, match=r"neuro-divergent\[attribution\]"):
         integrated_gradients(trained("nlinear", steps=1))
@@ -256,7 +256,7 @@ def test_other_data_are_forecast_too() -> None:
     assert permutation_importance(forecaster, data=other).height == 1 + HISTORY
 
 
-def test_one_window_cannot_be_swapped(tmp_path: Any) -> None:
+def test_one_window_is_refused(tmp_path: Any) -> None:
     forecaster = trained("nlinear", PLAIN, 1)
     with pytest.raises(InputError, match="only 1"):
         permutation_importance(forecaster, data=PLAIN.head(HISTORY + HORIZON))

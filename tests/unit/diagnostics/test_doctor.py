@@ -69,18 +69,18 @@ def test_a_run_is_diagnosed_without_torch(run: Path) -> None:
     assert result.stdout.strip().endswith("False")
 
 
-def test_what_is_no_run_is_refused_with_a_hint(run: Path, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_run_is_refused_with_a_hint(run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not found; give a run directory"):
         diagnose(tmp_path / "nothing")
     with pytest.raises(InputError, match="is not a run directory; 'nd runs' lists"):
         diagnose(tmp_path)
     with pytest.raises(InputError, match="is not a directory"):
         diagnose(run / "config.toml")
-    with pytest.raises(InputError, match=r"is a model, .* give the run it came from. Its run may be .*slow"):
+    with pytest.raises(InputError, match=r"is a saved model, .* pass its run directory. Its run may be .*slow"):
         diagnose(run / "model")
 
 
-def test_the_command_tells_findings_evidence_and_a_command_that_would_work(run: Path) -> None:
+def test_command_prints_findings_evidence_and_a_working_command(run: Path) -> None:
     text = invoke(str(run))
     assert "warning: The learning rate is too low" in text
     assert "Not checked:" in text
@@ -95,14 +95,14 @@ def test_the_command_tells_findings_evidence_and_a_command_that_would_work(run: 
     assert RunConfig.from_dict(values).training.optimizer.lr >= 1e-5  # type: ignore[attr-defined]
 
 
-def test_json_is_the_diagnosis_and_strict_tells_by_its_exit_code(run: Path) -> None:
+def test_json_is_the_diagnosis_and_strict_sets_the_exit_code(run: Path) -> None:
     document = json.loads(invoke(str(run), "--json"))
     assert Diagnosis.from_dict(document) == Diagnosis.from_dict(diagnose(run).to_dict())
     assert document["command"].startswith("nd train ")
     invoke(str(run), "--strict", code=1)
 
 
-def test_a_run_that_has_nothing_to_tell_says_what_could_not_be_checked(tmp_path: Path) -> None:
+def test_an_empty_run_lists_what_could_not_be_checked(tmp_path: Path) -> None:
     (tmp_path / "status.json").write_text("{}")
     text = invoke(str(tmp_path), "--strict")
     assert "there is no history of training" in text

@@ -43,7 +43,7 @@ def forecaster_and_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[nd.For
     return forecaster, run
 
 
-def test_a_run_tells_what_the_forecaster_knows(forecaster_and_run: tuple[nd.Forecaster, Path]) -> None:
+def test_evidence_of_a_run_equals_that_of_its_forecaster(forecaster_and_run: tuple[nd.Forecaster, Path]) -> None:
     forecaster, run = forecaster_and_run
     told, known = Evidence.of_run(run), Evidence.of(forecaster)
     assert told.history is not None
@@ -71,7 +71,7 @@ def test_both_lead_to_the_same_findings_where_they_know_the_same(
     assert told.findings == known.findings
 
 
-def test_a_loaded_forecaster_tells_less(forecaster_and_run: tuple[nd.Forecaster, Path]) -> None:
+def test_evidence_of_a_loaded_forecaster_has_no_data(forecaster_and_run: tuple[nd.Forecaster, Path]) -> None:
     _, run = forecaster_and_run
     evidence = Evidence.of(nd.Forecaster.load(run / "model"))
     assert evidence.history is not None

@@ -28,7 +28,7 @@ plain_values = st.recursive(
 )  # fmt: skip
 
 
-def test_a_diagnosis_survives_json_and_what_a_newer_version_adds() -> None:
+def test_diagnosis_round_trips_through_json_and_ignores_unknown_keys() -> None:
     document = json.loads(json.dumps(DIAGNOSIS.to_dict(), allow_nan=False))
     assert Diagnosis.from_dict(document) == DIAGNOSIS
     document["new"] = 1
@@ -55,7 +55,7 @@ def test_numbers_that_are_not_finite_are_null_in_json() -> None:
     ],
     ids=range(12),
 )  # fmt: skip
-def test_what_is_no_diagnosis_is_refused(damage: Any) -> None:
+def test_values_that_are_not_a_diagnosis_are_refused(damage: Any) -> None:
     with pytest.raises(UntrustedFileError, match="diagnosis"):
         Diagnosis.from_dict(damage)
 
@@ -89,7 +89,7 @@ def test_it_is_healthy_only_if_something_was_checked_and_nothing_is_serious() ->
         assert Diagnosis((finding,), ("a",)).is_healthy is (severity == "hint")
 
 
-def test_words_name_the_change_and_what_was_not_checked() -> None:
+def test_text_names_the_change_and_what_was_not_checked() -> None:
     text = str(DIAGNOSIS)
     assert text.splitlines()[0] == "1 warning found by 2 checks."
     assert "training.optimizer.lr=0.0001" in text

@@ -64,12 +64,12 @@ def verdicts(**layers: Any) -> dict[str, str]:
         (lambda step: (1e-4 * 10 ** (step / 5), 10.0, 0.01), "fine"),
     ],
 )
-def test_a_layer_is_judged_against_the_others_and_its_weights(layer: Any, verdict: str) -> None:
+def test_verdict_compares_a_layer_with_the_others_and_its_weights(layer: Any, verdict: str) -> None:
     assert verdicts(layers__9__weight=layer) == {"layers.9.weight": verdict}
 
 
 @pytest.mark.parametrize("name", ["layers__9__bias", "norm__weight", "encoder__bias_ih_l0", "gain"])
-def test_biases_and_norms_are_judged_more_leniently(name: str) -> None:
+def test_thresholds_of_biases_and_norms_are_more_lenient(name: str) -> None:
     shown = name.replace("__", ".")
     assert is_small(shown)
     assert verdicts(**{name: (1e-12, 10.0, 0.01)}) == {shown: "fine"}
@@ -83,12 +83,12 @@ def test_weights_of_layers_are_not_small_ones() -> None:
     assert not any(map(is_small, ("layers.0.weight", "encoder.weight_ih_l0", "coefficients", "blocks.1.key")))
 
 
-def test_where_all_gradients_are_nothing_all_vanish() -> None:
+def test_tiny_gradients_of_all_layers_vanish() -> None:
     report = analyse_gradients(norms(a__weight=(1e-11, 5.0, None), b__weight=(1e-10, 5.0, None)))
     assert report.with_verdict("vanishing") == ["a.weight", "b.weight"]
 
 
-def test_the_report_has_medians_and_shares() -> None:
+def test_report_has_medians_and_fractions() -> None:
     report = analyse_gradients(norms(4, layer=lambda step: (float(step), 2.0, 1.0 + step)))
     (row,) = report.layers.to_dicts()
     assert (row["gradient"], row["weight"], row["ratio"], row["silent_share"]) == (1.5, 2.0, 1.25, 0.25)
@@ -133,7 +133,7 @@ def test_a_deep_network_of_sigmoids_has_vanishing_gradients_and_a_shallow_one_ha
     assert report(4, "ReLU").is_fine
 
 
-def test_frozen_layers_are_told_by_what_training_wrote(tmp_path: Path) -> None:
+def test_frozen_layers_are_found_in_recorded_norms(tmp_path: Path) -> None:
     training = nd.TrainingConfig(max_steps=40, log_every=5, threads=1, freeze=nd.Freeze("layers.0.*"))
     architecture = nd.MLP(hidden_size=16)
     nd.Forecaster(architecture, horizon=3, input_size=6, training=training).fit(TABLE, run=tmp_path / "run")
@@ -143,7 +143,7 @@ def test_frozen_layers_are_told_by_what_training_wrote(tmp_path: Path) -> None:
     assert report.layers.filter(verdict="fine").height == report.layers.height - 2
 
 
-def test_steps_that_are_far_too_large_are_told(tmp_path: Path) -> None:
+def test_updates_that_are_too_large_are_found(tmp_path: Path) -> None:
     training = nd.TrainingConfig(max_steps=12, log_every=1, threads=1, optimizer=nd.AdamW(lr=1.0), early_stopping=None)
     nd.Forecaster(nd.MLP(hidden_size=16), horizon=3, input_size=6, training=training).fit(TABLE, run=tmp_path / "run")
     report = analyse_gradients(layers_of(read_events(tmp_path / "run", "start", "layers")))

@@ -13,7 +13,7 @@ from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 
 
-def test_a_history_of_a_million_rows_is_judged_quickly_and_in_little_memory() -> None:
+def test_history_of_a_million_rows_is_checked_quickly_in_little_memory() -> None:
     rows = 1_000_000
     steps = np.arange(1, rows + 1)
     noise = np.random.default_rng(0).normal(0, 0.01, rows)
@@ -41,7 +41,7 @@ def test_a_history_of_a_million_rows_is_judged_quickly_and_in_little_memory() ->
     assert most < 500e6
 
 
-def test_forecasts_of_many_series_are_judged_quickly() -> None:
+def test_forecasts_of_many_series_are_checked_quickly() -> None:
     series, horizon, cutoffs = 5_000, 6, 3
     begin = datetime(2026, 1, 1)
     index = np.arange(series * horizon * cutoffs)

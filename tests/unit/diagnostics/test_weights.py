@@ -22,7 +22,7 @@ class Holder(nn.Module):
             self.register_parameter(name, nn.Parameter(tensor))
 
 
-def test_the_rank_of_a_matrix_whose_directions_all_count_the_same_is_full() -> None:
+def test_rank_of_a_matrix_with_equal_singular_values_is_full() -> None:
     orthogonal = torch.linalg.qr(torch.randn(20, 20, generator=torch.Generator().manual_seed(0))).Q
     assert effective_rank(orthogonal) == pytest.approx(20, rel=1e-5)
     assert effective_rank(3 * orthogonal[:7]) == pytest.approx(7, rel=1e-5)
@@ -67,7 +67,7 @@ def test_kernels_of_convolutions_are_matrices_of_their_outputs() -> None:
     assert bias["effective_rank"] is None
 
 
-def test_equal_and_missing_and_infinite_numbers_do_no_harm() -> None:
+def test_equal_nan_and_infinite_weights_are_described() -> None:
     odd = torch.tensor([1.0, torch.nan, torch.inf, 3.0])
     rows = describe_weights(Holder(ones=torch.ones(6), odd=odd, lost=odd[1:2], none=torch.zeros(0, 3)))
     json.dumps(rows, allow_nan=False)

@@ -56,18 +56,18 @@ def test_scores_are_those_of_the_table(fitted: nd.Forecaster) -> None:
     )
 
 
-def test_cutoffs_are_a_horizon_apart_and_ten_unless_said_otherwise(fitted: nd.Forecaster) -> None:
+def test_default_cutoffs_are_ten_and_one_horizon_apart(fitted: nd.Forecaster) -> None:
     result = backtest(fitted, FRAME)
     assert result.forecasts.group_by("unique_id").len()["len"].to_list() == [10 * HORIZON] * 3
     assert result.forecasts.select("unique_id", "ds").is_unique().all()
 
 
 @pytest.mark.parametrize(("last", "windows"), [(12, 3), (0.2, 5), (14, 3), (1, 1)])
-def test_the_end_of_each_series(fitted: nd.Forecaster, last: float, windows: int) -> None:
+def test_last_selects_the_end_of_each_series(fitted: nd.Forecaster, last: float, windows: int) -> None:
     assert backtest(fitted, FRAME, last=last, baselines=False).windows == 3 * windows
 
 
-def test_the_note_counts_what_training_had_seen(fitted: nd.Forecaster) -> None:
+def test_note_counts_values_used_in_training(fitted: nd.Forecaster) -> None:
     assert "come after the data of training" in backtest(fitted, FRAME, last=20).note
     assert backtest(fitted, FRAME, last=24).note.startswith("12 of 72 values lie within the data of training")
     # 80 rows, of which the last 16 are the validation part.
@@ -75,13 +75,13 @@ def test_the_note_counts_what_training_had_seen(fitted: nd.Forecaster) -> None:
     assert backtest(fitted, last=16).note.startswith("48 of 48 values lie within the validation part")
 
 
-def test_the_test_part_of_training_is_clean() -> None:
+def test_note_on_the_test_part_says_it_was_not_used() -> None:
     training = nd.TrainingConfig(max_steps=2, threads=1)
     forecaster = nd.Forecaster("nlinear", horizon=HORIZON, input_size=HISTORY, test=8, training=training).fit(FRAME)
     assert backtest(forecaster, cutoffs=2).note == "None of these values were used in training."
 
 
-def test_models_of_all_series_at_once() -> None:
+def test_joint_models_are_backtested() -> None:
     training = nd.TrainingConfig(max_steps=2, threads=1)
     forecaster = nd.Forecaster("tsmixer", horizon=HORIZON, input_size=HISTORY, training=training).fit(until(80))
     result = backtest(forecaster, FRAME, cutoffs=2)
@@ -90,7 +90,7 @@ def test_models_of_all_series_at_once() -> None:
     assert joined["actual"].to_numpy() == pytest.approx(joined["y"].to_numpy(), rel=1e-6)
 
 
-def test_pandas_comes_out_where_pandas_went_in(fitted: nd.Forecaster) -> None:
+def test_pandas_input_gives_pandas_tables(fitted: nd.Forecaster) -> None:
     pandas = pytest.importorskip("pandas")
     result = backtest(fitted, FRAME.to_pandas(), cutoffs=2)
     assert isinstance(result.forecasts, pandas.DataFrame)

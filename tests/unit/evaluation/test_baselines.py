@@ -42,7 +42,7 @@ def test_history_shorter_than_a_season_repeats_the_last_value() -> None:
     assert baselines(panel, 1, 6, 4, 4).seasonal_naive().tolist() == [[2, 2, 1, 2]]
 
 
-def test_one_value_of_history() -> None:
+def test_history_of_one_value_is_repeated() -> None:
     panel = panel_of([5, 0, 0])
     forecast = baselines(panel, 0, 1, 2, 1)
     assert forecast.last_value().tolist() == forecast.seasonal_naive().tolist() == forecast.drift().tolist() == [[5, 5]]
@@ -56,14 +56,14 @@ def test_masked_values_are_never_used() -> None:
     assert forecast.drift().tolist() == [[7, 8, 9]]
 
 
-def test_nothing_observed_gives_nothing() -> None:
+def test_history_without_observed_values_gives_nan() -> None:
     panel = panel_of([3, 4], [1, 2, 3], mask=[True, True, False, False, True])
     for values in baselines(panel, 1, 4, 1, 2).all().values():
         assert np.isnan(values).all()
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_against_a_loop_and_blind_to_the_target(masked: bool) -> None:
+def test_baselines_equal_a_loop_and_ignore_the_target(masked: bool) -> None:
     generator = np.random.default_rng(3)
     series = [generator.normal(size=length).tolist() for length in (40, 25, 31)]
     mask = (generator.random(96) < 0.6).tolist() if masked else None
@@ -85,7 +85,7 @@ def test_against_a_loop_and_blind_to_the_target(masked: bool) -> None:
                 np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_the_target_is_never_seen() -> None:
+def test_changing_targets_changes_no_baseline() -> None:
     panel = panel_of(np.random.default_rng(0).normal(size=30).tolist())
     changed = panel.y.copy()
     changed[20:] = 1e6

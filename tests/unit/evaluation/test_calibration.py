@@ -29,7 +29,7 @@ def gaussian(spread: float, shift: float = 0.0, count: int = 20_000) -> dict[str
     return pit_histogram(actual, quantiles)
 
 
-def test_right_forecasts_are_uniform_within_sampling_error() -> None:
+def test_pit_of_calibrated_forecasts_is_uniform() -> None:
     found = gaussian(1.0)
     assert found["edges"] == pytest.approx([place / 20 for place in range(21)])
     error = np.sqrt(0.05 * 0.95 / 20_000)
@@ -65,7 +65,7 @@ def test_counts_that_equal_several_quantiles_are_spread_over_their_bins() -> Non
     st.lists(st.floats(0.01, 0.99), min_size=1, max_size=6, unique=True),
     st.integers(0, 10),
 )
-def test_shares_are_those_of_a_plain_loop(values: list[int], levels: list[float], seed: int) -> None:
+def test_pit_fractions_equal_a_loop(values: list[int], levels: list[float], seed: int) -> None:
     random = np.random.default_rng(seed)
     levels = sorted(levels)
     table = np.sort(random.integers(0, 6, (len(levels), len(values))), 0).astype(float)
@@ -81,7 +81,7 @@ def test_shares_are_those_of_a_plain_loop(values: list[int], levels: list[float]
     assert found["edges"] == edges
 
 
-def test_what_was_not_observed_does_not_count() -> None:
+def test_unobserved_values_are_left_out() -> None:
     actual, observed = np.array([[0.0, 9.0]]), np.array([[True, False]])
     assert pit_histogram(actual, {0.5: np.array([[1.0, 1.0]])}, observed)["shares"] == [1.0, 0.0]
 
@@ -91,7 +91,7 @@ def trained(loss: Any = None, architecture: Any = "nlinear", **task: Any) -> nd.
     return nd.Forecaster(architecture, training=nd.TrainingConfig(max_steps=60, threads=1), **settings).fit(TABLE)
 
 
-def test_a_forecaster_with_measured_errors_is_checked_at_all_levels() -> None:
+def test_a_point_forecaster_with_residuals_is_checked_at_all_levels() -> None:
     forecaster = trained()
     assert forecaster.split is not None
     found = check_calibration(forecaster, forecaster.split.test)
@@ -128,7 +128,7 @@ def test_a_forecaster_of_some_quantiles_is_checked_between_those() -> None:
     assert found["pit"]["shares"][0] == pytest.approx((result.actual < result.quantiles[0.1]).mean())
 
 
-def test_a_forecaster_of_a_distribution_answers_everything() -> None:
+def test_a_forecaster_of_a_distribution_supports_all_levels() -> None:
     forecaster = trained(nd.Normal())
     assert forecaster.split is not None
     found = check_calibration(forecaster, forecaster.split.train)
@@ -156,7 +156,7 @@ def test_no_more_windows_are_forecast_than_needed(monkeypatch: pytest.MonkeyPatc
     assert (found["part"], found["windows"]) == ("new data", 10)
 
 
-def test_nothing_to_check_is_an_error() -> None:
+def test_no_windows_are_an_error() -> None:
     forecaster = trained(test=0)
     assert forecaster.split is not None
     with pytest.raises(InputError, match="there is no window"):

@@ -81,7 +81,7 @@ def test_pairs_are_tested_on_the_mean_over_series_at_each_cutoff() -> None:
     assert row(result.pairs, model="good", other="same")["p_value"] > 0.01
 
 
-def test_horizons_that_overlap_are_noticed() -> None:
+def test_overlapping_horizons_are_detected() -> None:
     made = table(cutoffs=40, steps=6, apart=2)
     result = compare(made.frame)
     assert result.overlap == 3
@@ -95,7 +95,7 @@ def test_overlap_by_the_distance_of_cutoffs(apart: int, overlap: int) -> None:
     assert compare(table(steps=4, apart=apart).frame).overlap == overlap
 
 
-def test_ranks_over_series() -> None:
+def test_ranks_are_means_over_series() -> None:
     made = table(series=20)
     result = compare(made.frame, reference="same")
     by_series = np.stack([np.abs(made.errors[name]).mean((1, 2)) for name in ("good", "same", "bad")], axis=1)
@@ -133,7 +133,7 @@ def test_the_best_is_the_reference_where_there_is_no_naive_forecast() -> None:
     assert result.reference == result.table["model"][0]
 
 
-def test_what_was_not_observed_does_not_count() -> None:
+def test_unobserved_values_are_left_out() -> None:
     made = table()
     hidden = made.frame.with_columns(actual=pl.when(pl.col("step") == 2).then(None).otherwise("actual"))
     found = row(compare(hidden).table, model="good")["score"]
@@ -178,7 +178,7 @@ def test_everything_can_be_written_as_json() -> None:
     assert document["friedman"]["critical_difference"] == pytest.approx(result.critical_difference)
 
 
-def test_pandas_comes_out_where_pandas_went_in() -> None:
+def test_pandas_input_gives_pandas_tables() -> None:
     pandas = pytest.importorskip("pandas")
     made = table().frame
     result = compare(made.to_pandas(), reference="bad")

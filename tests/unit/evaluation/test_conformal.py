@@ -82,7 +82,7 @@ def test_split_widths_are_ranked_errors_of_the_validation_part(
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_conformalised_quantiles_move_those_of_the_forecaster(quantile: nd.Forecaster, symmetric: bool) -> None:
+def test_cqr_adjusts_the_quantiles_of_the_forecaster(quantile: nd.Forecaster, symmetric: bool) -> None:
     validation, test = parts(quantile)
     old = quantile.forecast_windows(validation, [80])
     new = quantile.forecast_windows(test, [80])
@@ -102,7 +102,7 @@ def test_conformalised_quantiles_move_those_of_the_forecaster(quantile: nd.Forec
             assert made.upper[level][:, step] == pytest.approx(new.upper[80][:, step] + high * spread, rel=1e-5)
 
 
-def test_quantiles_need_a_loss_that_has_them(point: nd.Forecaster, quantile: nd.Forecaster) -> None:
+def test_cqr_with_a_point_loss_is_refused(point: nd.Forecaster, quantile: nd.Forecaster) -> None:
     for wrong in ({"method": "cqr"}, {"method": "adaptive", "around": "quantiles"}):
         with pytest.raises(InputError, match=r"'mae' forecasts a point.*method='split'"):
             Conformal(point, **wrong)
@@ -113,7 +113,7 @@ def test_quantiles_need_a_loss_that_has_them(point: nd.Forecaster, quantile: nd.
 
 
 @pytest.mark.parametrize("settings", [{"method": "split"}, {"method": "cqr"}, {"method": "adaptive"}])
-def test_predict_gives_what_the_window_at_the_end_gets(quantile: nd.Forecaster, settings: dict[str, Any]) -> None:
+def test_predict_equals_forecast_windows_at_the_end(quantile: nd.Forecaster, settings: dict[str, Any]) -> None:
     assert quantile.panel is not None
     conformal = Conformal(quantile, **settings).calibrate()
     panel = quantile.panel
@@ -146,7 +146,7 @@ def test_predict_gives_what_the_window_at_the_end_gets(quantile: nd.Forecaster, 
     assert made["forecast"].dtype == made["lo-80"].dtype
 
 
-def test_the_kind_of_table_stays() -> None:
+def test_tables_are_of_the_same_kind_as_the_input() -> None:
     pandas = pytest.importorskip("pandas")
     frame = FRAME.to_dict(as_series=False)
     forecaster = trained(pandas.DataFrame(frame))
@@ -154,7 +154,7 @@ def test_the_kind_of_table_stays() -> None:
 
 
 @pytest.mark.parametrize("method", ["split", "cqr", "adaptive"])
-def test_the_test_part_does_not_matter(quantile: nd.Forecaster, method: Any) -> None:
+def test_changing_the_test_part_changes_no_width(quantile: nd.Forecaster, method: Any) -> None:
     assert quantile.split is not None
     begins = quantile.split.test.begins - quantile.split.test.panel.offsets[:-1]
     first = int(begins[0])
@@ -168,7 +168,7 @@ def test_the_test_part_does_not_matter(quantile: nd.Forecaster, method: Any) -> 
 
 
 @pytest.mark.parametrize("settings", [{}, {"per": "series"}, {"by": "pooled"}, {"symmetric": False}])
-def test_adaptive_widths_know_nothing_later_than_the_cutoff(point: nd.Forecaster, settings: dict[str, Any]) -> None:
+def test_adaptive_widths_ignore_values_after_the_cutoff(point: nd.Forecaster, settings: dict[str, Any]) -> None:
     conformal = Conformal(point, method="adaptive", **settings).calibrate()
     test = dataclasses.replace(parts(point)[1], step=1)  # so that windows overlap
     panel = test.panel
@@ -227,7 +227,7 @@ def test_updating_with_nothing_new_changes_nothing(point: nd.Forecaster) -> None
         conformal.update(FRAME, step=0)
 
 
-def test_split_adds_what_has_arrived(point: nd.Forecaster) -> None:
+def test_update_adds_errors_to_split_calibration(point: nd.Forecaster) -> None:
     validation, test = parts(point)
     conformal = Conformal(point).calibrate_windows(validation).update_windows(test)
     both = [point.forecast_windows(part) for part in (validation, test)]
@@ -239,7 +239,7 @@ def test_split_adds_what_has_arrived(point: nd.Forecaster) -> None:
     assert width[0] == pytest.approx([kth(error[:, step], 0.9) for step in range(HORIZON)], rel=1e-4)
 
 
-def test_adaptive_refuses_windows_that_it_has_learned_from(point: nd.Forecaster) -> None:
+def test_adaptive_refuses_windows_it_was_calibrated_on(point: nd.Forecaster) -> None:
     validation, test = parts(point)
     conformal = Conformal(point, method="adaptive").calibrate()
     with pytest.raises(InputError, match=r"series 'series-0': a window begins before"):
@@ -252,7 +252,7 @@ def test_adaptive_refuses_windows_that_it_has_learned_from(point: nd.Forecaster)
 @pytest.mark.parametrize(
     "settings", [{}, {"per": "series"}, {"method": "cqr"}, {"method": "adaptive", "around": "quantiles", "whole": True}]
 )
-def test_a_calibration_survives_json(quantile: nd.Forecaster, settings: dict[str, Any]) -> None:
+def test_calibration_round_trips_through_json(quantile: nd.Forecaster, settings: dict[str, Any]) -> None:
     conformal = Conformal(quantile, **settings).calibrate().update_windows(parts(quantile)[1])
     again = Conformal.from_dict(quantile, json.loads(json.dumps(conformal.to_dict())))
     assert again.settings == conformal.settings
@@ -273,7 +273,7 @@ def test_a_calibration_of_another_forecaster_is_refused(point: nd.Forecaster, qu
         Conformal.from_dict(point, {})
 
 
-def test_whole_ends_cover_the_same_whole_numbers(point: nd.Forecaster) -> None:
+def test_integer_bounds_cover_the_same_integers(point: nd.Forecaster) -> None:
     test = parts(point)[1]
     plain, whole = (Conformal(point, whole=whole).calibrate().forecast_windows(test, [80]) for whole in (False, True))
     assert np.array_equal(whole.lower[80], np.ceil(plain.lower[80]))
@@ -315,7 +315,7 @@ def test_unobserved_values_do_not_count() -> None:
         assert 0.1 < np.isnan(measured).mean() < 0.3
 
 
-def test_what_cannot_be_done_is_said(point: nd.Forecaster, tmp_path: Any) -> None:
+def test_invalid_calls_are_refused_with_the_reason(point: nd.Forecaster, tmp_path: Any) -> None:
     with pytest.raises(NotFittedError, match="calibrate"):
         Conformal(point).predict()
     with pytest.raises(InputError, match="at least 9999 errors"):

@@ -34,7 +34,7 @@ def weighted(values: np.ndarray, groups: np.ndarray, group: int, share: float) -
     st.sampled_from([0.5, 0.8, 0.9, 0.95]),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_group_counts_its_own_scores_and_the_pool(seed: int, sizes: list[int], share: float) -> None:
+def test_width_of_a_group_weights_its_scores_and_the_pool(seed: int, sizes: list[int], share: float) -> None:
     random = np.random.default_rng(seed)
     groups = np.repeat(np.arange(len(sizes) + 1), [*sizes, 25])
     values = random.exponential(size=len(groups)) * (1 + groups)
@@ -44,7 +44,7 @@ def test_a_group_counts_its_own_scores_and_the_pool(seed: int, sizes: list[int],
     assert made[-1] == np.sort(values)[math.ceil((len(values) + 1) * share - 1e-9) - 1]
 
 
-def test_steps_with_few_scores_borrow_from_their_neighbours() -> None:
+def test_steps_with_few_scores_are_pooled_with_neighbours() -> None:
     scores = np.random.default_rng(0).exponential(size=(20, 6))
     made = widths(scores, 0.9, by="step")[0]
     for step, (begin, end) in enumerate([(0, 2), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6)]):
@@ -53,7 +53,7 @@ def test_steps_with_few_scores_borrow_from_their_neighbours() -> None:
         widths(scores, 0.995, by="pooled")
 
 
-def test_trackers_learn_a_truth_when_it_is_known_and_not_before() -> None:
+def test_trackers_use_a_value_from_when_it_is_observed() -> None:
     """One tracker for all steps: the widths of each window follow from the truths before its first target alone."""
     random = np.random.default_rng(1)
     scores = random.exponential(size=(12, 1, 1, 3))

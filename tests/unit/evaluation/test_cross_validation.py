@@ -52,7 +52,7 @@ def test_each_fold_is_what_training_on_its_past_and_predicting_gives(plain: Cros
             assert found[name].to_numpy() == pytest.approx(alone[name].to_numpy(), rel=1e-5)
 
 
-def test_the_table_says_when_a_forecast_was_made_and_what_happened(plain: CrossValidation) -> None:
+def test_table_has_cutoffs_steps_and_observed_values(plain: CrossValidation) -> None:
     frame = plain.forecasts
     assert frame.height == 3 * 3 * HORIZON
     assert frame["step"].to_list() == [1, 2, 3, 4] * 9
@@ -79,7 +79,7 @@ def sorted_by_fold(result: CrossValidation) -> list[float]:
     return [metrics.mae(part["actual"].to_numpy(), part["forecast"].to_numpy()) for part in parts]
 
 
-def test_the_forecaster_that_was_given_stays_untouched() -> None:
+def test_the_given_forecaster_does_not_change() -> None:
     template = forecaster()
     cross_validate(template, FRAME, TimeSeriesSplit(n_splits=1, test_size=HORIZON))
     with pytest.raises(nd.NeuroDivergentError, match="not been trained"):
@@ -87,7 +87,7 @@ def test_the_forecaster_that_was_given_stays_untouched() -> None:
 
 
 @pytest.mark.parametrize("series_scaler", [None, "standard"])
-def test_changing_every_test_value_moves_no_weight_and_no_number_of_a_scaler(series_scaler: str | None) -> None:
+def test_changing_test_values_changes_no_weight_and_no_scaler_parameter(series_scaler: str | None) -> None:
     fold = list(THREE.split(build_panel(FRAME)))[1]
     learned = []
     for change in (0.0, 1e4):
@@ -129,7 +129,7 @@ def test_without_refit_all_folds_come_from_the_first_training(plain: CrossValida
     )
 
 
-def test_refitting_every_two_folds_is_in_between(plain: CrossValidation) -> None:
+def test_refit_of_two_trains_for_every_second_fold(plain: CrossValidation) -> None:
     every_two = cross_validate(forecaster(), FRAME, THREE, refit=2, levels=[80], quantiles=[0.1])
     third = pl.col("fold") == 2
     assert every_two.forecasts.filter(third)["forecast"].to_numpy() == pytest.approx(
@@ -142,7 +142,7 @@ def test_one_training_cannot_serve_folds_whose_test_part_it_learned_from() -> No
         cross_validate(forecaster(), FRAME, BlockedSplit(blocks=3), refit=False)
 
 
-def test_several_models_are_judged_on_the_same_windows() -> None:
+def test_several_models_are_scored_on_the_same_windows() -> None:
     short = FRAME.filter((pl.col("unique_id") != "series-1") | (pl.col("ds") >= FRAME["ds"].unique().sort()[60]))
     models = {"short": forecaster(), "long": forecaster(input_size=26)}
     result = cross_validate(models, short, THREE, levels=[80])
@@ -162,19 +162,19 @@ def test_models_in_a_list_are_named_after_their_architecture() -> None:
     assert result.scores["mae_std"].null_count() == 3  # a single fold has no deviation
 
 
-def test_a_model_of_all_series_at_once() -> None:
+def test_a_joint_model_is_cross_validated() -> None:
     result = cross_validate(forecaster("tsmixer"), FRAME, THREE, refit=False)
     assert result.forecasts.height == 3 * 3 * HORIZON
     joined = result.forecasts.join(FRAME, on=["unique_id", "ds"])
     assert joined["actual"].to_numpy() == pytest.approx(joined["y"].to_numpy(), rel=1e-6)
 
 
-def test_a_model_of_all_series_refuses_folds_of_some() -> None:
+def test_a_joint_model_refuses_folds_of_some_series() -> None:
     with pytest.raises(InputError):
         cross_validate(forecaster("tsmixer"), FRAME, BlockedSplit(groups=3, test="groups"))
 
 
-def test_an_ensemble_is_judged_like_its_members(tmp_path: Path) -> None:
+def test_an_ensemble_is_cross_validated_like_its_members(tmp_path: Path) -> None:
     short, long = forecaster(), forecaster("dlinear", input_size=20)
     models = {"short": short, "long": long, "both": Ensemble([short, long])}
     result = cross_validate(models, FRAME, THREE, refit=2, store=tmp_path)
@@ -204,7 +204,7 @@ def test_any_function_can_split() -> None:
     assert result.forecasts.height == 3 * HORIZON
 
 
-def test_what_was_not_observed_does_not_count() -> None:
+def test_unobserved_values_are_left_out() -> None:
     gone = FRAME.with_columns(y=pl.when(pl.int_range(pl.len()).over("unique_id") == 88).then(None).otherwise("y"))
     result = cross_validate(
         forecaster(), gone, TimeSeriesSplit(n_splits=1, test_size=HORIZON), missing="mask", metrics=["mae"]
@@ -214,7 +214,7 @@ def test_what_was_not_observed_does_not_count() -> None:
     assert result.scores["mae"][0] == pytest.approx(metrics.mae(kept["actual"].to_numpy(), kept["forecast"].to_numpy()))
 
 
-def test_pandas_comes_out_where_pandas_went_in() -> None:
+def test_pandas_input_gives_pandas_tables() -> None:
     pandas = pytest.importorskip("pandas")
     one = TimeSeriesSplit(n_splits=2, test_size=HORIZON)
     result = cross_validate(forecaster(), FRAME.to_pandas(), one, levels=[80])
@@ -232,7 +232,7 @@ def test_two_processes_give_the_same_bits_as_one(plain: CrossValidation) -> None
     assert apart.scores.equals(plain.scores)
 
 
-def test_an_error_in_another_process_arrives_here() -> None:
+def test_an_error_in_a_worker_is_raised_in_the_parent() -> None:
     two = TimeSeriesSplit(n_splits=2, test_size=HORIZON)
     with pytest.raises(InputError, match=r"quantile 0\.1 was not trained"):
         cross_validate(forecaster(loss=nd.QuantileLoss([0.3, 0.5])), FRAME, two, quantiles=[0.1], jobs=2)
@@ -264,7 +264,7 @@ def test_a_forecaster_that_cannot_be_pickled_is_an_error_that_names_the_part() -
         cross_validate(unpicklable, FRAME, TimeSeriesSplit(n_splits=2, test_size=HORIZON), jobs=2)
 
 
-def test_progress_is_told_up_to_the_end() -> None:
+def test_progress_reports_every_fold() -> None:
     told: list[tuple[int, int, str]] = []
     cross_validate(
         [forecaster(), forecaster("dlinear")], FRAME, THREE, progress=lambda *report: told.append(report), refit=2
@@ -297,7 +297,7 @@ def trainings() -> Callable[[], int]:
     return lambda: Counting.trained
 
 
-def test_finished_folds_are_not_done_again(tmp_path: Path, trainings: Callable[[], int]) -> None:
+def test_stored_folds_are_not_computed_again(tmp_path: Path, trainings: Callable[[], int]) -> None:
     first = cross_validate(counting(), FRAME, THREE, store=tmp_path)
     assert trainings() == 3
     again = cross_validate(counting(), FRAME, THREE, store=tmp_path)
@@ -321,7 +321,7 @@ def test_finished_folds_are_not_done_again(tmp_path: Path, trainings: Callable[[
     ],
     ids=["data", "levels", "refit", "splitter"],
 )
-def test_what_was_made_from_anything_else_is_not_found(
+def test_folds_of_other_data_are_not_found_in_the_store(
     tmp_path: Path, trainings: Callable[[], int], change: dict[str, Any]
 ) -> None:
     usual = {"forecasters": counting(), "data": FRAME, "splitter": THREE, "store": tmp_path}
@@ -331,7 +331,7 @@ def test_what_was_made_from_anything_else_is_not_found(
     assert trainings() > before
 
 
-def test_other_settings_are_not_found_and_threads_are_no_settings(tmp_path: Path) -> None:
+def test_folds_of_other_settings_are_not_found_but_threads_are_ignored(tmp_path: Path) -> None:
     one = TimeSeriesSplit(n_splits=1, test_size=HORIZON)
     first = cross_validate(forecaster(), FRAME, one, store=tmp_path)
     entries = set(tmp_path.glob("fold-*"))
@@ -380,7 +380,7 @@ def test_wrong_arguments_are_named() -> None:
             cross_validate(**{"forecasters": forecaster(), "data": FRAME, "splitter": THREE, **arguments})
 
 
-def test_a_fold_without_room_is_named() -> None:
+def test_a_fold_without_a_window_is_named() -> None:
     with pytest.raises(DataError, match="fold 0: no training segment is long enough"):
         cross_validate(forecaster(input_size=80), FRAME, THREE)
 

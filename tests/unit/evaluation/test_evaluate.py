@@ -34,7 +34,7 @@ def scored(point: np.ndarray, actual: np.ndarray, observed: np.ndarray | None = 
 ACTUAL = np.array([[30.0, 31.0, 32.0, 33.0], [5.0, 6.0, 5.0, 6.0]])
 
 
-def test_a_perfect_forecast() -> None:
+def test_a_perfect_forecast_has_no_error() -> None:
     evaluation = scored(ACTUAL.copy(), ACTUAL)
     row = evaluation.table.row(0, named=True)
     assert row == pytest.approx({**dict.fromkeys(row, 0.0), "name": "mine", "skill": 1.0})
@@ -52,7 +52,7 @@ def test_scores_worked_out_by_hand() -> None:
     assert table["mase"][0] == pytest.approx(2 / 8)
 
 
-def test_each_series_by_itself() -> None:
+def test_per_series_scores_equal_scores_of_single_series() -> None:
     table = scored(ACTUAL + np.array([[1.0], [-3.0]]), ACTUAL).per_series
     assert table["mae"].to_list() == pytest.approx([1.0, 3.0])
     assert table["rmse"].to_list() == pytest.approx([1.0, 3.0])
@@ -62,7 +62,7 @@ def test_each_series_by_itself() -> None:
     assert table["values"].to_list() == [4, 4]
 
 
-def test_what_was_not_observed_does_not_count() -> None:
+def test_unobserved_values_are_left_out() -> None:
     observed = np.array([[True, True, True, False], [False] * 4])
     evaluation = scored(np.where(observed, ACTUAL, 1e9), ACTUAL, observed)
     assert evaluation.table["mae"][0] == 0.0
@@ -154,12 +154,12 @@ def test_wrong_arguments(forecaster: nd.Forecaster, arguments: dict, message: st
 
 
 @pytest.mark.parametrize("last", [0, -3, 2.5])
-def test_wrong_share(forecaster: nd.Forecaster, table: pl.DataFrame, last: float) -> None:
+def test_wrong_last_is_refused(forecaster: nd.Forecaster, table: pl.DataFrame, last: float) -> None:
     with pytest.raises(InputError, match="last"):
         evaluate(forecaster, table, last=last)
 
 
-def test_nothing_held_out(table: pl.DataFrame) -> None:
+def test_a_missing_part_is_refused(table: pl.DataFrame) -> None:
     forecaster = nd.Forecaster(
         "nlinear", horizon=HORIZON, input_size=HISTORY, validation=0, training=nd.TrainingConfig(max_steps=1, threads=1)
     ).fit(table)
@@ -167,6 +167,6 @@ def test_nothing_held_out(table: pl.DataFrame) -> None:
         evaluate(forecaster)
 
 
-def test_the_dict_is_json(forecaster: nd.Forecaster) -> None:
+def test_to_dict_can_be_written_as_json(forecaster: nd.Forecaster) -> None:
     document = json.loads(json.dumps(evaluate(forecaster).to_dict(), allow_nan=False))
     assert document["scores"][0]["name"] == "nlinear"

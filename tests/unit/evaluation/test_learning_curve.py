@@ -63,7 +63,7 @@ def test_a_perfect_model_is_well_fitted() -> None:
     assert judge_curve(curve(0.0, 0.0), 1.0).name == "well fitted"
 
 
-def test_one_size_is_no_curve() -> None:
+def test_one_size_is_refused() -> None:
     with pytest.raises(InputError, match="two sizes"):
         judge_curve(curve(1.0, 1.0).head(1))
 
@@ -159,7 +159,7 @@ def test_validation_parts_do_not_depend_on_the_size_and_are_not_learned_from() -
     assert not one.per_fold["validation"].equals(two.per_fold["validation"])
 
 
-def test_an_open_history_is_the_same_for_all_sizes_and_small_sizes_are_left_out() -> None:
+def test_unset_input_size_is_the_same_for_all_sizes_and_small_sizes_are_left_out() -> None:
     training = nd.TrainingConfig(max_steps=2, threads=1)
     forecaster = nd.Forecaster("nlinear", horizon=4, training=training)
     found = learning_curve(forecaster, autoregression(200, count=2), folds=2)
@@ -205,6 +205,6 @@ def test_data_that_are_too_short_are_refused() -> None:
         learning_curve(linear(), autoregression(22), folds=2)
 
 
-def test_what_is_no_forecaster_is_refused() -> None:
+def test_another_object_than_a_forecaster_is_refused() -> None:
     with pytest.raises(InputError, match="is not a forecaster"):
         learning_curve("nlinear", autoregression(60))  # type: ignore[arg-type]

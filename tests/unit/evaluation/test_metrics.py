@@ -44,7 +44,7 @@ def test_rmsse_divides_each_series_by_its_own_naive_error() -> None:
     assert math.isnan(metrics.rmsse(ACTUAL, FORECAST, np.array([0.0, np.nan])))
 
 
-def test_owa_is_half_mase_and_half_smape_beside_a_reference() -> None:
+def test_owa_is_the_mean_of_mase_and_smape_relative_to_a_reference() -> None:
     reference = np.zeros((2, 2))
     # sMAPE of zeros is 200 where the actual value is not zero, and 0 where it is.
     smape = 200 * (2 / 22 + 4 / 36 + 0 + 1) / 4 / (200 * 3 / 4)
@@ -54,7 +54,7 @@ def test_owa_is_half_mase_and_half_smape_beside_a_reference() -> None:
     assert math.isnan(metrics.owa(ACTUAL, FORECAST, ACTUAL, SCALE))
 
 
-def test_r2_compares_with_the_mean_of_what_happened() -> None:
+def test_r2_compares_with_the_mean_of_actual_values() -> None:
     mean = ACTUAL.mean()
     assert metrics.r2(ACTUAL, ACTUAL) == 1
     assert metrics.r2(ACTUAL, np.full((2, 2), mean)) == pytest.approx(0)
@@ -67,7 +67,7 @@ def test_r2_of_a_constant_is_not_defined() -> None:
     assert math.isnan(metrics.r2(np.full((1, 1001), 0.1), np.zeros((1, 1001))))
 
 
-def test_directional_accuracy_looks_at_moves_from_the_step_before() -> None:
+def test_directional_accuracy_compares_with_the_step_before() -> None:
     actual = np.array([[1.0, 2.0, 2.0, 1.0], [5.0, 4.0, 6.0, 6.0]])
     forecast = np.array([[0.0, 9.0, 9.0, 8.0], [5.0, 6.0, 7.0, 5.0]])
     # up = up, level = level, down = down; down against up, up = up, level against down
@@ -123,7 +123,7 @@ def test_skill() -> None:
 
 
 @pytest.mark.parametrize("name", ["mae", "mse", "rmse", "bias", "mape", "smape", "wape", "r2"])
-def test_what_was_not_observed_does_not_count(name: str) -> None:
+def test_unobserved_values_are_left_out(name: str) -> None:
     metric = getattr(metrics, name)
     observed = np.array([[True, False], [True, True]])
     spoilt = np.where(observed, ACTUAL, np.nan)
@@ -132,7 +132,7 @@ def test_what_was_not_observed_does_not_count(name: str) -> None:
     assert math.isnan(metric(spoilt, FORECAST, np.zeros((2, 2), bool)))
 
 
-def test_everything_zero() -> None:
+def test_metrics_of_all_zeros() -> None:
     zero = np.zeros((1, 3))
     assert metrics.smape(zero, zero) == 0.0
     assert math.isnan(metrics.mape(zero, zero))

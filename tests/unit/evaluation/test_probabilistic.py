@@ -156,7 +156,7 @@ def test_energy_score_of_one_step_is_the_crps() -> None:
     assert probabilistic.energy_score(actual, samples) == pytest.approx(probabilistic.crps_samples(actual, samples))
 
 
-def test_energy_score_sees_whether_steps_go_together() -> None:
+def test_energy_score_depends_on_the_correlation_of_steps() -> None:
     walks = np.cumsum(RANDOM.normal(size=(300, 12, 100)), axis=1)
     actual = np.cumsum(RANDOM.normal(size=(300, 12)), axis=1)
     apart = RANDOM.permuted(walks, axis=-1)  # the same draws for each step, in another order
@@ -179,7 +179,7 @@ def test_winkler_against_a_loop() -> None:
     assert probabilistic.winkler(ACTUAL, lower, upper, 80) == pytest.approx(sum(scores) / 20)
 
 
-def test_winkler_is_the_pinball_of_both_ends() -> None:
+def test_winkler_is_the_scaled_pinball_loss_of_both_bounds() -> None:
     lower, upper = RANDOM.normal(-2, 1, ACTUAL.shape), RANDOM.normal(5, 1, ACTUAL.shape)
     ends = probabilistic.pinball(ACTUAL, lower, 0.05) + probabilistic.pinball(ACTUAL, upper, 0.95)
     assert probabilistic.winkler(ACTUAL, lower, upper, 90) == pytest.approx(2 / 0.1 * ends)
@@ -202,14 +202,14 @@ def test_log_score_of_a_normal_against_scipy() -> None:
     assert math.isnan(probabilistic.normal_log_score(ACTUAL, mean, 0 * deviation))
 
 
-def test_scaled_crps_is_in_percent_of_what_happened() -> None:
+def test_scaled_crps_is_in_percent_of_actual_values() -> None:
     quantiles = {share: RANDOM.normal(size=ACTUAL.shape) for share in SHARES}
     expected = 100 * probabilistic.crps_quantiles(ACTUAL, quantiles) / np.abs(ACTUAL).mean()
     assert probabilistic.scaled_crps(ACTUAL, quantiles) == pytest.approx(expected)
     assert math.isnan(probabilistic.scaled_crps(0 * ACTUAL, quantiles))
 
 
-def test_what_was_not_observed_does_not_count() -> None:
+def test_unobserved_values_are_left_out() -> None:
     quantiles = {share: RANDOM.normal(size=ACTUAL.shape) for share in SHARES}
     samples, lower, upper = RANDOM.normal(size=(5, 4, 6)), ACTUAL - 1, ACTUAL + RANDOM.normal(size=ACTUAL.shape)
     seen, bad = ACTUAL[OBSERVED], spoilt(ACTUAL)
@@ -254,12 +254,12 @@ def test_scores_of_quantiles_ignore_the_level_of_the_data(actual: Floats, sample
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 90.0, math.nan])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+def test_a_quantile_outside_0_and_1_is_refused(share: float) -> None:
     with pytest.raises(InputError, match=r"quantile: .* must lie between 0 and 1"):
         probabilistic.pinball(ACTUAL, ACTUAL, share)
 
 
-def test_a_level_that_is_none_is_refused() -> None:
+def test_a_level_outside_0_and_100_is_refused() -> None:
     with pytest.raises(InputError, match="level: 100 must lie between 0 and 100"):
         probabilistic.winkler(ACTUAL, ACTUAL, ACTUAL, 100)
 

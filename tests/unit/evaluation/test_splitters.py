@@ -65,7 +65,7 @@ class TestTimeSeriesSplit:
             [(0, 0, 12), (0, 13, 16), (0, 17, 18)],
         ]
 
-    def test_a_share_is_of_each_series(self) -> None:
+    def test_a_fraction_is_of_each_series(self) -> None:
         (fold,) = TimeSeriesSplit(n_splits=1, test_size=0.25).split(panel_of(8, 100, 3))
         assert test_of(fold) == [(0, 6, 8), (1, 83, 108), (2, 110, 111)]
 
@@ -113,7 +113,7 @@ class TestTimeSeriesSplit:
         with pytest.raises(ConfigError, match=message):
             TimeSeriesSplit(**settings)
 
-    def test_a_whole_number_of_rows_may_be_written_as_a_float(self) -> None:
+    def test_an_integer_number_of_rows_may_be_a_float(self) -> None:
         assert TimeSeriesSplit(test_size=24.0) == TimeSeriesSplit(test_size=24)
 
 
@@ -137,7 +137,7 @@ class TestBlockedSplit:
         assert [test_of(fold) for fold in folds] == [[(0, 0, 5)], [(1, 10, 15)], [(0, 5, 10)], [(1, 15, 20)]]
         assert [train_of(fold) for fold in folds] == [[(1, 15, 20)], [(0, 5, 10)], [(1, 10, 15)], [(0, 0, 5)]]
 
-    def test_blocks_of_a_group_leave_the_other_series_whole(self) -> None:
+    def test_blocks_of_a_group_leave_other_series_complete(self) -> None:
         splitter = BlockedSplit(blocks=2, groups={"s0": "a", "s1": "b"})
         fold = next(splitter.split(panel_of(10, 10)))
         assert test_of(fold) == [(0, 0, 5)]
@@ -213,7 +213,7 @@ class TestUserSplitters:
         (fold,) = as_splitter(lambda _: [([0, 1, 6, 7], [2, 3, 4, 5])]).split(panel_of(4, 4))
         assert test_of(fold) == [(0, 2, 4), (1, 4, 6)]
 
-    def test_an_object_with_split_will_do(self) -> None:
+    def test_an_object_with_split_is_a_splitter(self) -> None:
         class Halves:
             def split(self, panel: Panel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
                 first = np.arange(len(panel)) < len(panel) // 2
@@ -232,11 +232,11 @@ class TestUserSplitters:
         assert as_splitter(splitter) is splitter
 
     @pytest.mark.parametrize("value", [3, None, [1]])
-    def test_other_things_are_not(self, value: object) -> None:
+    def test_other_objects_are_refused_as_splitters(self, value: object) -> None:
         with pytest.raises(ConfigError, match=r"expected a splitter, its name or table, a function"):
             as_splitter(value)
 
-    def test_a_class_is_not_an_object(self) -> None:
+    def test_a_class_is_refused_as_splitter(self) -> None:
         with pytest.raises(ConfigError, match=r"TimeSeriesSplit is a class; pass an object of it"):
             as_splitter(TimeSeriesSplit)
 
@@ -279,7 +279,7 @@ class TestUserSplitters:
         with pytest.raises(DataError, match=message):
             list(as_splitter(lambda _: given).split(panel_of(4, 4)))
 
-    def test_arrays_of_a_fold_must_agree_and_hold_whole_numbers(self) -> None:
+    def test_arrays_of_a_fold_must_agree_and_hold_integers(self) -> None:
         with pytest.raises(
             DataError, match="fold 3: train_series, train_begins and train_ends have 2, 1 and 1 entries"
         ):
@@ -320,7 +320,7 @@ class TestTimeline:
 
 
 class TestDrawings:
-    def test_the_drawing_of_a_small_panel_is_this(self) -> None:
+    def test_text_drawing_of_a_small_panel(self) -> None:
         splitter = TimeSeriesSplit(n_splits=3, test_size=4, gap=1, purge=1, embargo=1, step_size=5)
         assert splitter.draw(panel_of(32), width=40, plain=True).splitlines() == [
             "fold 0  ================..####",
@@ -345,7 +345,7 @@ class TestDrawings:
         drawn = TimeSeriesSplit(n_splits=1, test_size=5).draw(panel)
         assert "2 more with other layouts, 1 series left out" in drawn
 
-    def test_a_short_test_range_in_a_long_series_is_seen(self) -> None:
+    def test_a_short_test_range_in_a_long_series_is_drawn(self) -> None:
         lines = TimeSeriesSplit(n_splits=1, test_size=1, gap=1000).draw(panel_of(1_000_000), plain=True).splitlines()
         assert lines[0].endswith("=#")
         twice = TimeSeriesSplit(n_splits=2, test_size=1, step_size=500_000).draw(panel_of(1_000_000), plain=True)
@@ -356,7 +356,7 @@ class TestDrawings:
         lines = TimeSeriesSplit(n_splits=1, test_size=5).draw(frame, target="sold", time="day").splitlines()
         assert lines[1].split() == ["2024-01-01", "2024-01-20"]
 
-    def test_the_terminal_gets_the_same_in_colours(self) -> None:
+    def test_terminal_drawing_equals_the_text_in_colours(self) -> None:
         panel, splitter = panel_of(30, 20), TimeSeriesSplit(n_splits=2, test_size=4, gap=2)
         assert [line.rstrip() for line in draw_folds(splitter, panel).plain.splitlines()] == splitter.draw(
             panel

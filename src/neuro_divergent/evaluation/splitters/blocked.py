@@ -39,10 +39,10 @@ class BlockedSplit(Splitter):
         blocks: Number of blocks of time.
         groups: How series are grouped: a number of groups of about equal size that are drawn at random, the name of a
             static column, or a table from series to group, in which series are named by text.
-        test: What a fold holds out. ``"blocks"``: one block, of all series or, if there are groups, of one group whose
-            series are trained on outside of it like the others everywhere. ``"groups"``: one group, whole. ``"both"``:
-            one block of one group, whose series are not trained on at all, nor are the others within the block, so that
-            nothing of the same series or the same time is seen.
+        test: What a fold holds out. ``"blocks"``: one block, of all series or, if there are groups, of one group, which
+            is trained on outside of the block, and other series everywhere. ``"groups"``: all rows of one group.
+            ``"both"``: one block of one group; its series are not trained on at all, nor are the others within the
+            block, so that training shares neither series nor times with the test.
         gap: Rows before the block that are not trained on.
         purge: Rows on either side of the block that are not trained on, besides the gap: those whose targets, if they
             cover later rows, overlap with the block, or are overlapped by those of the block.
@@ -88,21 +88,21 @@ class BlockedSplit(Splitter):
                 number += 1
 
     def _fold(self, panel: Panel, number: int, block: tuple[Ints, Ints], held: Bools) -> Fold:
-        whole = panel.offsets[:-1], panel.offsets[1:]
+        full = panel.offsets[:-1], panel.offsets[1:]
         begins, ends = block
         before, after = begins - self.gap - self.purge, ends + self.purge
         hole = before, after + self.embargo
         # Series that are not held out keep all their rows; a series that is held out completely keeps none.
         is_cut = ~held if self.test == "both" else held if self.test == "blocks" else np.zeros_like(held)
-        train = [keep(is_cut, part) for part in cut_out(whole, [hole])]
+        train = [keep(is_cut, part) for part in cut_out(full, [hole])]
         if self.test != "both":
-            train.append(keep(~held, whole))
+            train.append(keep(~held, full))
         fold = Fold(
             number,
             *collect(train),
-            *collect([keep(held, clip(block, whole))]),
-            gap=collect([keep(is_cut, clip(side, whole)) for side in ((before, begins), (ends, after))]),
-            embargo=collect([keep(is_cut, clip((after, after + self.embargo), whole))]),
+            *collect([keep(held, clip(block, full))]),
+            gap=collect([keep(is_cut, clip(side, full)) for side in ((before, begins), (ends, after))]),
+            embargo=collect([keep(is_cut, clip((after, after + self.embargo), full))]),
         )
         if len(fold.test_series) and not len(fold.train_series):
             raise DataError(
