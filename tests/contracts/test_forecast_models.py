@@ -41,6 +41,7 @@ KINDS: dict[str, Callable[[], nd.ForecastModel]] = {
     ),
     "HINT": lambda: nd.HINT(forecaster(), TREE),
     "Conformal": lambda: nd.Conformal(forecaster()),
+    "Conformal of a HINT": lambda: nd.Conformal(nd.HINT(forecaster(), TREE, "bottom_up")),
     BY_SERIES: lambda: nd.Conformal(nd.Ensemble.seeds(forecaster(), 2), per="series"),
 }
 

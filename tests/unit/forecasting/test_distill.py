@@ -48,12 +48,12 @@ def test_batches_hold_what_the_teacher_forecasts(teacher: nd.Forecaster, scalers
     student = forecaster("nlinear", steps=1, **scalers).fit(waves())
     assert student.panel is not None
     split = split_by_time(student.panel, input_size=24, horizon=6)
-    gather = student.fitted.batcher(student.panel)
-    loader = TaughtLoader(WindowLoader(split.train, gather, Order(batch_size=7, shuffle=True)), teacher.fitted)
+    batcher = student.fitted.batcher(student.panel)
+    loader = TaughtLoader(WindowLoader(split.train, batcher, Order(batch_size=7, shuffle=True)), teacher.fitted)
     batch = next(iter(loader.epoch(0)))
     assert batch.soft_y is not None
-    soft = gather.restore(batch.soft_y, batch)[:, :, 0]
-    history = gather.restore(batch.past_y, batch)[:, :, 0]
+    soft = batcher.restore(batch.soft_y, batch)[:, :, 0]
+    history = batcher.restore(batch.past_y, batch)[:, :, 0]
     frame = waves()
     for row in range(len(soft)):
         name = f"s{int(batch.series[row])}"
@@ -76,9 +76,12 @@ def test_learning_from_the_teacher_alone_brings_the_student_to_the_teacher(teach
 
 def test_distillation_of_zero_equals_training_without_a_teacher(teacher: nd.Forecaster) -> None:
     alone = forecaster("nlinear", distillation=0.0).fit(waves())
-    beside = forecaster("nlinear", distillation=0.0).fit(waves(), teacher=teacher)
+    with_teacher = forecaster("nlinear", distillation=0.0).fit(waves(), teacher=teacher)
     torch.testing.assert_close(
-        torch.tensor(alone.predict()["forecast"]), torch.tensor(beside.predict()["forecast"]), rtol=1e-5, atol=1e-4
+        torch.tensor(alone.predict()["forecast"]),
+        torch.tensor(with_teacher.predict()["forecast"]),
+        rtol=1e-5,
+        atol=1e-4,
     )
 
 
@@ -108,8 +111,8 @@ def test_an_untrained_teacher_is_refused() -> None:
 def test_values_go_to_the_scale_of_a_batch_and_back() -> None:
     student = forecaster("nlinear", steps=1, scaler="robust", series_scaler="log").fit(waves())
     assert student.panel is not None
-    gather: WindowBatcher = student.fitted.batcher(student.panel)
-    batch = gather.windows(np.array([0, 2]), np.array([3, 330]))
+    batcher: WindowBatcher = student.fitted.batcher(student.panel)
+    batch = batcher.windows(np.array([0, 2]), np.array([3, 330]))
     assert batch.future_y is not None
-    there = gather.restore(batch.future_y, batch)
-    torch.testing.assert_close(gather.rescale(there, batch), batch.future_y, rtol=1e-3, atol=1e-3)
+    there = batcher.restore(batch.future_y, batch)
+    torch.testing.assert_close(batcher.rescale(there, batch), batch.future_y, rtol=1e-3, atol=1e-3)

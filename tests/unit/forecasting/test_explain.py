@@ -11,7 +11,7 @@ from neuro_divergent.models.tft import TFT
 
 
 def promoted_sales(series: int = 3, days: int = 160) -> pl.DataFrame:
-    """Return sales that promotions decide, beside a covariate that says nothing."""
+    """Return sales that depend on promotions, and a covariate without effect."""
     random = np.random.default_rng(0)
     promotion, noise = random.integers(0, 2, (series, days)), random.normal(size=(series, days))
     return pl.DataFrame(

@@ -40,8 +40,8 @@ def training(**changes: Any) -> nd.TrainingConfig:
 
 def test_a_batch_holds_the_weights_of_its_targets() -> None:
     panel = build_panel(table(), Schema(weight="importance"))
-    gather = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight)
-    batch = gather.windows(np.array([0, 1]), np.array([4, 70]))
+    batcher = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight)
+    batch = batcher.windows(np.array([0, 1]), np.array([4, 70]))
     expected = table()["importance"].to_numpy()
     assert batch.weight is not None
     assert batch.weight[:, :, 0].tolist() == [expected[10:13].tolist(), expected[76:79].tolist()]

@@ -221,7 +221,12 @@ class HINT(ModelWrapper[Forecaster]):
         return self._paths(base.values, base.reconciliation, num_paths, seed, noise)
 
     def forecast_windows(
-        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+        self,
+        windows: Windows,
+        levels: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        *,
+        noise: Noise = "bootstrap",
     ) -> WindowForecasts:
         """Forecast many windows of a panel, coherently at each cut-off, together with the observed values.
 
@@ -229,9 +234,10 @@ class HINT(ModelWrapper[Forecaster]):
             windows: Windows of a panel whose series are the nodes; at every cut-off there is one of each node.
             levels: Central intervals to give, in percent.
             quantiles: Quantiles to give, between 0 and 1.
+            noise: Where paths come from, as for ``predict``.
 
         Raises:
-            InputError: If a node has no window at a cut-off of another.
+            InputError: If a node has no window at a cut-off of another, or if there are too few errors for a level.
         """
         check_levels(tuple(levels))
         check_quantiles(tuple(quantiles))
@@ -254,7 +260,7 @@ class HINT(ModelWrapper[Forecaster]):
             reconciliation, values = self._reconciliation_at(panel, places, age), base[number, places]
             made[0, number, places] = reconciliation.apply(values)
             if wanted:
-                paths = self._paths(values, reconciliation, _PATHS, 0, "bootstrap", wanted)
+                paths = self._paths(values, reconciliation, _PATHS, 0, noise, wanted)
                 made[1:, number, places] = np.quantile(paths, wanted, axis=0)
         point, *ends = made[:, cutoff, found.series]
         return dataclasses.replace(

@@ -141,12 +141,12 @@ def test_quantiles_of_many_paths_of_an_autoregressive_network_are_those_of_the_f
 
 
 def test_the_first_step_of_an_autoregressive_forecast_is_the_distribution_itself(deepar: nd.Forecaster) -> None:
-    outlook = PredictionContext.of(deepar.fitted)
-    batch = outlook.batches[0]
+    context = PredictionContext.of(deepar.fitted)
+    batch = context.batches[0]
     with torch.inference_mode():
         exact = deepar.task.loss.forecast(deepar.fitted.predictor.network(batch), tuple(LEVELS), batch)
     assert exact.quantiles is not None
-    first = outlook.batcher.restore(exact.quantiles, batch)[:, 0, 0]
+    first = context.batcher.restore(exact.quantiles, batch)[:, 0, 0]
     found = deepar.predict(quantiles=LEVELS).select(f"q-{share:g}" for share in LEVELS).to_numpy()[::5]
     np.testing.assert_allclose(found, first, atol=0.02 * float((first[:, 2] - first[:, 0]).max()))
 
