@@ -226,7 +226,7 @@ def test_every_scaler_is_exported(scaler: str, series_scaler: str | None) -> Non
     params = batcher.params_of(torch.arange(SERIES))
     module = predictor.module(batcher, QUANTILES)
     values, _ = last_rows(batcher.panel, joint=False)
-    inputs = (values, None, None, None, None, params)
+    inputs = (values,) if params is None else (values, None, None, None, None, params)
     with torch.no_grad():
         found = export(module, inputs).module()(*inputs)
         torch.testing.assert_close(found, module(*inputs), rtol=1e-5, atol=1e-5)

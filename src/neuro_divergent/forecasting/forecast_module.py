@@ -66,9 +66,9 @@ class ForecastModule(nn.Module):
         self.training = network.training
         self._native = _native_quantiles(loss, quantiles)
         tensors = (covariates or CovariateScaling()).tensors(device)
-        self.register_buffer("past_params", tensors.past, persistent=False)
-        self.register_buffer("future_params", tensors.future, persistent=False)
-        self.register_buffer("static_params", tensors.static, persistent=False)
+        self._add_constant("past_params", tensors.past)
+        self._add_constant("future_params", tensors.future)
+        self._add_constant("static_params", tensors.static)
         probabilities = offsets = None
         if self._native and draws_paths(network, loss):
             spec = inner_network(network).spec
@@ -78,8 +78,8 @@ class ForecastModule(nn.Module):
             measured = require_intervals(intervals)
             stacked = torch.stack([measured.quantile_offset(quantile) for quantile in quantiles], dim=-1)
             offsets = stacked[None, :, None, :].to(device)
-        self.register_buffer("path_probabilities", probabilities, persistent=False)
-        self.register_buffer("residual_offsets", offsets, persistent=False)
+        self._add_constant("path_probabilities", probabilities)
+        self._add_constant("residual_offsets", offsets)
 
     past_params: Tensor | None
     future_params: Tensor | None
@@ -151,6 +151,13 @@ class ForecastModule(nn.Module):
         if not self.scaling.window.applied and batch.scale is not None:
             offsets = offsets * batch.scale.unsqueeze(-1)
         return restore(point), restore(point.unsqueeze(-1) + offsets)
+
+    def _add_constant(self, name: str, value: Tensor | None) -> None:
+        """Store a tensor that is not saved with the weights; torch.export fails for buffers that are ``None``."""
+        if value is None:
+            setattr(self, name, None)
+        else:
+            self.register_buffer(name, value, persistent=False)
 
     def _from_paths(self, batch: Batch, probabilities: Tensor) -> tuple[Tensor, Tensor]:
         paths = draw_paths(self.network, self.loss, batch, probabilities)
