@@ -347,19 +347,19 @@ def test_runs_are_compared(client: Client) -> None:
     assert client.get("/api/compare").status == 422
 
 
-@pytest.mark.parametrize("request", ["stop", "checkpoint"])
-def test_control_requests_reach_runs_in_training(runs: Path, client: Client, request: str) -> None:
+@pytest.mark.parametrize("control", ["stop", "checkpoint"])
+def test_control_requests_reach_runs_in_training(runs: Path, client: Client, control: str) -> None:
     run = ids(client)["third"]
-    reply = client.post(f"/api/runs/{run}/{request}", token=TOKEN)
+    reply = client.post(f"/api/runs/{run}/{control}", token=TOKEN)
     assert reply.status == 409
     assert "interrupted" in reply.json()["detail"]
     assert not (runs / "third" / "control").exists()
     with RunLock(runs / "third" / "lock"):
         time.sleep(0.45)
         for _ in range(2):
-            assert client.post(f"/api/runs/{run}/{request}", token=TOKEN).status == 202
-        assert [path.name for path in (runs / "third" / "control").iterdir()] == [request]
-    assert client.post(f"/api/runs/0123456789abcdef/{request}", token=TOKEN).status == 404
+            assert client.post(f"/api/runs/{run}/{control}", token=TOKEN).status == 202
+        assert [path.name for path in (runs / "third" / "control").iterdir()] == [control]
+    assert client.post(f"/api/runs/0123456789abcdef/{control}", token=TOKEN).status == 404
 
 
 def test_the_page_and_its_files_are_served(client: Client) -> None:

@@ -128,9 +128,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("request", ["stop", "checkpoint"])
-def test_control_requests_without_the_token_are_refused(runs: Path, client: Client, request: str) -> None:
-    target = f"/api/runs/{id_of(runs / 'third')}/{request}"
+@pytest.mark.parametrize("control", ["stop", "checkpoint"])
+def test_control_requests_without_the_token_are_refused(runs: Path, client: Client, control: str) -> None:
+    target = f"/api/runs/{id_of(runs / 'third')}/{control}"
     with RunLock(runs / "third" / "lock"):
         before = tree_digest(runs)
         for token in WRONG:
@@ -145,7 +145,7 @@ def test_control_requests_without_the_token_are_refused(runs: Path, client: Clie
         assert client.post(target, headers=[("cookie", f"token={TOKEN}")]).status == 401
         assert tree_digest(runs) == before
         assert client.post(target, token=TOKEN).status == 202
-        assert (runs / "third" / "control" / request).is_file()
+        assert (runs / "third" / "control" / control).is_file()
 
 
 def test_tokens_are_compared_in_constant_time(

@@ -159,8 +159,8 @@ def test_a_child_that_is_killed_twice_finishes_at_the_third_attempt(place: Path)
     code, errors = supervise(place, "twice", retries=3)
     assert code == 0
     assert errors.splitlines() == [
-        "attempt 1 of 4 ended: killed by SIGKILL at step 100; going on from the checkpoint of step 100 in 1 s",
-        "attempt 2 of 4 ended: killed by SIGKILL at step 200; going on from the checkpoint of step 200 in 2 s",
+        "attempt 1 of 4 ended: killed by SIGKILL at step 100; restarting from the checkpoint of step 100 in 1 s",
+        "attempt 2 of 4 ended: killed by SIGKILL at step 200; restarting from the checkpoint of step 200 in 2 s",
     ]
     assert len(children(place)) == 3
 
@@ -169,7 +169,7 @@ def test_a_child_that_fails_each_time_is_given_up_with_its_code(place: Path) -> 
     code, errors = supervise(place, "always", retries=1)
     assert code == 1
     assert errors.splitlines() == [
-        "attempt 1 of 2 ended: exit code 1 at step 7; going on from the start in 1 s",
+        "attempt 1 of 2 ended: exit code 1 at step 7; restarting from the start in 1 s",
         "attempt 2 of 2 ended: exit code 1 at step 7, as before, with no checkpoint in between; it will probably do so "
         "again; giving up",
     ]
@@ -194,7 +194,7 @@ def test_a_child_that_stops_beating_is_aborted_with_its_stack_shown(place: Path)
     assert code == 0
     assert "Fatal Python error: Aborted" in errors
     assert "in hang_in_here" in errors
-    assert "attempt 1 of 2 ended: no heartbeat for 1 s, aborted at step 5; going on from the start in 1 s" in errors
+    assert "attempt 1 of 2 ended: no heartbeat for 1 s, aborted at step 5; restarting from the start in 1 s" in errors
     assert len(children(place)) == 2
 
 
@@ -338,7 +338,7 @@ def test_a_real_training_that_is_killed_twice_gives_the_model_of_one_that_was_no
     assert process.returncode == 0, errors
     lines = [line for line in errors.splitlines() if line.startswith("attempt")]
     assert len(lines) == 2
-    assert all("killed by SIGKILL" in line and "going on from the checkpoint of step" in line for line in lines)
+    assert all("killed by SIGKILL" in line and "restarting from the checkpoint of step" in line for line in lines)
     assert (describe_run(run).state, describe_run(run).attempt) == ("finished", 3)
     assert not any(is_alive(pid) for pid in killed)
 

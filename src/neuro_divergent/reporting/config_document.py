@@ -37,7 +37,12 @@ def write_document(name: str, *, path: str, horizon: int, architecture: Architec
         _component("model", architecture, "The network.", Architecture),
         _section("task", Task, {"horizon": horizon}),
         _section("training", TrainingConfig, {}),
-        _component("checkpoints", RunConfig.model_fields["checkpoints"].default, "What a run can go on from.", None),
+        _component(
+            "checkpoints",
+            RunConfig.model_fields["checkpoints"].default,
+            "Checkpoints that a run can resume from.",
+            None,
+        ),
     ]
     return "\n".join([_HEAD.format(name=name), *(line for section in sections for line in section)])
 

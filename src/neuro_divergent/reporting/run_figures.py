@@ -38,7 +38,7 @@ def figure_of(tables: RunTables, name: str) -> Figure:
     except InputError:
         raise
     except _DAMAGES as error:  # a file that can be read and holds something else
-        raise InputError(f"{name}: what the run has for it is damaged ({type(error).__name__}).") from error
+        raise InputError(f"{name}: its data in the run are damaged ({type(error).__name__}).") from error
 
 
 def figures_of(tables: RunTables) -> Iterator[tuple[str, str, Figure]]:

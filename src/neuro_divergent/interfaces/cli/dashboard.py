@@ -42,7 +42,7 @@ def dashboard(
     token: Annotated[
         str | None,
         typer.Option(
-            help="Who knows it may stop runs: 128 bits or more. A new one is made if none is given.",
+            help="Secret of 128 bits or more that allows stopping runs; a new one is made without it.",
             envvar=TOKEN,
             show_envvar=True,
         ),
@@ -52,8 +52,7 @@ def dashboard(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Another name it is reached by, as behind a reverse proxy; may be repeated. "
-            "Reading needs the token then.",
+            help="Another host name, as behind a reverse proxy; may be repeated. Reading needs the token then.",
         ),
     ] = None,
 ) -> None:

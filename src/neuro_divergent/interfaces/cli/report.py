@@ -18,7 +18,7 @@ Examples:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory, in whatever state it is.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory; the run need not be finished.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Page to write (report.html in the run directory).")
     ] = None,
@@ -56,7 +56,7 @@ def report(
     for note in notes:
         screen.say(note)
     if state != "finished":
-        screen.say(f"This run is not finished ({state}); the page shows what there is.")
+        screen.say(f"This run is not finished ({state}); the page shows its state so far.")
     screen.facts([*files.items(), ("size", format_bytes(len(content)))])
     screen.result({"run": str(run), "state": state, "notes": notes, "files": files})
     if show:

@@ -39,7 +39,7 @@ def ranking_figure(
     frame = read_residuals(backtest, model=model)
     named = id_of(frame, id)
     if named is None:
-        raise InputError("backtest: there is but one series, so there is nothing to rank; name the id column if not.")
+        raise InputError("backtest: one series cannot be ranked; if there are several, name the id column.")
     is_relative = reference in frame.columns and reference != model
     ranked = _ranked(frame, named, reference if is_relative else None)
     total = ranked.height

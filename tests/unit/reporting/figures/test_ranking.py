@@ -79,7 +79,7 @@ def test_series_that_the_reference_knows_exactly_are_left_out():
 def test_too_few_series_are_an_error():
     with pytest.raises(InputError, match="1 series with errors, and ranking needs two"):
         ranking_figure(make_backtest(["a"]))
-    with pytest.raises(InputError, match="there is but one series"):
+    with pytest.raises(InputError, match="one series cannot be ranked"):
         ranking_figure(BACKTEST.drop("unique_id"))
     with pytest.raises(InputError, match="no column 'store'"):
         ranking_figure(BACKTEST, id="store")

@@ -1,4 +1,4 @@
-// The page as a whole: which part is shown, and what is said about it.
+// The page: routing, messages and dialogs.
 
 import { byId, failure, make, setText } from "./elements.js";
 import { sweep } from "./charts.js";
@@ -11,7 +11,7 @@ const SILENCE = 8000;
 let current = null;
 let silence = null;
 
-/** What the parts of the page may ask of the whole. */
+/** Services of the page for its views. */
 const page = {
   /** Show a message. */
   announce(text) {
@@ -26,12 +26,12 @@ const page = {
     setText(byId("connection"), text);
   },
 
-  /** Say in the title of the window what is shown. */
+  /** Set the title of the window. */
   title(text) {
     document.title = `${text} · Neuro-Divergent`;
   },
 
-  /** Ask before something is done; true if it shall be. */
+  /** Show a confirmation dialog; true if confirmed. */
   confirm({ title, text, action }) {
     const dialog = byId("dialog");
     byId("dialog-title").textContent = title;
@@ -45,7 +45,7 @@ const page = {
   },
 };
 
-/** Show what the address asks for. */
+/** Show the view of the current address. */
 function route() {
   if (location.hash.startsWith("#token=")) takeToken();
   current?.abort();

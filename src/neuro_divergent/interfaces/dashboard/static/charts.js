@@ -1,4 +1,4 @@
-// Drawing with Plotly, in the colours of the page.
+// Charts with Plotly, in the colours of the page.
 
 import { make } from "./elements.js";
 
@@ -13,8 +13,8 @@ const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: BUTTONS, 
 /**
  * Load Plotly, the first time something is drawn.
  *
- * The security policy of the page lets no style in but those of our own sheet. Plotly adds its rules to that (see
- * index.html), and where it writes styles into attributes of a drawing, they are set as the properties they stand for.
+ * The content security policy allows only our own style sheet. Plotly adds its rules to that (see
+ * index.html), and where it writes style attributes into an SVG, they are set as properties.
  */
 export function plotly() {
   loading ??= new Promise((resolve, reject) => {
@@ -22,7 +22,7 @@ export function plotly() {
       if (name === "style") this.style.cssText = value;
       else Element.prototype.setAttribute.call(this, name, value);
     };
-    // It brings a style sheet for maps, which the security policy refuses with a complaint; no map is drawn here.
+    // It brings a style sheet for maps, which the content security policy blocks; there are no maps here.
     const create = document.createElement;
     document.createElement = (name, ...rest) => create.call(document, name === "style" ? "template" : name, ...rest);
     const done = (action) => () => {
@@ -41,7 +41,7 @@ export function plotly() {
   return loading;
 }
 
-/** Return text such that Plotly, which reads markup in text, shows it as it is. */
+/** Escape text, as Plotly interprets markup in it. */
 export function escaped(text) {
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -49,7 +49,7 @@ export function escaped(text) {
 /** Return a colour of the page by its name in the style sheet. */
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-/** Return a colour for the nth of several things that are alike. */
+/** Return the nth colour of the palette. */
 export const nthColour = (place) => colour(`line-${(place % 8) + 1}`);
 
 function theme() {
@@ -66,7 +66,7 @@ function theme() {
   };
 }
 
-/** Lay the layout of a figure over that of the page, key by key. */
+/** Merge the layout of a figure into that of the page, key by key. */
 function merged(below, above) {
   const result = { ...below };
   for (const [key, value] of Object.entries(above ?? {})) {
@@ -77,7 +77,7 @@ function merged(below, above) {
 }
 
 /**
- * A place for a chart: a figure with its title, a drawing, and a note.
+ * A chart with its title and note.
  *
  * `content(place)` is called whenever it is drawn, also when the colours of the page change, and returns
  * `{data, layout}`.
@@ -108,14 +108,14 @@ export class Chart {
     drawn.add(this);
   }
 
-  /** Show words below it and for those who cannot see it. */
+  /** Set the note and the alternative text. */
   say(note, altText) {
     this.note.textContent = note ?? "";
     this.altText.textContent = altText ?? "";
   }
 }
 
-/** Let go of charts that are no longer on the page. */
+/** Release charts that are no longer on the page. */
 export function sweep() {
   for (const chart of drawn) {
     if (!chart.place.isConnected) {
@@ -125,7 +125,7 @@ export function sweep() {
   }
 }
 
-/** Draw a figure of the server: `{data, layout, note, alt_text}`. */
+/** Draw a figure from the server: `{data, layout, note, alt_text}`. */
 export function serverChart(title, figure, options = {}) {
   const chart = new Chart(title, { note: figure.note, altText: figure.alt_text, ...options });
   chart.content = (place) => serverContent(figure, place);

@@ -11,7 +11,7 @@ const POINTS = 600;
 const SECONDS_BETWEEN = 3;
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
-/** Remembered while other pages are shown. */
+/** Kept while other pages are shown. */
 const query = { column: "validation_loss" };
 
 /** Show a comparison, and keep it up to date while one of the runs trains. */

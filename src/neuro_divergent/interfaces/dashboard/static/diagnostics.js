@@ -1,4 +1,4 @@
-// What the doctor finds: the evidence, and the settings to change.
+// The diagnosis: findings, evidence and settings to change.
 
 import { button, failure, make } from "./elements.js";
 import { showFigures } from "./figures.js";
@@ -69,7 +69,7 @@ export class Diagnostics {
   }
 }
 
-/** Return a change as it is written on a command line. */
+/** Return a change as a command-line option. */
 function optionOf(setting, value) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (String(setting).startsWith("-")) return value === null || value === true ? setting : `${setting} ${quoted(text)}`;

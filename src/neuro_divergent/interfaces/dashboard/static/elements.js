@@ -1,4 +1,4 @@
-// Making elements. Text always goes in as text: nothing in these modules turns text into markup.
+// Creation of elements. Text is always inserted as text, never as markup.
 
 const DIRECT = new Set(["text", "on", "class"]);
 
@@ -19,7 +19,7 @@ export function make(tag, properties = {}, ...children) {
 /** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Set text only where it differs, so that nothing is read out or selected away for nothing. */
+/** Set text only where it differs, so that screen readers and selections are not disturbed. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -35,7 +35,7 @@ export const badge = (state) => make("span", { class: `state ${state}`, text: st
 /**
  * Return a table in a box that scrolls by itself.
  *
- * @param caption What it shows, for those who do not see its surroundings.
+ * @param caption What it shows, for screen readers.
  * @param columns `{title, numeric}` for each column.
  * @param rows Lists of text or elements; the first of each row is its header. `row.class` becomes that of the row.
  */
@@ -62,7 +62,7 @@ export function box(label, ...children) {
   return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, ...children);
 }
 
-/** Return a list of terms and what they are; what is unknown is left out. */
+/** Return a description list; unknown values are left out. */
 export function facts(pairs) {
   const known = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return make("dl", {}, known.flatMap(([term, value]) => {
@@ -72,10 +72,10 @@ export function facts(pairs) {
   }));
 }
 
-/** Return a text for what is not there, with what to do about it. */
+/** Return a text for an empty view, with what to do. */
 export const nothing = (text) => make("p", { class: "quiet nothing", text });
 
-/** Return a box that says what went wrong, with a way to try again. */
+/** Return an error message with a button to try again. */
 export function failure(error, again) {
   return make("div", { class: "failure", role: "alert" },
     make("p", { text: error.message }),

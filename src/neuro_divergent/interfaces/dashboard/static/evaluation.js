@@ -38,7 +38,7 @@ export class Evaluation {
   }
 }
 
-/** Return tables of scores and coverage, with what is to be known about them. */
+/** Return tables of scores and coverage, with notes. */
 function scoreTables(scores, notes) {
   const rows = Array.isArray(scores.scores) ? scores.scores : [];
   const measures = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => key !== "name");
@@ -63,5 +63,5 @@ function scoreTables(scores, notes) {
   return parts;
 }
 
-/** Return the name of a measure as it is written: MAE, but Skill. */
+/** Return the name of a metric as it is written: MAE, but Skill. */
 export const measureTitle = (name) => (/^[a-z]*(mae|mse|ape|mase|msse|crps)$/.test(name) ? name.toUpperCase() : title(name));

@@ -1,10 +1,10 @@
-// Numbers, times and events as words.
+// Numbers, sizes, times and events as text; as core/formatting.py does for the rest of the package.
 
-const whole = new Intl.NumberFormat("en");
+const grouped = new Intl.NumberFormat("en");
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** Return a count with separators. */
-export const count = (value) => (isNumber(value) ? whole.format(value) : "–");
+export const count = (value) => (isNumber(value) ? grouped.format(value) : "–");
 
 /** Return a measured number with about four digits. */
 export function number(value) {
@@ -12,7 +12,7 @@ export function number(value) {
   const size = Math.abs(value);
   if (value === 0) return "0";
   if (size < 1e-3 || size >= 1e7) return value.toExponential(3);
-  return Number.isInteger(value) || size >= 1000 ? whole.format(Math.round(value)) : value.toPrecision(4);
+  return Number.isInteger(value) || size >= 1000 ? grouped.format(Math.round(value)) : value.toPrecision(4);
 }
 
 /** Return a fraction as a percentage; small ones with a digit after the point. */
@@ -36,14 +36,14 @@ export function duration(seconds) {
   return minor ? `${major} ${unit} ${minor} ${next[0]}` : `${major} ${unit}`;
 }
 
-/** Return how long ago a moment was. */
+/** Return the time since a timestamp. */
 export function age(moment) {
   if (!isNumber(moment) || moment <= 0) return "–";
   const seconds = Math.max(0, Date.now() / 1000 - moment);
   return seconds < 5 ? "just now" : `${duration(seconds)} ago`;
 }
 
-/** Return a moment as date and time of this place. */
+/** Return a timestamp as local date and time. */
 export function moment(seconds) {
   if (!isNumber(seconds) || seconds <= 0) return "–";
   const date = new Date(seconds * 1000);
@@ -52,7 +52,7 @@ export function moment(seconds) {
   return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
-/** Return a size of files. */
+/** Return a number of bytes in the unit that suits it. */
 export function size(bytes) {
   if (!isNumber(bytes)) return "–";
   const units = ["bytes", "kB", "MB", "GB", "TB"];
@@ -74,13 +74,13 @@ export function plain(value) {
   return Object.entries(value).map(([key, item]) => `${key.replaceAll("_", " ")} ${plain(item)}`).join(", ");
 }
 
-/** Return a name of the program as words: `validation_loss` as "Validation loss". */
+/** Return an identifier as a title: `validation_loss` as "Validation loss". */
 export function title(name) {
   const words = String(name).replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Return how far a run is, between 0 and 1, or null. */
+/** Return the progress of a run, between 0 and 1, or null. */
 export function progress(run) {
   if (!isNumber(run.step) || !isNumber(run.total_steps) || run.total_steps <= 0) return null;
   return Math.min(1, run.step / run.total_steps);
@@ -89,7 +89,7 @@ export function progress(run) {
 /** Return whether the run is in training. */
 export const isLive = (run) => run.state === "running" || run.state === "stalled";
 
-/** Return what an event of the log says. */
+/** Return an event of the log as a sentence. */
 export function sentence(event) {
   switch (event.event) {
     case "start":
@@ -110,5 +110,5 @@ export function sentence(event) {
   }
 }
 
-/** Return a word such that a shell takes it as one. */
+/** Quote an argument for a shell. */
 export const quoted = (text) => (/^[\w.,=:/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

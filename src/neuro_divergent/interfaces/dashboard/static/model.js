@@ -1,4 +1,4 @@
-// What was trained, on what, and where.
+// Model, data and environment of a run.
 
 import { facts, make, nothing, table } from "./elements.js";
 import { showFigures } from "./figures.js";

@@ -1,4 +1,4 @@
-// What a run leaves behind: checkpoints, settings, log.
+// Checkpoints, settings and log of a run.
 
 import { make, nothing, table } from "./elements.js";
 import { get } from "./server.js";
@@ -72,7 +72,7 @@ export class Log {
     }
   }
 
-  /** Add events at the end; who looks at the end keeps looking at it. */
+  /** Append events; a view scrolled to the end stays there. */
   add(events) {
     const isAtEnd = this.box.scrollTop + this.box.clientHeight >= this.box.scrollHeight - 8;
     for (const event of events) {

@@ -1,4 +1,4 @@
-// The page of a run: what it does now, and tabs with all there is to know about it.
+// The page of a run: its state, and tabs with the details.
 
 import { badge, failure, make, setText } from "./elements.js";
 import { sweep } from "./charts.js";
@@ -85,7 +85,7 @@ class RunPage {
       ...panels);
   }
 
-  /** Show a tab; what became old while it was hidden is loaded again. */
+  /** Show a tab; outdated content is loaded again. */
   select(name) {
     for (const [other, tab] of this.tabs) {
       const isShown = other === name;
@@ -158,7 +158,7 @@ class RunPage {
     }
   }
 
-  /** Read again what is known of the run, and draw what is shown of it. */
+  /** Load the details of the run again, and update the view. */
   async refresh() {
     try {
       this.details = await get(this.path, {}, this.signal);

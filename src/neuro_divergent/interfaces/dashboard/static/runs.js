@@ -1,4 +1,4 @@
-// The list of runs, which follows what happens to them.
+// The list of runs, updated live.
 
 import { badge, box, button, failure, make, setText } from "./elements.js";
 import { follow, get } from "./server.js";
@@ -18,7 +18,7 @@ const COLUMNS = [
 ];
 const DESCENDING_FIRST = new Set(["time", "step"]);
 
-/** What is looked for; kept while other pages are shown. */
+/** The query; kept while other pages are shown. */
 const query = { search: "", state: "", sort: "time", order: "desc", offset: 0 };
 const chosen = new Map();
 

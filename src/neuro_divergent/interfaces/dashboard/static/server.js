@@ -1,4 +1,4 @@
-// Talking to the server: plain requests, and streams that come back by themselves.
+// Requests to the server, and event streams that reconnect.
 
 const KEY = "token";
 const LONGEST_WAIT = 15;
@@ -12,7 +12,7 @@ export class ServerError extends Error {
   }
 }
 
-/** Take the token out of the address, where it would be copied with it, and keep it for this browser tab. */
+/** Move the token from the address, where it could be copied, into the session storage of this tab. */
 export function takeToken() {
   const match = /^#token=([^&]*)/.exec(location.hash);
   try {
@@ -27,13 +27,13 @@ export function takeToken() {
 /** Return whether there is a token to change things with. */
 export const hasToken = () => Boolean(token);
 
-/** Return what the server answers to a request, as plain values. */
+/** Send a GET request; returns the JSON of the response. */
 export async function get(path, parameters = {}, signal = undefined) {
   const response = await request(withParameters(path, parameters), { signal });
   return response.json();
 }
 
-/** Ask the server to do something; returns what it says. */
+/** Send a POST request; returns the JSON of the response. */
 export async function post(path) {
   const response = await request(path, { method: "POST" });
   return (await response.json()).detail;
@@ -69,7 +69,7 @@ async function explanation(response) {
   try {
     detail = String((await response.json()).detail ?? "");
   } catch {
-    // the answer is not one of ours; its number must do
+    // not a response of ours: the status code is all there is
   }
   if (response.status === 401) {
     const reason = token ? "The server does not accept the token of this page" : "This needs a token";

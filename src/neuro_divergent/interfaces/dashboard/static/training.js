@@ -1,4 +1,4 @@
-// The tab that is watched while a run trains: curves that grow, and two buttons.
+// The training tab: live curves, and buttons to stop and to checkpoint.
 
 import { button, failure, make, nothing } from "./elements.js";
 import { Chart, colour, plotly } from "./charts.js";
@@ -16,7 +16,7 @@ const CHARTS = [
   { title: "Samples per second", format: "SI", columns: [["samples_per_second", "Samples per second", "quiet"]] },
 ];
 
-/** Remembered while other runs are looked at. */
+/** Kept while other runs are shown. */
 const scale = { isLogarithmic: false };
 
 export class Training {
@@ -34,7 +34,7 @@ export class Training {
       make("div", { class: "buttons controls" }, this.stop, this.save, this.reason), this.problem, this.empty, this.charts);
   }
 
-  /** Load the whole history; rows that arrive meanwhile wait. */
+  /** Load the whole history; rows that arrive meanwhile are buffered. */
   async load() {
     this.curves.forEach((curve) => curve.hold());
     try {
@@ -122,7 +122,7 @@ class Curves {
     return make("label", { class: "switch" }, input, "Logarithmic");
   }
 
-  /** Let rows wait until the history is there. */
+  /** Buffer rows until the history is loaded. */
   hold() {
     this.isHeld = true;
   }
