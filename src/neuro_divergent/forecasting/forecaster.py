@@ -40,7 +40,7 @@ from neuro_divergent.forecasting.uncertainty.residuals import measure
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
@@ -88,7 +88,7 @@ class Forecaster:
         self,
         data: Any,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
         pretrained: Pretrained | str | Path | None = None,
         run: str | Path | None = None,
@@ -143,7 +143,7 @@ class Forecaster:
         *,
         mask_share: float = 0.4,
         training: TrainingConfig | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
         **schema: Any,
@@ -185,7 +185,7 @@ class Forecaster:
         run: str | Path,
         data: Any = None,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
         allow_changes: bool = False,
         **training: Any,
@@ -446,7 +446,7 @@ class Forecaster:
         directory: RunDirectory,
         config: RunConfig,
         job: PreparedData,
-        callbacks: Sequence[Callback],
+        callbacks: Sequence[CallbackLike],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
         *,
@@ -463,7 +463,7 @@ class Forecaster:
     def _work(
         self,
         job: PreparedData,
-        callbacks: Sequence[Callback],
+        callbacks: Sequence[CallbackLike],
         teacher: Forecaster | None,
         resume: Mapping[str, Any] | str | Path | None,
         *,
@@ -484,7 +484,7 @@ class Forecaster:
         )
         self._fitted = _after(trainer, job, gather)
 
-    def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, job: PreparedData, gather: WindowBatcher, callbacks: Sequence[CallbackLike]) -> Trainer:
         """Build the network and what trains it."""
         with seeded(self.training.seed):
             network = build_network(self.architecture, job.task, job.spec)

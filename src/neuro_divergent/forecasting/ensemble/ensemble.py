@@ -33,7 +33,7 @@ from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.losses.quantile import QuantileLoss
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.schedules.chain import Chain
@@ -143,7 +143,7 @@ class Ensemble:
         self,
         data: Any,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         **schema: Any,
@@ -173,7 +173,7 @@ class Ensemble:
         return self
 
     @classmethod
-    def resume(cls, run: str | Path, data: Any = None, *, callbacks: Sequence[Callback] = ()) -> Self:
+    def resume(cls, run: str | Path, data: Any = None, *, callbacks: Sequence[CallbackLike] = ()) -> Self:
         """Go on with a run that was interrupted: members that are trained are loaded, the others go on or begin.
 
         On the same machine and with as many threads the ensemble becomes, bit for bit, the one of a run that was never
@@ -377,7 +377,7 @@ class Ensemble:
         self,
         panel: Panel,
         backend: Backend,
-        callbacks: Sequence[Callback],
+        callbacks: Sequence[CallbackLike],
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
     ) -> None:
@@ -438,7 +438,7 @@ def _trained(
     member: Forecaster,
     number: int,
     panel: Panel,
-    callbacks: Sequence[Callback],
+    callbacks: Sequence[CallbackLike],
     place: EnsembleRun | None,
     checkpoints: Checkpointing | None,
 ) -> Forecaster:

@@ -35,7 +35,7 @@ from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, 
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 
 _PATHS = 1000
 _TOLERANCE = 1e-3  # of the mean size of a node; tables of rounded numbers are not warned about
@@ -86,7 +86,7 @@ class HINT:
         self._reconciliation: Reconciliation | None = None
         self._backend: Backend = "polars"
 
-    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
         """Train the forecaster on a table of all nodes, and measure how it misses them.
 
         Args:
