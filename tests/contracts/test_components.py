@@ -17,6 +17,7 @@ from neuro_divergent.training.callbacks.base import NamedCallback
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.gradients.estimators.base import GradientEstimator
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
+from neuro_divergent.training.gradients.transforms.clip import Clip
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.teacher_forcing import TeacherForcing
@@ -26,6 +27,7 @@ FAMILIES: list[type[Component]] = [
     Augmentation,
     Average,
     NamedCallback,
+    Clip,
     Curriculum,
     GradientEstimator,
     GradientTransform,

@@ -43,7 +43,7 @@ from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_ta
 from neuro_divergent.forecasting.warm_start import initial_weights, load_initial
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, RunDirectory
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
@@ -90,7 +90,7 @@ class Forecaster(SavedModel):
         self,
         data: Any,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
         initial: Forecaster | Pretrained | str | Path | None = None,
         run: str | Path | None = None,
@@ -149,7 +149,7 @@ class Forecaster(SavedModel):
         *,
         mask_fraction: float = 0.4,
         training: TrainingConfig | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
         **schema: Any,
@@ -191,7 +191,7 @@ class Forecaster(SavedModel):
         run: str | Path,
         data: Any = None,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
         allow_changes: bool = False,
         **training: Any,
@@ -487,7 +487,7 @@ class Forecaster(SavedModel):
     def _train(
         self,
         prepared: PreparedData,
-        callbacks: Sequence[Callback],
+        callbacks: Sequence[CallbackLike],
         *,
         teacher: Forecaster | None = None,
         initial: Pretrained | None = None,
@@ -509,7 +509,7 @@ class Forecaster(SavedModel):
         )
         self._fitted = _after(trainer, prepared, batcher)
 
-    def _trainer(self, prepared: PreparedData, batcher: WindowBatcher, callbacks: Sequence[Callback]) -> Trainer:
+    def _trainer(self, prepared: PreparedData, batcher: WindowBatcher, callbacks: Sequence[CallbackLike]) -> Trainer:
         """Build the network and what trains it."""
         with seeded(self.training.seed):
             network = build_network(self.architecture, prepared.task, prepared.spec)

@@ -29,7 +29,7 @@ from neuro_divergent.losses.point import MSE
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reconstruction import Reconstructing, Reconstruction
 from neuro_divergent.models.reversible import ReversibleNetwork
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.state import differences
@@ -119,7 +119,7 @@ def pretrain(
     training: TrainingConfig,
     *,
     mask_fraction: float,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[CallbackLike] = (),
     resume: Mapping[str, Any] | str | Path | None = None,
     allow_changes: bool = False,
 ) -> Pretrained:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
     from neuro_divergent.forecasting.predictor import WindowForecasts
     from neuro_divergent.forecasting.task import Task
-    from neuro_divergent.training.callbacks.base import Callback
+    from neuro_divergent.training.callbacks.base import CallbackLike
     from neuro_divergent.training.config import TrainingConfig
 
 
@@ -70,7 +70,7 @@ class ForecastModel(Protocol):
     def holds(self) -> dict[str, str]:
         """What a saved copy of this model contains that comes from the training data, by name."""
 
-    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
         """Train on a table."""
 
     def predict(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.forecasting.prepared_data import PreparedData
     from neuro_divergent.forecasting.pretrain import Pretrained
-    from neuro_divergent.training.callbacks.base import Callback
+    from neuro_divergent.training.callbacks.base import CallbackLike
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class TrainingRun:
         forecaster: Forecaster,
         prepared: PreparedData,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
         initial: Pretrained | None = None,
         state: Mapping[str, Any] | str | Path | None = None,
@@ -149,7 +149,7 @@ class TrainingRun:
         forecaster.run = self.directory.path
         forecaster.save(self.directory.path / MODEL)
 
-    def fit(self, data: Any = None, *, callbacks: Sequence[Callback] = ()) -> Forecaster:
+    def fit(self, data: Any = None, *, callbacks: Sequence[CallbackLike] = ()) -> Forecaster:
         """Train the forecaster that the settings describe, or load it if nothing is left to train.
 
         Args:

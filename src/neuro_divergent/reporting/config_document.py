@@ -64,7 +64,7 @@ def choices(annotation: Any) -> list[str]:
     if get_origin(annotation) is Literal:
         return [str(option) for option in get_args(annotation)]
     if inspect.isclass(annotation) and issubclass(annotation, Component):
-        return annotation.registry.names()
+        return [] if annotation.name else annotation.registry.names()  # a member of a family has no other names
     return list(dict.fromkeys(word for item in get_args(annotation) for word in choices(item)))
 
 

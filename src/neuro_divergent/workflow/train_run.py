@@ -14,7 +14,7 @@ from neuro_divergent.forecasting.pretrain import Pretrained
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.runs.directory import RunDirectory
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.workflow.outcome import USUAL_LEVELS, Outcome, conclude
 from neuro_divergent.workflow.results import write_results
 
@@ -25,7 +25,7 @@ def train_run(
     data: Any = None,
     *,
     levels: Sequence[float] = USUAL_LEVELS,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[CallbackLike] = (),
 ) -> Outcome:
     """Train what a config describes in a new directory, and write everything that ``nd train`` writes there.
 
@@ -50,7 +50,7 @@ def train_opened(
     prepared: PreparedData,
     *,
     levels: Sequence[float] = USUAL_LEVELS,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[CallbackLike] = (),
     teacher: Forecaster | None = None,
     initial: Pretrained | None = None,
     state: Mapping[str, Any] | str | Path | None = None,

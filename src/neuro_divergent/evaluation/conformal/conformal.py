@@ -38,7 +38,7 @@ from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.wrapper import ModelWrapper
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 
 
 class _Made(NamedTuple):
@@ -85,7 +85,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         self._arrived: Scores | None = None
         self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after all scores so far
 
-    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
         """Train the forecaster, and calibrate its intervals on its validation part.
 
         Args:

@@ -36,7 +36,7 @@ from neuro_divergent.forecasting.saving import SavedModel
 from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.losses.quantile import QuantileLoss
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.schedules.chain import Chain
@@ -146,7 +146,7 @@ class Ensemble(SavedModel):
         self,
         data: Any,
         *,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[CallbackLike] = (),
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         **schema: Any,
@@ -176,7 +176,7 @@ class Ensemble(SavedModel):
         return self
 
     @classmethod
-    def resume(cls, run: str | Path, data: Any = None, *, callbacks: Sequence[Callback] = ()) -> Self:
+    def resume(cls, run: str | Path, data: Any = None, *, callbacks: Sequence[CallbackLike] = ()) -> Self:
         """Resume a run that was interrupted: members that are trained are loaded, the others are trained.
 
         On the same machine and with as many threads the ensemble becomes, bit for bit, the one of a run that was never
@@ -429,7 +429,7 @@ class Ensemble(SavedModel):
         self,
         panel: Panel,
         backend: Backend,
-        callbacks: Sequence[Callback],
+        callbacks: Sequence[CallbackLike],
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
     ) -> None:
@@ -490,7 +490,7 @@ def _trained(
     member: Forecaster,
     number: int,
     panel: Panel,
-    callbacks: Sequence[Callback],
+    callbacks: Sequence[CallbackLike],
     place: EnsembleRun | None,
     checkpoints: Checkpointing | None,
 ) -> Forecaster:

@@ -39,7 +39,7 @@ from neuro_divergent.forecasting.run_config import check_own_settings, own_setti
 from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.wrapper import ModelWrapper
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import CallbackLike
 
 _PATHS = 1000
 _TOLERANCE = 1e-3  # of the mean size of a node; tables of rounded numbers are not warned about
@@ -90,7 +90,7 @@ class HINT(ModelWrapper[Forecaster]):
         self._reconciliation: Reconciliation | None = None
         self._backend: Backend = "polars"
 
-    def fit(self, data: Any, *, callbacks: Sequence[Callback] = (), **schema: Any) -> Self:
+    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
         """Train the forecaster on a table of all nodes, and measure its errors on the validation part.
 
         Args:

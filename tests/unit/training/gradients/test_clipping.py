@@ -76,5 +76,5 @@ def test_the_norm_that_is_reported_is_the_one_before_the_first_clipping() -> Non
 
 
 def test_a_transform_that_does_not_clip_is_refused_as_clip() -> None:
-    with pytest.raises(nd.ConfigError, match=r"clip: 'noise' does not bound gradients: choose 'norm' or 'value'"):
+    with pytest.raises(nd.ConfigError, match=r"Unknown clipping 'noise'\. Known: norm, value"):
         nd.TrainingConfig(clip="noise")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from neuro_divergent.core.config import register
+from neuro_divergent.core.registry import Registry
 from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 class Clip(GradientTransform):
     """Bounds gradients, and reports their norm before that."""
+
+    registry: ClassVar[Registry] = Registry("clipping", "neuro_divergent.training.gradients.transforms.clip")
 
     def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
         """Bound the gradients."""
@@ -26,13 +29,6 @@ class Clip(GradientTransform):
     @abstractmethod
     def clip(self, parameters: list[nn.Parameter]) -> Tensor:
         """Bound the gradients and return their common norm before that; one that is not finite leaves them alone."""
-
-    @classmethod
-    def _from_family(cls, value: Any) -> Self:
-        found = super()._from_family(value)
-        if not isinstance(found, cls):
-            raise ValueError(f"{found.name!r} does not bound gradients: choose 'norm' or 'value'")
-        return found
 
 
 @register("norm")
@@ -82,6 +78,10 @@ class ClipValue(Clip):
         if norm.isfinite():  # else the bounds would hide which of the gradients is to blame
             clip_grad_value_(parameters, self.limit)
         return norm
+
+
+for _member in (ClipNorm, ClipValue):  # each is a clipping, and a transform among others
+    GradientTransform.registry.add(_member.name, _member)
 
 
 class NoClip(Clip):
