@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CELLS ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training parity reproduce m4 epf zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,9 @@ bench-training: setup ## Measure the trainer: overhead, being watched, ladder, r
 
 parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForecast's networks
 	$(BENCH)/bin/python -m pytest tests/parity
+
+golden: setup ## Compute and store the forecasts of all architectures by formula again (tests/numerics/golden/values)
+	$(BIN)/python -m tests.numerics.golden.stored
 
 reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
 	$(BIN)/python benchmarks/reproduce.py --data $(DATA) --cells '$(CELLS)'
