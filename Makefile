@@ -70,6 +70,9 @@ parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForec
 golden: setup ## Compute and store the forecasts of all architectures by formula again (tests/numerics/golden/values)
 	$(BIN)/python -m tests.numerics.golden.stored
 
+mutants: setup ## Plant known bugs in a copy of the package, one at a time, and see that tests notice each (an hour)
+	$(BIN)/python tools/mutants.py
+
 reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
 	$(BIN)/python benchmarks/reproduce.py --data $(DATA) --cells '$(CELLS)'
 
