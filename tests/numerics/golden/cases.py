@@ -145,7 +145,7 @@ VARIANTS: dict[str, list[Settings]] = {
         {"version": "wavelet", "polynomials": 8, "modes": 2, "score": "softmax"},
     ],
     "gru": _RECURRENT,
-    "informer": [*_ENCODER_DECODER, {"distil": False, "factor": 1}, {"norm": "layer", "factor": 5}],
+    "informer": [*_ENCODER_DECODER, {"distil": False, "factor": 1}, {"norm": "layer", "factor": 100, "distil": False}],
     "itransformer": [{"norm": "batch", "use_norm": False}, {"num_layers": 1, "num_heads": 4, "activation": "ReLU"}],
     "kan": [
         {"num_layers": 2, "hidden_size": 8},
@@ -213,10 +213,15 @@ VARIANTS: dict[str, list[Settings]] = {
 }
 
 
+# Where small is another size: NeuralForecast, with which the forecasts are compared, has no xLSTM of less.
+SIZES: dict[str, Settings] = {"xlstm": {"hidden_size": 32}}
+
+
 def small_settings(kind: type[Architecture]) -> Settings:
     """Return the settings that make every large size of an architecture small."""
     fields = kind.model_fields.items()
-    return {key: SMALL for key, field in fields if type(field.default) is int and field.default > LARGE}
+    small = {key: SMALL for key, field in fields if type(field.default) is int and field.default > LARGE}
+    return small | SIZES.get(kind.name, {})
 
 
 def cases_of(name: str) -> dict[str, Case]:

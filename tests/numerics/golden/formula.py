@@ -69,8 +69,9 @@ def set_weights(network: nn.Module) -> nn.Module:
 def batch_for(spec: TaskSpec, missing: bool = False) -> Batch:
     """Return windows by formula: uneven waves with a level, and about a third of the values missing if wanted."""
     shape = (WINDOWS, spec.input_size, spec.channels)
-    mask = (numbers("mask", *shape) > -0.4).double() if missing else torch.ones(shape, dtype=torch.float64)
+    mask = torch.ones(1, 1, 1, dtype=torch.float64).expand(shape)  # as the loader says that nothing is missing
     if missing:
+        mask = (numbers("mask", *shape) > -0.4).double()
         mask[-1] = 0  # a window without any value
     return Batch(
         past_y=(1.5 * numbers("past_y", *shape) + 0.5) * mask,
