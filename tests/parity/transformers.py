@@ -75,6 +75,9 @@ def norms(weights: Weights, root: str, names: tuple[str, ...]) -> Weights:
 def encoder_decoder_weights(sides: Sides) -> Weights:
     """Return all of their weights under our names."""
     layers, decoder_layers = sides.config.num_layers, sides.config.decoder_num_layers
+    if hasattr(sides.config, "score"):  # which is no setting there
+        for layer in sides.theirs.decoder.layers:  # type: ignore[union-attr]
+            layer.cross_attention.inner_correlation.activation = sides.config.score  # type: ignore[union-attr]
     # The encoder layers of FEDformer share one block between frequencies, which appears under each of them.
     weights = sides.theirs.state_dict()
     spectral = any(key.endswith("weights1") for key in weights)
@@ -173,6 +176,14 @@ def patchtst_settings(config: Any) -> dict[str, object]:
     return spelled(config) | {"revin_subtract_last": config.level == "last"}
 
 
+def fedformer_unread(config: Any, spec: TaskSpec) -> int:
+    """Projections and biases of norms that are not read, less the blocks that their encoder layers share."""
+    size = config.hidden_size
+    unread = 2 * (size**2 + size) * (config.num_layers + config.decoder_num_layers) + 2 * size
+    block = spec.input_size // 2 * 2 * size**2 // config.num_heads
+    return int(unread - (config.num_layers - 1) * block)
+
+
 PAIRS = {
     "vanilla_transformer": Pair(
         "VanillaTransformer",
@@ -207,6 +218,7 @@ PAIRS = {
         spelled,
         ("activation", "score"),
         fits=lambda config, spec: is_even(config, spec) and config.modes >= spec.input_size + spec.horizon,
+        unread=fedformer_unread,
         prepare=reordered(("FourierBlock", "FourierCrossAttention"), (0, 3, 1, 2)),
     ),
     "patchtst": Pair(
