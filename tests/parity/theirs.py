@@ -1,6 +1,6 @@
 """NeuralForecast's networks for our tasks, and our windows as theirs.
 
-Importing this skips a test file where ``neuralforecast`` is not installed (the ``parity`` extra).
+Importing this skips a test file where ``neuralforecast`` is not installed (the ``bench`` extra).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.spec import Batch, TaskSpec
 
 reference = pytest.importorskip(
-    "neuralforecast.models", reason="neuralforecast is not installed: pip install neuro-divergent[parity]"
+    "neuralforecast.models", reason="neuralforecast is not installed: pip install neuro-divergent[bench]"
 )
 losses = pytest.importorskip("neuralforecast.losses.pytorch")
 
