@@ -92,15 +92,16 @@ def copy_tree(directory: Path) -> Path:
 
 
 def first_failure(tree: Path, tests: Sequence[str]) -> str | None:
-    """Run tests up to the first that fails; return its name, or ``None`` if all pass."""
-    try:
-        result = _python(tree, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *tests)
-    except subprocess.TimeoutExpired:
-        return f"no end within {SECONDS} seconds"
-    if result.returncode == 0:
-        return None
-    lines = [line for line in result.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return lines[0].split(" ", 1)[1].partition(" - ")[0] if lines else f"pytest stopped: {result.stdout[-300:]}"
+    """Run tests, one path after the other, up to the first that fails; return its name, or ``None`` if all pass."""
+    for test in tests:
+        try:
+            result = _python(tree, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", "--tb=no", test)
+        except subprocess.TimeoutExpired:
+            return f"{test}: no end within {SECONDS} seconds"
+        if result.returncode:
+            lines = [line for line in result.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+            return lines[0].split(" ", 1)[1].partition(" - ")[0] if lines else f"{test}: {result.stdout[-300:]}"
+    return None
 
 
 def plant(mutant: Mutant, tree: Path, tests: Sequence[str]) -> str | None:
