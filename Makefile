@@ -73,7 +73,7 @@ parity: $(BENCH)/.ready ## Compare parameter counts and outputs, the stored ones
 golden: setup ## Compute and store the forecasts of all architectures by formula again (tests/numerics/golden/values)
 	$(BIN)/python -m tests.numerics.golden.stored
 
-mutants: setup ## Plant known bugs in a copy of the package, one at a time, and see that tests notice each (an hour)
+mutants: setup ## Plant known bugs in a copy of the package, one at a time, and see that tests notice each
 	$(BIN)/python tools/mutants.py
 
 reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
