@@ -3,12 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 CELLS ?= *
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training parity reproduce m4 epf zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,9 +29,11 @@ $(VENV)/.ready: $(VENV)/.package
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,dev]"
 	touch $@
 
-$(BENCH)/.ready: pyproject.toml constraints.txt
+# NeuralForecast beside what is in $(VENV), which does not have it: nothing is installed twice.
+$(BENCH)/.ready: $(VENV)/.ready
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,bench]"
+	{ $(BIN)/python -c $(PACKAGES); echo $(CURDIR)/src; } > $$($(BENCH)/bin/python -c $(PACKAGES))/base.pth
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "neuro-divergent[bench]"
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps xlstm==2.0.6 # which their xLSTM needs
 	touch $@
 
@@ -71,8 +74,14 @@ bench-training: setup ## Measure the trainer: overhead, being watched, ladder, r
 	$(BIN)/python benchmarks/batch_size.py --data $(DATA)
 	$(BIN)/python benchmarks/optimizers.py --data $(DATA)
 
-parity: $(BENCH)/.ready ## Compare parameter counts and outputs with NeuralForecast's networks
+parity: $(BENCH)/.ready ## Compare parameter counts and outputs, the stored ones too, with NeuralForecast's networks
 	$(BENCH)/bin/python -m pytest tests/parity
+
+golden: setup ## Compute and store the forecasts of all architectures by formula again (tests/numerics/golden/values)
+	$(BIN)/python -m tests.numerics.golden.stored
+
+mutants: setup ## Plant known bugs in a copy of the package, one at a time, and see that tests notice each
+	$(BIN)/python tools/mutants.py
 
 reproduce: setup ## Reproduce published results (CELLS=fast: in minutes); writes docs/reproduction.md
 	$(BIN)/python benchmarks/reproduce.py --data $(DATA) --cells '$(CELLS)'

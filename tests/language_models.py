@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from neuro_divergent.models.base import Architecture
 
@@ -18,8 +20,13 @@ _WORDS = ("forecast", "next", "steps", "min", "max", "median", "value", "trend",
 WORDS = {word: code for code, word in enumerate((*_SPECIAL, *_WORDS, *"0123456789-.,"))}
 
 
-def write_language_model(directory: Path, family: str = "gpt2", **sizes: Any) -> None:
-    """Write a model of a family (``gpt2``, ``llama``, ``bert``), and a tokenizer that knows digits and a few words."""
+def write_language_model(
+    directory: Path, family: str = "gpt2", set_weight: Callable[[str, Tensor], Tensor] | None = None, **sizes: Any
+) -> None:
+    """Write a model of a family (``gpt2``, ``llama``, ``bert``), and a tokenizer that knows digits and a few words.
+
+    Its weights are random, or what ``set_weight`` makes of the name and the random value of each.
+    """
     import transformers
     from transformers.utils import logging
 
@@ -41,7 +48,11 @@ def write_language_model(directory: Path, family: str = "gpt2", **sizes: Any) ->
         with torch.random.fork_rng():
             torch.manual_seed(0)
             config = transformers.AutoConfig.for_model(family, **common)
-            transformers.AutoModel.from_config(config).save_pretrained(directory)
+            model = transformers.AutoModel.from_config(config)
+        if set_weight is not None:
+            for name, value in model.named_parameters():
+                value.data.copy_(set_weight(name, value.data))
+        model.save_pretrained(directory)
         _tokenizer(family).save_pretrained(directory)
     finally:
         if shown:

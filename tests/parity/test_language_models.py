@@ -10,7 +10,7 @@ import torch
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.models.time_llm import TimeLLM
 from tests.language_models import tiny_language_model
-from tests.parity.test_neuralforecast import batches, theirs, trainable
+from tests.parity.theirs import random_batch, their_network, their_windows, trainable
 
 _ORDER = ("patch_embedding", "mapping_layer", "reprogramming_layer", "output_projection")
 
@@ -26,30 +26,31 @@ def test_same_time_llm_given_the_same_prompt(
     renamed = {named[key]: value for key, value in settings.items()}
     torch.manual_seed(0)
     # Theirs has one head for as many numbers as d_ff, whether the language model has them or not.
-    their_network: Any = theirs("TimeLLM", spec, llm=directory, d_llm=16, d_ff=16, prompt_prefix="Tides.", **renamed)
+    theirs: Any = their_network("TimeLLM", spec, llm=directory, d_llm=16, d_ff=16, prompt_prefix="Tides.", **renamed)
     config = TimeLLM(language_model=directory, feedforward_size=16, prompt="Tides.", **settings)
     network: Any = config.build(spec).eval()
-    weights = trainable(their_network)
+    weights = trainable(theirs)
     ordered = [value for part in _ORDER for key, value in weights.items() if key.startswith(part)]
     assert sum(value.numel() for value in network.parameters()) == sum(value.numel() for value in weights.values())
     # The head reads patch after patch instead of unit after unit.
     ordered[-2] = ordered[-2].view(6, 16, network.patches).transpose(1, 2).reshape(6, -1)
 
     texts: list[str] = []
-    tokenize = their_network.llm_tokenizer
+    tokenize = theirs.llm_tokenizer
 
     def listen(prompts: list[str], **options: Any) -> Any:
         texts[:] = prompts
         return tokenize(prompts, **options)
 
-    their_network.llm_tokenizer = listen
+    theirs.llm_tokenizer = listen
     monkeypatch.setattr(network, "prompts", lambda *_: list(texts))
     with torch.no_grad():
         for mine, copied in zip(network.parameters(), ordered, strict=True):
             mine.copy_(copied)
-        batch, windows = batches(spec, missing=False)
+        batch = random_batch(spec)
+        windows = their_windows(batch)
         for row in range(5):  # one by one, because theirs depends on the longest prompt of a batch
             one = {key: None if value is None else value[row : row + 1] for key, value in windows.items()}
-            expected = their_network(one)
+            expected = theirs(one)
             alone = batch._replace(past_y=batch.past_y[row : row + 1], past_mask=batch.past_mask[row : row + 1])
             torch.testing.assert_close(network(alone)[..., 0], expected, atol=1e-5, rtol=1e-5)

@@ -259,6 +259,21 @@ def test_calibration_round_trips_through_json(quantile: nd.Forecaster, settings:
     assert again.predict().equals(conformal.predict())
 
 
+def test_an_interval_contains_the_narrower_ones_whatever_was_measured() -> None:
+    """The quantiles for 80 % are calibrated to lie inside those for 50 %."""
+    forecaster = trained(FRAME, nd.QuantileLoss([0.1, 0.25, 0.5, 0.75, 0.9]))
+    values = Conformal(forecaster, method="cqr").calibrate().to_dict()
+    calibration = values["calibration"]
+    assert calibration["pairs"] == [[0.1, 0.9], [0.25, 0.75]]
+    for side in ("below", "above"):
+        shape = np.array(calibration[side]).shape[1:]
+        calibration[side] = [np.full(shape, score).tolist() for score in (-2.0, 2.0)]
+    made = Conformal.from_dict(forecaster, values).predict(levels=[50, 80])
+    np.testing.assert_array_equal(made["lo-80"], made["lo-50"])
+    np.testing.assert_array_equal(made["hi-80"], made["hi-50"])
+    assert (made["hi-50"] > made["lo-50"]).all()
+
+
 def test_a_calibration_of_another_forecaster_is_refused(point: nd.Forecaster, quantile: nd.Forecaster) -> None:
     values = Conformal(quantile, method="adaptive", around="quantiles").calibrate().to_dict()
     other = Conformal(quantile).calibrate().to_dict()
