@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.hierarchy import Hierarchy
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals
 
 HISTORY, HORIZON, ROWS = 10, 3, 80
@@ -18,7 +18,7 @@ TABLE = TREE.aggregate_table(
 )
 
 
-def test_errors_and_what_shares_of_the_history_miss_are_those_of_each_window() -> None:
+def test_errors_of_forecasts_and_of_past_proportions_are_those_of_each_window() -> None:
     forecaster = nd.Forecaster(
         "nlinear", horizon=HORIZON, input_size=HISTORY, training=nd.TrainingConfig(max_steps=3, threads=1)
     ).fit(TABLE)
@@ -33,10 +33,10 @@ def test_errors_and_what_shares_of_the_history_miss_are_those_of_each_window() -
     assert count > 5
     for window in (0, count // 2, count - 1):
         begin = ROWS - HORIZON - (count - 1 - window)
-        shares = bottom[:, begin - HISTORY : begin].sum(1) / total[begin - HISTORY : begin].sum()
+        proportions = bottom[:, begin - HISTORY : begin].sum(1) / total[begin - HISTORY : begin].sum()
         ahead = slice(begin, begin + HORIZON)
         np.testing.assert_allclose(
-            found.splits[window], bottom[:, ahead] - shares[:, None] * total[ahead], rtol=1e-4, atol=1e-3
+            found.splits[window], bottom[:, ahead] - proportions[:, None] * total[ahead], rtol=1e-4, atol=1e-3
         )
         made = forecaster.predict(TABLE.filter(pl.col("ds") < begin))
         point = np.stack([made.filter(unique_id=node).sort("ds")["forecast"].to_numpy() for node in TREE.nodes])

@@ -14,7 +14,7 @@ from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.scaling.base import WindowScaler
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.forecasting.uncertainty.residuals import measure_errors
+from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.losses.point import MAE
 
 HISTORY, HORIZON, LENGTH = 6, 3, 40
@@ -47,8 +47,8 @@ def found_errors(scaler: str, missing: tuple[int, ...] = (), most: int = 2000) -
     )
     panel = load_panel(frame, Schema(missing="mask" if missing else "error"))
     windows = Windows(panel, HISTORY, HORIZON, panel.offsets[:-1] + 20, panel.offsets[1:], 5)
-    gather = WindowBatcher(panel, HISTORY, HORIZON, WindowScaler.from_dict(scaler))
-    found = measure_errors(Persistence(), MAE(), gather, windows, most=most)
+    batcher = WindowBatcher(panel, HISTORY, HORIZON, WindowScaler.from_dict(scaler))
+    found = fit_residuals(Persistence(), MAE(), batcher, windows, most=most).intervals
     assert found is not None
     return found.errors
 
@@ -57,7 +57,7 @@ EVERY = [(series, begin) for series in (0, 1) for begin in range(20, LENGTH - HO
 
 
 @pytest.mark.parametrize(("scaler", "scaled"), [("identity", False), ("standard", True), ("revin", True)])
-def test_errors_are_measured_in_the_spread_of_the_history_by_whoever_scales(scaler: str, scaled: bool) -> None:
+def test_errors_are_in_units_of_the_spread_of_the_history_where_values_are_scaled(scaler: str, scaled: bool) -> None:
     expected = errors_by_hand(EVERY, scaled)
     torch.testing.assert_close(found_errors(scaler), torch.tensor(expected), atol=1e-5, rtol=1e-5)
 
@@ -71,7 +71,7 @@ def test_windows_with_an_unobserved_target_are_left_out(scaler: str) -> None:
     )
 
 
-def test_of_too_many_windows_those_are_taken_that_are_evenly_spread() -> None:
+def test_too_many_windows_are_thinned_evenly() -> None:
     chosen = [EVERY[place] for place in np.linspace(0, len(EVERY) - 1, 7).round().astype(int)]
     expected = errors_by_hand(chosen, scaled=False)
     torch.testing.assert_close(found_errors("identity", most=7), torch.tensor(expected), atol=1e-5, rtol=1e-5)
