@@ -55,7 +55,7 @@ def test_rows_of_a_training_appear_while_they_are_written(watch: Watch, live: Pa
         steps = plot.evaluate("plot => plot.data[0].x")
         assert steps == sorted(set(steps))
     assert re.search(rf"^{live.name}: running", page.title())
-    expect(page.locator("#run-quiet")).to_contain_text("last sign of life")
+    expect(page.locator("#run-quiet")).to_contain_text("last heartbeat")
 
 
 def test_zooming_loads_the_part_and_back_loads_everything(watch: Watch, live: Path) -> None:

@@ -34,7 +34,7 @@ def health(
     found = describe_run(run, stale=stale)
     parts = [f"{run}: {found.state}", show_progress(found)]
     if found.quiet is not None:
-        parts.append(f"last sign of life {format_duration(found.quiet)} ago")
+        parts.append(f"last heartbeat {format_duration(found.quiet)} ago")
     following = None if found.is_healthy else next_step(found)
     screen = Screen(as_json=as_json)
     screen.say(", ".join(parts) + ("" if following is None else f"; next: {following}"))

@@ -69,7 +69,7 @@ def show_run(run: RunSummary, screen: Screen) -> None:
         ("model", f"{run.model or 'unknown'}{ahead}" + (f", from {run.data}" if run.data else "")),
     ]
     if run.holder is not None:
-        sign = "" if run.quiet is None else f"; last sign of life {format_duration(run.quiet)} ago"
+        sign = "" if run.quiet is None else f"; last heartbeat {format_duration(run.quiet)} ago"
         rows.append(("process", f"{run.holder}{sign}" + (f" ({run.phase})" if run.phase else "")))
     if run.best is not None:
         rows.append(("best", f"{format_number(run.best)} ({run.metric or 'validation'})"))

@@ -202,7 +202,7 @@ class RunPage {
     const isKnown = isLive(run) && typeof run.quiet === "number";
     const seconds = isKnown ? run.quiet + (Date.now() - this.receivedAt) / 1000 : 0;
     const phase = run.phase ? `${run.phase}; ` : "";
-    setText(this.quiet, isKnown ? `${phase}last sign of life ${duration(Math.floor(seconds))} ago` : "");
+    setText(this.quiet, isKnown ? `${phase}last heartbeat ${duration(Math.floor(seconds))} ago` : "");
   }
 }
 
