@@ -80,7 +80,7 @@ def gradient_of_sum(values: list[float], *, kind: str) -> float:
     inputs = torch.tensor(values)[:, None]
     nd.Trainer(module, lambda output, target: (output + 0 * target).mean(), config).fit((inputs, inputs))
     assert module.weight.dtype is torch.float32
-    return -float(module.weight) * len(values)
+    return -float(module.weight.detach()) * len(values)
 
 
 def test_sums_in_float64_keep_what_float32_loses() -> None:
