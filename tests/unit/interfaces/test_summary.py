@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 
 from neuro_divergent.data.datasets.synthetic import Synthetic
-from neuro_divergent.data.load import load_panel
-from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.cli.summary import describe_training, draw_forecasts, show_outcome
-from neuro_divergent.workflow.outcome import Outcome, train
+from neuro_divergent.workflow.outcome import Outcome
+from neuro_divergent.workflow.train_run import train_run
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         "task": {"horizon": 4, "input_size": 12, "test": 8},
         "training": {"max_steps": 20, "threads": 1, "log_every": 2},
     }
-    return train(RunConfig.from_dict(values), load_panel(path, Schema()), levels=(80.0, 95.0))
+    return train_run(RunConfig.from_dict(values), path.with_name("run"))
 
 
 def shown(outcome: Outcome, capsys: pytest.CaptureFixture[str], **options: object) -> str:
