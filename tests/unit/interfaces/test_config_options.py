@@ -129,7 +129,7 @@ def test_help_is_in_panels_with_docstring_choices_and_default() -> None:
     assert text.index("--horizon") < text.index("--quantiles")
 
 
-@pytest.mark.parametrize("option", {*TRAIN_OPTIONS, *COMPARE_OPTIONS}, ids=lambda option: option.key)
+@pytest.mark.parametrize("option", dict.fromkeys((*TRAIN_OPTIONS, *COMPARE_OPTIONS)), ids=lambda option: option.key)
 def test_each_option_fits_its_field(option: ConfigOption) -> None:
     owner, name = option.locate()
     annotation = owner.model_fields[name].annotation
