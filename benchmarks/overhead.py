@@ -233,9 +233,9 @@ def _windows() -> tuple[Any, Any]:
 def _loaders(batch_size: int) -> tuple[Any, Any]:
     from neuro_divergent.data.loader import Order, WindowLoader
 
-    split, gather = _windows()
-    train = WindowLoader(split.train, gather, Order(batch_size=batch_size, seed=1))
-    return train, WindowLoader(split.validation, gather, Order(batch_size=1024, shuffle=False))
+    split, batcher = _windows()
+    train = WindowLoader(split.train, batcher, Order(batch_size=batch_size, seed=1))
+    return train, WindowLoader(split.validation, batcher, Order(batch_size=1024, shuffle=False))
 
 
 @lru_cache(maxsize=1)

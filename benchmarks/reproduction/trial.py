@@ -63,16 +63,16 @@ def run(name: Name, directory: Path) -> Result:
     began = time.perf_counter()
     torch.set_num_threads(1)
     recipe = recipe_for(name)
-    split, gather = _prepare(name, recipe, directory)
-    channels = gather.panel.num_series
+    split, batcher = _prepare(name, recipe, directory)
+    channels = batcher.panel.num_series
     spec = nd.TaskSpec(
-        horizon=name.horizon, input_size=recipe.input_size, channels=channels, future=gather.panel.future
+        horizon=name.horizon, input_size=recipe.input_size, channels=channels, future=batcher.panel.future
     )
     with seeded(SEED):
         task = Task(horizon=name.horizon, input_size=recipe.input_size, scaler=recipe.scaler)
         network = build_network(recipe.architecture, task, spec)
-    train = WindowLoader(split.train, gather, Order(batch_size=recipe.batch_size, seed=SEED, drop_last=True))
-    check = WindowLoader(_dense(split.validation), gather, Order(batch_size=_CHUNK // channels, shuffle=False))
+    train = WindowLoader(split.train, batcher, Order(batch_size=recipe.batch_size, seed=SEED, drop_last=True))
+    check = WindowLoader(_dense(split.validation), batcher, Order(batch_size=_CHUNK // channels, shuffle=False))
     trainer = nd.Trainer(network, recipe.loss, recipe.training(len(train)))
     history = trainer.fit(train, check).frame()["validation_loss"].drop_nulls()
     return Result(
@@ -80,7 +80,7 @@ def run(name: Name, directory: Path) -> Result:
         seed=SEED,
         validation=float(history.min()),
         epochs=len(history),
-        **_test(Predictor(network, recipe.loss, None), gather, _dense(split.test)),
+        **_test(Predictor(network, recipe.loss, None), batcher, _dense(split.test)),
         seconds=time.perf_counter() - began,
     )
 
@@ -100,14 +100,14 @@ def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Window
     return split, WindowBatcher(panel, length, name.horizon, window_scaler, scaler, numbers, joint=True)
 
 
-def _test(predictor: Predictor, gather: WindowBatcher, windows: Windows) -> dict[str, float]:
+def _test(predictor: Predictor, batcher: WindowBatcher, windows: Windows) -> dict[str, float]:
     """Return the errors of a model and of repeating the last value, over all windows."""
-    assert gather.scaler_params is not None
-    spread = gather.scaler_params[:, 1]
+    assert batcher.scaler_params is not None
+    spread = batcher.scaler_params[:, 1]
     sums, values = np.zeros(4), 0
     for part in _parts(windows):
-        found = predictor.windows(gather, part)
-        last = Baselines(gather.panel, found.series, found.rows, windows.horizon, season_length=1).last_value()
+        found = predictor.windows(batcher, part)
+        last = Baselines(batcher.panel, found.series, found.rows, windows.horizon, season_length=1).last_value()
         for place, forecast in enumerate((found.point, last)):
             error = (forecast.astype(np.float64) - found.actual) / spread[found.series][:, None]
             sums[2 * place : 2 * place + 2] += np.square(error).sum(), np.abs(error).sum()

@@ -109,10 +109,10 @@ def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: 
     network = forecaster.fitted.predictor.network
     fresh = small(name).build(forecaster.fitted.spec).eval()
     fresh.load_state_dict(network.state_dict())
-    gather = forecaster.fitted.batcher(forecaster.split.validation.panel)
-    batch = gather.windows(*forecaster.split.validation.locate(np.arange(len(forecaster.split.validation))))
+    batcher = forecaster.fitted.batcher(forecaster.split.validation.panel)
+    batch = batcher.windows(*forecaster.split.validation.locate(np.arange(len(forecaster.split.validation))))
     with torch.inference_mode():
-        expected = gather.restore(forecaster.task.loss.forecast(fresh(batch)).point, batch)
+        expected = batcher.restore(forecaster.task.loss.forecast(fresh(batch)).point, batch)
     point = expected.transpose(1, 2).flatten(0, 1).numpy()
     assert seen.point == pytest.approx(point, rel=1e-4, abs=1e-3)
     error = np.abs(seen.point - seen.actual)[seen.observed].mean()

@@ -94,13 +94,13 @@ def test_intervals_of_deepar_cover_and_those_given_the_mean_before_do_not(deepar
     found = deepar.forecast_windows(windows, levels=[80])
     covered = ((found.lower[80] <= found.actual) & (found.actual <= found.upper[80])).mean(0)
     assert covered == pytest.approx(0.8, abs=0.08)
-    gather = deepar.fitted.batcher(windows.panel)
-    batch = gather.windows(*windows.locate(np.arange(len(windows))))
+    batcher = deepar.fitted.batcher(windows.panel)
+    batch = batcher.windows(*windows.locate(np.arange(len(windows))))
     with torch.inference_mode():
         raw = forecast_from(deepar.fitted.predictor.network, batch)
         given_mean = deepar.task.loss.forecast(raw, interval_quantiles(80), batch).quantiles
     assert given_mean is not None
-    low, high = gather.restore(given_mean, batch).squeeze(2).unbind(-1)
+    low, high = batcher.restore(given_mean, batch).squeeze(2).unbind(-1)
     narrow = ((low.numpy() <= found.actual) & (found.actual <= high.numpy())).mean(0)
     assert narrow[0] == pytest.approx(covered[0], abs=0.02)
     assert narrow[-1] < 0.6

@@ -157,10 +157,10 @@ class Panel:
         return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
 
     def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
-        """Return stretches of series as series of their own, copied, with their covariates; names may repeat.
+        """Return segments of series as series of their own, copied, with their covariates; names may repeat.
 
         Args:
-            series: Which series each stretch lies in.
+            series: Which series each segment lies in.
             begins: Its first row, counted over all rows of the panel.
             ends: The row after its last one; it is not empty.
         """

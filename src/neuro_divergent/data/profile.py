@@ -101,7 +101,7 @@ class _Measured:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Stretches of some series of a panel: which series, and which rows of the panel."""
+    """Segments of some series of a panel: which series, and which rows of the panel."""
 
     panel: Panel
     series: Ints
@@ -129,7 +129,7 @@ class _Sample:
 
     @property
     def rows(self) -> int:
-        """Rows of all stretches."""
+        """Rows of all segments."""
         return int((self.ends - self.begins).sum())
 
     @property
@@ -298,8 +298,8 @@ def _compare(x: Floats, y: Floats) -> dict[str, Any]:
     Returns:
         ``correlation`` at the same row, within series; ``difference_correlation`` likewise, of the changes from row to
         row, which a common trend does not make alike; ``lead_correlation``, the one of the changes that is largest in
-        size with the covariate ``lead`` rows ahead of the target (negative: behind); ``equal_share``, the largest share
-        of rows in which both are the same number, not counting those where both are zero, and ``equal_lead`` for where.
+        size with the covariate ``lead`` rows ahead of the target (negative: behind); ``equal_share``, the largest
+        fraction of rows in which both are the same number, not counting those where both are zero, and ``equal_lead`` for where.
     """
     steps_x, steps_y = np.diff(x, axis=1), np.diff(y, axis=1)
     leads = sorted(range(-SHIFTS, SHIFTS + 1), key=lambda lead: (abs(lead), lead))

@@ -67,14 +67,14 @@ def permutation_importance(
     chosen = _windows(forecaster, data)
     if min(windows, len(chosen)) < 2:
         raise InputError(f"permutation importance needs at least two windows, and there is only {len(chosen)}.")
-    gather = fitted.batcher(chosen.panel)
-    batch = gather.windows(*chosen.locate(spread(len(chosen), windows)))
+    batcher = fitted.batcher(chosen.panel)
+    batch = batcher.windows(*chosen.locate(spread(len(chosen), windows)))
     random = np.random.default_rng(seed)
     orders = [torch.from_numpy(random.permutation(len(batch.past_y))).to(fitted.device) for _ in range(repeats)]
-    before = _error(fitted, gather, batch)
+    before = _error(fitted, batcher, batch)
     rows = []
-    for variable, part, swap in _variables(gather, fitted):
-        rises = [_error(fitted, gather, swap(batch, order)) - before for order in orders]
+    for variable, part, swap in _variables(batcher, fitted):
+        rises = [_error(fitted, batcher, swap(batch, order)) - before for order in orders]
         rows.append((variable, part, float(np.mean(rises)), min(rises), max(rises)))
     names = ("variable", "part", "importance", "low", "high")
     columns = {name: pl.Series(list(values)) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
@@ -130,22 +130,22 @@ def integrated_gradients(
         raise InputError(f"steps: {steps!r} must be an integer of at least 2.")
     if baseline not in ("mean", "zero"):
         raise InputError(f"baseline: {baseline!r} must be 'mean' or 'zero'.")
-    outlook = PredictionContext.of(forecaster.fitted, data, future=future)
-    gather, fitted = outlook.batcher, outlook.fitted
-    panel, network = gather.panel, fitted.predictor.network
+    context = PredictionContext.of(forecaster.fitted, data, future=future)
+    batcher, fitted = context.batcher, context.fitted
+    panel, network = batcher.panel, fitted.predictor.network
     places = _places(panel, series)
     whole = Batch._make(
         None if parts[0] is None else torch.cat([part.clone() for part in parts])
-        for parts in zip(*outlook.batches, strict=True)
+        for parts in zip(*context.batches, strict=True)
     )
     tables: list[pl.DataFrame] = []
     # A window of all series is explained once for each; windows of one series many at a time.
-    groups = [[place] for place in places] if gather.joint else _chunks(places, _EXPLAINED)
+    groups = [[place] for place in places] if batcher.joint else _chunks(places, _EXPLAINED)
     with undisturbed(network), torch.enable_grad():
         for group in groups:
-            batch = whole if gather.joint else take(whole, np.array(group))
-            inputs = _Inputs(batch, fitted, gather, baseline)
-            forward = inputs.forward(step, group[0] if gather.joint else 0)
+            batch = whole if batcher.joint else take(whole, np.array(group))
+            inputs = _Inputs(batch, fitted, batcher, baseline)
+            forward = inputs.forward(step, group[0] if batcher.joint else 0)
             found = IntegratedGradients(forward).attribute(
                 inputs.values,
                 inputs.baselines,
@@ -157,7 +157,7 @@ def integrated_gradients(
     frame = pl.concat(tables)
     ids = {} if panel.schema.id is None else {panel.schema.id: panel.ids.gather(frame["series"])}
     columns = {name: frame[name] for name in ("variable", "position", "attribution")}
-    return to_native({**ids, **columns}, outlook.backend)
+    return to_native({**ids, **columns}, context.backend)
 
 
 class _Inputs:
@@ -166,14 +166,14 @@ class _Inputs:
     Args:
         batch: Windows to forecast from.
         fitted: The model.
-        gather: The batcher that made the batch.
+        batcher: The batcher that made the batch.
         baseline: Kind of baseline.
     """
 
-    def __init__(self, batch: Batch, fitted: FittedModel, gather: WindowBatcher, baseline: Baseline) -> None:
+    def __init__(self, batch: Batch, fitted: FittedModel, batcher: WindowBatcher, baseline: Baseline) -> None:
         self._mask = torch.ones_like(batch.past_y) if batch.past_mask is None else batch.past_mask
         self._batch = batch
-        self._fitted, self._gather, self._baseline = fitted, gather, baseline
+        self._fitted, self._batcher, self._baseline = fitted, batcher, baseline
         self._moved = ["past_y", *(name for role in _ROLES if self._numeric(role) for name in [f"{role}_x"])]
         kept = {name: item for name, item in self._batch._asdict().items() if item is not None}
         self._kept = list(kept)
@@ -189,7 +189,7 @@ class _Inputs:
             moved, rest = items[: len(self._moved)], items[len(self._moved) :]
             batch = Batch(**{**dict(zip(self._kept, rest, strict=True)), **dict(zip(self._moved, moved, strict=True))})
             point = loss.forecast(forecast_from(network, batch), (), batch).point
-            values = self._gather.restore(point, batch)[..., channel]
+            values = self._batcher.restore(point, batch)[..., channel]
             chosen = values.mean(1) if step is None else values[:, step - 1]
             # Inputs that the network does not use get a gradient of zero.
             return chosen + sum(0.0 * item.flatten(1).sum(1) for item in moved)
@@ -198,7 +198,7 @@ class _Inputs:
 
     def table(self, found: tuple[Tensor, ...], series: Sequence[int]) -> pl.DataFrame:
         """Return attributions as rows of ``series``, ``variable``, ``position`` and ``attribution``."""
-        panel, length = self._gather.panel, self._fitted.task.history
+        panel, length = self._batcher.panel, self._fitted.task.history
         parts = []
         for name, values in zip(self._moved, found, strict=True):
             role = name.removesuffix("_x")
@@ -206,7 +206,7 @@ class _Inputs:
             if role in _ROLES:
                 numeric = self._numeric(role)
                 names, values = [getattr(panel, role)[place].name for place in numeric], values[..., numeric]
-            elif self._gather.joint:
+            elif self._batcher.joint:
                 names = [str(item) for item in panel.ids.to_list()]
             values = values.unsqueeze(1) if values.ndim == 2 else values
             positions = [None] if role == "static" else list(range(1 - length, values.shape[1] - length + 1))
@@ -226,7 +226,7 @@ class _Inputs:
         return pl.concat(parts).sort("series", maintain_order=True)
 
     def _numeric(self, role: str) -> list[int]:
-        features: tuple[Feature, ...] = getattr(self._gather.panel, role)
+        features: tuple[Feature, ...] = getattr(self._batcher.panel, role)
         return [place for place, feature in enumerate(features) if feature.cardinality is None]
 
     def _begin(self, name: str) -> Tensor:
@@ -235,7 +235,7 @@ class _Inputs:
         if name == "past_y":
             mask = self._mask
             if self._baseline == "zero":
-                begin = self._gather.rescale(torch.zeros_like(values), self._batch)
+                begin = self._batcher.rescale(torch.zeros_like(values), self._batch)
             else:
                 seen = mask.sum(1, keepdim=True).clamp_min(1)
                 begin = ((values * mask).sum(1, keepdim=True) / seen).expand_as(values)
@@ -246,7 +246,7 @@ class _Inputs:
         begin = values.clone()
         for place in self._numeric(role):
             if self._baseline == "zero":
-                shift, spread_of = getattr(self._gather.covariates, role)[:, place]
+                shift, spread_of = getattr(self._batcher.covariates, role)[:, place]
                 begin[..., place] = -float(shift) / float(spread_of)
             else:  # static ones are scaled by their statistics in training
                 begin[..., place] = 0.0 if role == "static" else values[..., place].mean(1, keepdim=True)
@@ -270,14 +270,14 @@ def _windows(forecaster: Forecaster, data: Any) -> Windows:
     return Windows(panel, task.history, task.horizon, panel.offsets[:-1], ends, joint=bool(task.joint))
 
 
-def _error(fitted: FittedModel, gather: WindowBatcher, batch: Batch) -> float:
+def _error(fitted: FittedModel, batcher: WindowBatcher, batch: Batch) -> float:
     """Return the mean absolute error of some windows, in the units of the data."""
     total, count = 0.0, 0.0
     for begin in range(0, len(batch.past_y), _TOGETHER):
         some = take(batch, slice(begin, begin + _TOGETHER))
         assert some.future_y is not None
-        point, _ = fitted.predictor.values(gather, some, ())
-        error = (point - gather.restore(some.future_y, some)).abs().double()
+        point, _ = fitted.predictor.values(batcher, some, ())
+        error = (point - batcher.restore(some.future_y, some)).abs().double()
         if some.future_mask is not None:
             error = error * some.future_mask
         total += float(error.sum())
@@ -288,25 +288,25 @@ def _error(fitted: FittedModel, gather: WindowBatcher, batch: Batch) -> float:
 _Swap = Callable[[Batch, Tensor], Batch]
 
 
-def _variables(gather: WindowBatcher, fitted: FittedModel) -> Iterator[tuple[str, str, _Swap]]:
+def _variables(batcher: WindowBatcher, fitted: FittedModel) -> Iterator[tuple[str, str, _Swap]]:
     """Yield each variable with its part and the function that permutes it."""
-    target, length = gather.panel.schema.target, gather.input_size
-    yield target, "history", _history_swap(gather, slice(None))
+    target, length = batcher.panel.schema.target, batcher.input_size
+    yield target, "history", _history_swap(batcher, slice(None))
     edges = np.linspace(0, length, min(_GROUPS, length) + 1).round().astype(int)
     for begin, end in pairwise(edges.tolist()):
         first, last = begin - length + 1, end - length
         label = f"{target} at {last}" if first == last else f"{target} at {first} to {last}"
-        yield label, "steps", _history_swap(gather, slice(begin, end))
+        yield label, "steps", _history_swap(batcher, slice(begin, end))
     for role in _ROLES:
         for place, feature in enumerate(getattr(fitted.spec, role)):
             yield feature.name, role, _covariate_swap(f"{role}_x", place)
 
 
-def _history_swap(gather: WindowBatcher, steps: slice) -> _Swap:
+def _history_swap(batcher: WindowBatcher, steps: slice) -> _Swap:
     def swap(batch: Batch, order: Tensor) -> Batch:
         values, mask = batch.past_y.clone(), None
         loc, scale = batch.loc, batch.scale
-        if gather.scaler.applied or loc is None or scale is None:
+        if batcher.scaler.applied or loc is None or scale is None:
             values[:, steps] = batch.past_y[order][:, steps]
         else:
             # Here the network itself removes level and spread; each window still keeps its own.

@@ -143,8 +143,8 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
         raise InputError(f"batches: {batches!r} must be at least 1.")
     if split is None:
         raise InputError("a loaded forecaster does not hold the data of training: measure gradients right after fit.")
-    gather, network = fitted.batcher(split.train.panel), fitted.predictor.network
-    objective = Objective(fitted.task.loss, restore=gather.restore)
+    batcher, network = fitted.batcher(split.train.panel), fitted.predictor.network
+    objective = Objective(fitted.task.loss, restore=batcher.restore)
     size = forecaster.training.batch_size_for(len(split.train))
     numbers = spread(len(split.train), batches * size)
     named = list(network.named_parameters())
@@ -153,7 +153,7 @@ def gradient_snapshot(forecaster: Forecaster, *, batches: int = 4) -> pl.DataFra
     with undisturbed(network), torch.enable_grad():
         for place in range(min(batches, len(numbers))):
             # Every batch has windows from all of the training part.
-            example = Example.of(gather.windows(*split.train.locate(numbers[place::batches])))
+            example = Example.of(batcher.windows(*split.train.locate(numbers[place::batches])))
             loss = objective.mean(network(example.inputs), example)
             made = torch.autograd.grad(loss, trained, allow_unused=True) if trained else ()
             gradients = {id(parameter): item for parameter, item in zip(trained, made, strict=True)}
@@ -205,10 +205,10 @@ def _judge(row: Mapping[str, Any], usual: float | None, usual_relative: float | 
         return FROZEN, f"no gradient in {row['silent_share']:.0%} of the steps"
     relative = gradient / weight if weight else None
     if usual and usual_relative and relative is not None:
-        times, beside = gradient / usual, relative / usual_relative
-        if min(times, beside) > EXPLODING_SHARE:
+        times, relative_times = gradient / usual, relative / usual_relative
+        if min(times, relative_times) > EXPLODING_SHARE:
             return EXPLODING, f"its gradient is {times:.0f} times the median of the layers"
-        if max(times, beside) < VANISHING_SHARE and not small:
+        if max(times, relative_times) < VANISHING_SHARE and not small:
             return VANISHING, f"its gradient is {times:.1e} times the median of the layers"
         if row["early"] and row["late"] and row["late"] > max(GROWTH * row["early"], GROWN * weight):
             return EXPLODING, f"its gradient grew {row['late'] / row['early']:.0f} times over training"

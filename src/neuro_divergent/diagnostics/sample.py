@@ -24,8 +24,8 @@ def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
     """
     fitted, split = forecaster.fitted, forecaster.split
     if split is not None:
-        gather = fitted.batcher(split.train.panel)
-        return gather.windows(*split.train.locate(spread(len(split.train), rows)))
+        batcher = fitted.batcher(split.train.panel)
+        return batcher.windows(*split.train.locate(spread(len(split.train), rows)))
     batch = fitted.batcher(fitted.context).context(_ahead(fitted))
     chosen = spread(len(batch.past_y), rows)
     return take(batch, chosen)

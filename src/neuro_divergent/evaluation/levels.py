@@ -25,12 +25,12 @@ def supported_levels(
     from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
 
     fitted = forecaster.fitted
-    gather = fitted.batcher(windows.panel)
-    batch = gather.windows(*windows.locate(np.arange(1)))
+    batcher = fitted.batcher(windows.panel)
+    batch = batcher.windows(*windows.locate(np.arange(1)))
     reasons: dict[float, str] = {}
     for level in levels:
         try:
-            fitted.predictor.values(gather, batch, interval_quantiles(level))
+            fitted.predictor.values(batcher, batch, interval_quantiles(level))
         except InputError as error:
             reasons[level] = str(error)
     return tuple(level for level in levels if level not in reasons), reasons

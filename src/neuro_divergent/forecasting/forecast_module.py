@@ -176,7 +176,7 @@ def require_intervals(intervals: Intervals | None) -> Intervals:
     if intervals is None:
         raise InputError(
             "intervals were not measured, because no series was long enough to hold out a validation part. Train "
-            "with a QuantileLoss, or set validation to a smaller share."
+            "with a QuantileLoss, or set validation to a smaller fraction."
         )
     return intervals
 

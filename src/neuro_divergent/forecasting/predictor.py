@@ -77,7 +77,7 @@ class WindowForecasts:
             observed,
             lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
             upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={share: ends[0][..., 2 * len(levels) + place] for place, share in enumerate(quantiles)},
+            quantiles={quantile: ends[0][..., 2 * len(levels) + place] for place, quantile in enumerate(quantiles)},
         )
 
 
@@ -105,18 +105,20 @@ class Predictor:
                 prepare()
 
     @torch.inference_mode()
-    def values(self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> tuple[Tensor, Tensor | None]:
+    def values(
+        self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
+    ) -> tuple[Tensor, Tensor | None]:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         size = batch.past_y.shape[:2]
         if size not in self._threads:
             self._threads[size] = network_threads(self.network, batch.past_y)
         with using_threads(self._threads[size]):
-            return self._values(gather, batch, quantiles)
+            return self._values(batcher, batch, quantiles)
 
     def _values(
-        self, gather: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
+        self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
     ) -> tuple[Tensor, Tensor | None]:
-        module, scaler_params = self.module(gather, quantiles), gather.params_of(batch.series)
+        module, scaler_params = self.module(batcher, quantiles), batcher.params_of(batch.series)
         if module.path_probabilities is None:
             return module.forecast(batch, scaler_params)
         # Paths are many: only so many windows go through the network at once.
@@ -125,58 +127,62 @@ class Predictor:
         parts = []
         for first in range(0, size, rows):
             some = Batch._make(None if item is None else item[first : first + rows] for item in batch)
-            parts.append(module.forecast(some, gather.params_of(some.series)))
+            parts.append(module.forecast(some, batcher.params_of(some.series)))
         return torch.cat([point for point, _ in parts]), torch.cat([bound for _, bound in parts if bound is not None])
 
-    def module(self, gather: WindowBatcher, quantiles: tuple[float, ...]) -> ForecastModule:
+    def module(self, batcher: WindowBatcher, quantiles: tuple[float, ...]) -> ForecastModule:
         """Return the module that forecasts a point and these quantiles, built once."""
         module = self._modules.get(quantiles)
-        if module is None or module.scaling != gather.scaling:
+        if module is None or module.scaling != batcher.scaling:
             with torch.inference_mode(mode=False):  # its constants are also used where gradients are computed
                 module = ForecastModule(
                     self.network,
                     self.loss,
-                    gather.scaling,
-                    covariates=gather.covariates,
+                    batcher.scaling,
+                    covariates=batcher.covariates,
                     quantiles=quantiles,
                     intervals=self.intervals,
-                    device=gather.device,
+                    device=batcher.device,
                 )
             self._modules[quantiles] = module
         return module
 
     def windows(
-        self, gather: WindowBatcher, windows: Windows, levels: tuple[float, ...] = (), quantiles: tuple[float, ...] = ()
+        self,
+        batcher: WindowBatcher,
+        windows: Windows,
+        levels: tuple[float, ...] = (),
+        quantiles: tuple[float, ...] = (),
     ) -> WindowForecasts:
         """Forecast every window, without training anything again."""
-        wanted = (*(share for level in levels for share in interval_quantiles(level)), *quantiles)
+        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
         parts: list[list[Array]] = []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
-            batch = gather.windows(series, rows)
-            point, bounds = self.values(gather, batch, wanted)
-            if gather.joint:
-                series, rows = across(gather.panel, rows)
+            batch = batcher.windows(series, rows)
+            point, bounds = self.values(batcher, batch, wanted)
+            if batcher.joint:
+                series, rows = across(batcher.panel, rows)
             results = [point, *([] if bounds is None else [bounds])]
-            parts.append([series, rows + gather.input_size, *(by_series(item).cpu().numpy() for item in results)])
-        return WindowForecasts.join(gather.panel, parts, levels, quantiles)
+            parts.append([series, rows + batcher.input_size, *(by_series(item).cpu().numpy() for item in results)])
+        return WindowForecasts.join(batcher.panel, parts, levels, quantiles)
 
     @property
     def draws_paths(self) -> bool:
         """Whether paths come from the network itself, each step drawn given the steps before."""
         return draws_paths(self.network, self.loss)
 
-    def around(self, point: Tensor, gather: WindowBatcher, batch: Batch, share: Tensor) -> Tensor:
+    def around(self, point: Tensor, batcher: WindowBatcher, batch: Batch, quantile: Tensor) -> Tensor:
         """Return what lies around a point forecast, by errors on the validation part, on the network's scale.
 
         Args:
             point: Forecast, ``(batch, horizon, channel)``.
-            gather: What made the batch.
+            batcher: What made the batch.
             batch: What was forecast from.
-            share: Shares that lie below what is wanted, ``(draws, batch, horizon, channel)``.
+            quantile: Probabilities of the values to return, ``(draws, batch, horizon, channel)``.
         """
-        offsets = require_intervals(self.intervals).offsets(share).to(point.dtype)
-        if not gather.scaler.applied and batch.scale is not None:
+        offsets = require_intervals(self.intervals).offsets(quantile).to(point.dtype)
+        if not batcher.scaler.applied and batch.scale is not None:
             offsets = offsets * batch.scale
         return point + offsets
 

@@ -36,10 +36,10 @@ def attend(
         mask_QK: Which keys a query attends to, of a shape that fits ``(batch, head, query, key)``; all unless given.
         causal: Whether a query attends to no later key, instead of a mask.
     """
-    share = dropout.p if dropout.training else 0.0
-    if not share or query_BMQE.device.type != "cpu":
+    rate = dropout.p if dropout.training else 0.0
+    if not rate or query_BMQE.device.type != "cpu":
         return functional.scaled_dot_product_attention(
-            query_BMQE, key_BMKE, value_BMKE, attn_mask=mask_QK, dropout_p=share, is_causal=causal
+            query_BMQE, key_BMKE, value_BMKE, attn_mask=mask_QK, dropout_p=rate, is_causal=causal
         )
     # On a CPU torch works with dropout step by step as well, but draws a random number for each weight.
     scores_BMQK = query_BMQE * query_BMQE.shape[3] ** -0.5 @ key_BMKE.transpose(2, 3)

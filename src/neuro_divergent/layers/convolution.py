@@ -135,5 +135,5 @@ class SkipConvolution(nn.Module):
 
     def forward(self, values_TND: Tensor) -> tuple[Tensor, Tensor]:
         """Return the corrected values and the skip output, both ``(time, row, hidden)``."""
-        correction, share = self.split(self.dropout(functional.gelu(self.convolution(values_TND)))).chunk(2, 2)
-        return values_TND + correction, share
+        correction, skip = self.split(self.dropout(functional.gelu(self.convolution(values_TND)))).chunk(2, 2)
+        return values_TND + correction, skip

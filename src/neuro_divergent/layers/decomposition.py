@@ -94,5 +94,5 @@ def moving_average_matrix(steps: int, window: int) -> Tensor:
     """
     offsets = torch.arange(window) - (window - 1) // 2
     neighbours = (torch.arange(steps)[:, None] + offsets).clamp(0, steps - 1)
-    share = torch.full(neighbours.shape, 1.0 / window, dtype=torch.get_default_dtype())
-    return torch.zeros(steps, steps).scatter_add_(1, neighbours, share)
+    weight = torch.full(neighbours.shape, 1.0 / window, dtype=torch.get_default_dtype())
+    return torch.zeros(steps, steps).scatter_add_(1, neighbours, weight)

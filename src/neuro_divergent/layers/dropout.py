@@ -26,9 +26,9 @@ class Dropout(nn.Dropout):
         return input * _draw(input, self.p)
 
 
-def _draw(like: Tensor, share: float) -> Tensor:
-    """Return a factor for each value: 0 with probability ``share``, else the factor that keeps the mean."""
-    dropped = min(round(share * _CHANCES), _CHANCES - 1)
+def _draw(like: Tensor, rate: float) -> Tensor:
+    """Return a factor for each value: 0 with probability ``rate``, else the factor that keeps the mean."""
+    dropped = min(round(rate * _CHANCES), _CHANCES - 1)
     random = torch.randint(-(2**63), 2**63 - 1, (-(-like.numel() // 4),)).view(torch.int16)
     kept = random[: like.numel()] >= dropped - _CHANCES // 2
     return kept.view(like.shape).to(like.dtype).mul_(_CHANCES / (_CHANCES - dropped))

@@ -97,6 +97,6 @@ class _Convolutions(nn.Module):
         values = self.dropout(self.inputs(values_TNI))
         result = torch.zeros_like(values)
         for layer in self.layers:
-            values, share = layer(values)
-            result = result + share
+            values, skip = layer(values)
+            result = result + skip
         return result

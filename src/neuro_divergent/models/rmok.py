@@ -74,11 +74,11 @@ class _Network(nn.Module):
     def forward(self, inputs: Inputs) -> Tensor:
         values, measured = self.revin(*observed(inputs.past_y, inputs.past_mask))
         history = fold_channels(self.dropout(values))
-        shares = self.shares(history)
-        forecast = torch.stack([expert(history) for expert in self.experts], 2) @ shares[..., None]
+        weights = self.expert_weights(history)
+        forecast = torch.stack([expert(history) for expert in self.experts], 2) @ weights[..., None]
         return self.revin.restore(unfold_channels(forecast, self.spec.channels, self.spec.horizon), measured)
 
-    def shares(self, history: Tensor) -> Tensor:
+    def expert_weights(self, history: Tensor) -> Tensor:
         """Return how much each expert counts for each row, ``(row, expert)``."""
-        shares: Tensor = self.gate(history).softmax(1)
-        return shares
+        weights: Tensor = self.gate(history).softmax(1)
+        return weights

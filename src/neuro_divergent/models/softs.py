@@ -123,10 +123,10 @@ class _Core(nn.Module):
     def _placed(self, tokens_BCD: Tensor) -> Tensor:
         if self.position_scale is None:
             return tokens_BCD
-        share: float | Tensor = self.rate
+        strength: float | Tensor = self.rate
         if self.training:
-            share = tokens_BCD.new_empty(tokens_BCD.shape[0], 1, 1).bernoulli_(self.rate)
-        return tokens_BCD + share * self.position_scale * self.positions
+            strength = tokens_BCD.new_empty(tokens_BCD.shape[0], 1, 1).bernoulli_(self.rate)
+        return tokens_BCD + strength * self.position_scale * self.positions
 
     def _pool(self, offers_BCK: Tensor) -> Tensor:
         """Return the core by stochastic pooling over the channels: sampled in training, else the expectation."""

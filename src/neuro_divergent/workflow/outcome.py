@@ -80,6 +80,6 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
 
 def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:
     """Return the quantiles that were trained for and are neither the median nor an end of an interval."""
-    shown = [0.5, *(share for level in levels for share in interval_quantiles(level))]
+    shown = [0.5, *(quantile for level in levels for quantile in interval_quantiles(level))]
     trained = forecaster.fitted.task.loss.quantile_levels
-    return [share for share in trained if not any(abs(share - other) < 1e-9 for other in shown)]
+    return [quantile for quantile in trained if not any(abs(quantile - other) < 1e-9 for other in shown)]

@@ -82,8 +82,8 @@ def test_series_scaler_measures_the_training_part(name: str) -> None:
 def test_batches_are_restored_to_the_data_and_rescaled_from_it(window: str, series: str | None, joint: bool) -> None:
     data, scaler = panel(), None if series is None else SeriesScaler.from_dict(series)
     fitted = None if scaler is None else fit_series_scaler(scaler, data, data.offsets[1:])
-    gather = WindowBatcher(data, HISTORY, HORIZON, WindowScaler.from_dict(window), scaler, fitted, joint=joint)
-    batch = gather.windows(
+    batcher = WindowBatcher(data, HISTORY, HORIZON, WindowScaler.from_dict(window), scaler, fitted, joint=joint)
+    batch = batcher.windows(
         *((np.array([0]), np.array([5])) if joint else (np.array([0, 1]), np.array([5, LENGTH + 2])))
     )
     begins = ((0, 5), (1, 5)) if joint else ((0, 5), (1, 2))
@@ -92,10 +92,10 @@ def test_batches_are_restored_to_the_data_and_rescaled_from_it(window: str, seri
     )
     target = target.T[None] if joint else target[..., None]
     assert batch.future_y is not None
-    torch.testing.assert_close(gather.restore(batch.future_y, batch), target, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(batcher.restore(batch.future_y, batch), target, rtol=1e-3, atol=1e-3)
     outputs = batch.future_y[..., None].expand(*batch.future_y.shape, 2)
-    torch.testing.assert_close(gather.restore(outputs, batch)[..., 1], target, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(gather.rescale(target, batch), batch.future_y, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(batcher.restore(outputs, batch)[..., 1], target, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(batcher.rescale(target, batch), batch.future_y, rtol=1e-3, atol=1e-3)
     if scaler is not None and not scaler.affine:
         assert batch.unit_loc is None
     elif batch.unit_loc is not None and batch.unit_scale is not None:
@@ -108,8 +108,8 @@ def test_batches_are_restored_to_the_data_and_rescaled_from_it(window: str, seri
 
 def test_targets_are_weighed_by_their_own_rows() -> None:
     weight = np.arange(2 * LENGTH, dtype=np.float32)
-    gather = WindowBatcher(panel(), HISTORY, HORIZON, WindowScaler.from_dict("identity"), weight=weight)
-    found = gather.windows(np.array([0, 1]), np.array([3, LENGTH + 6])).weight
+    batcher = WindowBatcher(panel(), HISTORY, HORIZON, WindowScaler.from_dict("identity"), weight=weight)
+    found = batcher.windows(np.array([0, 1]), np.array([3, LENGTH + 6])).weight
     assert found is not None
     expected = [[row + HISTORY + step for step in range(HORIZON)] for row in (3, LENGTH + 6)]
     assert found[..., 0].tolist() == expected
@@ -137,8 +137,8 @@ def test_covariates_are_standardised_by_their_training_part_and_codes_stay_codes
     assert scaling.static is not None
     np.testing.assert_allclose(scaling.past, [[trained.mean(), 0, 7], [trained.std(), 1, 1]], rtol=1e-4)
     np.testing.assert_allclose(scaling.static, [[2.5], [1.5]])
-    gather = WindowBatcher(data, HISTORY, HORIZON, WindowScaler.from_dict("identity"), covariates=scaling)
-    batch = gather.windows(np.array([1]), np.array([LENGTH + 4]))
+    batcher = WindowBatcher(data, HISTORY, HORIZON, WindowScaler.from_dict("identity"), covariates=scaling)
+    batch = batcher.windows(np.array([1]), np.array([LENGTH + 4]))
     assert batch.past_x is not None
     assert batch.static_x is not None
     rows = columns[LENGTH + 4 : LENGTH + 4 + HISTORY]

@@ -80,8 +80,8 @@ def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, 
     from neuro_divergent.forecasting.prediction_context import PredictionContext
 
     outlook = PredictionContext.of(forecaster.fitted, future=future)
-    gather, (batch,) = outlook.batcher, outlook.batches
-    panel = gather.panel
+    batcher, (batch,) = outlook.batcher, outlook.batches
+    panel = batcher.panel
 
     def moved(values: Any, role: str) -> Any:
         if values is None:
@@ -89,7 +89,7 @@ def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, 
         values = values.clone()
         for place, feature in enumerate(getattr(panel, role)):
             if feature.cardinality is None:
-                scaling = getattr(gather.covariates, role)[:, place]
+                scaling = getattr(batcher.covariates, role)[:, place]
                 if baseline == "zero":
                     values[..., place] = -float(scaling[0]) / float(scaling[1])
                 else:
@@ -97,11 +97,11 @@ def _flat_forecast(forecaster: nd.Forecaster, table: pl.DataFrame, future: Any, 
         return values
 
     with torch.inference_mode():
-        zero = gather.rescale(torch.zeros_like(batch.past_y), batch)
+        zero = batcher.rescale(torch.zeros_like(batch.past_y), batch)
         history = zero if baseline == "zero" else batch.past_y.mean(1, keepdim=True).expand_as(batch.past_y)
         changed = {f"{role}_x": moved(getattr(batch, f"{role}_x"), role) for role in ("past", "future", "static")}
-        point, _ = forecaster.fitted.predictor.values(gather, batch._replace(past_y=history, **changed), ())
-    return point.mean(1).T.reshape(-1).numpy() if gather.joint else point.mean((1, 2)).numpy()
+        point, _ = forecaster.fitted.predictor.values(batcher, batch._replace(past_y=history, **changed), ())
+    return point.mean(1).T.reshape(-1).numpy() if batcher.joint else point.mean((1, 2)).numpy()
 
 
 def test_positions_and_variables_are_those_of_the_window() -> None:
@@ -223,8 +223,8 @@ def test_importance_is_the_rise_of_the_error_worked_out_by_hand() -> None:
     found = permutation_importance(forecaster, repeats=2, seed=7).filter(part="history").row(0, named=True)
     assert forecaster.split is not None
     windows = forecaster.split.validation
-    gather = forecaster.fitted.batcher(windows.panel)
-    batch = gather.windows(*windows.locate(np.arange(len(windows))))
+    batcher = forecaster.fitted.batcher(windows.panel)
+    batch = batcher.windows(*windows.locate(np.arange(len(windows))))
     random = np.random.default_rng(7)
 
     def error(past: torch.Tensor) -> float:

@@ -111,8 +111,8 @@ def test_a_snapshot_is_the_gradient_of_the_loss() -> None:
     found = gradient_snapshot(forecaster, batches=1)
     assert forecaster.split is not None
     network, windows = forecaster.fitted.predictor.network, forecaster.split.train
-    gather = forecaster.fitted.batcher(windows.panel)
-    example = Example.of(gather.windows(*windows.locate(np.arange(len(windows)))))
+    batcher = forecaster.fitted.batcher(windows.panel)
+    example = Example.of(batcher.windows(*windows.locate(np.arange(len(windows)))))
     Objective(forecaster.task.loss).mean(network(example.inputs), example).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None

@@ -26,10 +26,10 @@ def test_the_grid_must_begin_before_it_ends() -> None:
 def test_rmok_expert_weights_sum_to_one() -> None:
     torch.manual_seed(0)
     network = RMoK().build(TaskSpec(3, 12)).eval()
-    shares = network.shares(torch.randn(7, 12))
-    assert shares.shape == (7, 4)
-    assert (shares > 0).all()
-    torch.testing.assert_close(shares.sum(1), torch.ones(7))
+    weights = network.expert_weights(torch.randn(7, 12))
+    assert weights.shape == (7, 4)
+    assert (weights > 0).all()
+    torch.testing.assert_close(weights.sum(1), torch.ones(7))
 
 
 def test_a_mixture_can_leave_all_to_one_expert() -> None:

@@ -33,8 +33,8 @@ def loads(content: bytes | str, place: str, limit: int = LIMIT, *, constants: bo
         constants: Whether ``NaN`` and ``Infinity`` are accepted, which JSON does not have but Python writes.
 
     Raises:
-        UntrustedFileError: If it is no JSON, too large, too deep, has a key twice, a number that is not finite, a whole
-            number of more than 4,300 digits or half a character.
+        UntrustedFileError: If it is no JSON, too large, too deep, has a key twice, a number that is not finite, an
+            integer of more than 4,300 digits or half a character.
     """
     if len(content) > limit:
         raise UntrustedFileError(f"{place}: {len(content):,} bytes of JSON, at most {limit:,} are read.")

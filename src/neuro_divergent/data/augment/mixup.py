@@ -39,10 +39,10 @@ class Mixup(Augmentation):
         order = torch.randperm(len(values), device=values.device)
         alpha = torch.full((len(values),), self.alpha, device=values.device)
         drawn = Beta(alpha, alpha, validate_args=False).sample()
-        share = drawn.maximum(1 - drawn).to(values.dtype)
+        weight = drawn.maximum(1 - drawn).to(values.dtype)
 
         def mix(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values[order].lerp(values, per_window(share, values))
+            return None if values is None else values[order].lerp(values, per_window(weight, values))
 
         def mix_columns(values: Tensor | None) -> Tensor | None:
             mixed = mix(values)

@@ -28,7 +28,7 @@ def resample_history(batch: Batch, positions: Tensor) -> Batch:
     if length == 1:
         return batch
     before = positions.floor().clamp(0, length - 2)
-    share = (positions - before).unsqueeze(-1)
+    weight = (positions - before).unsqueeze(-1)
     index = before.long().unsqueeze(-1)
 
     def neighbours(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -37,14 +37,14 @@ def resample_history(batch: Batch, positions: Tensor) -> Batch:
 
     def columns(values: Tensor) -> Tensor:
         left, right = neighbours(values)
-        between = left.lerp(right, share.to(values.dtype))
-        return right.where(share >= 0.5, left).where(holds_codes(values), between)
+        between = left.lerp(right, weight.to(values.dtype))
+        return right.where(weight >= 0.5, left).where(holds_codes(values), between)
 
     left, right = neighbours(batch.past_y)
-    past, mask = left.lerp(right, share.to(left.dtype)), batch.past_mask
+    past, mask = left.lerp(right, weight.to(left.dtype)), batch.past_mask
     if mask is not None:
         left, right = neighbours(mask)
-        mask = left.where(share < 1, 1) * right.where(share > 0, 1)
+        mask = left.where(weight < 1, 1) * right.where(weight > 0, 1)
         past = past * mask
     future = batch.future_x
     if future is not None:

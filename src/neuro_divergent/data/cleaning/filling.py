@@ -254,9 +254,9 @@ def fill(
         return
     between = (before >= 0) & (after >= 0)
     right = np.where(between, values[after], left)
-    share = (holes - before) / np.where(between, after - before, 1)
+    fraction = (holes - before) / np.where(between, after - before, 1)
     # In 64 bits: the difference of two large values may not fit 32.
-    values[holes] = np.where(between, left + share * (right.astype(np.float64) - left), left)
+    values[holes] = np.where(between, left + fraction * (right.astype(np.float64) - left), left)
 
 
 def _neighbours(observed: Bools, offsets: Ints, holes: Ints) -> tuple[Ints, Ints]:

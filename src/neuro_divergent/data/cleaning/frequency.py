@@ -255,8 +255,8 @@ def infer(times: pl.Series, offsets: Ints) -> Frequency | None:
         times = times.dt.replace_time_zone(None)
         spread = extremes(times, offsets) or spread
     if spread[0] * resolution >= 28 * _DAY:
-        share, months, unit = max(_usual_months(unit, times, offsets) for unit in ("me", "mo"))
-        if share > 0.5:
+        fraction, months, unit = max(_usual_months(unit, times, offsets) for unit in ("me", "mo"))
+        if fraction > 0.5:
             return _normal_months(months, unit)
     if spread[0] * resolution == _DAY < spread[1] * resolution and times.dt.weekday().max() <= 5:  # type: ignore[operator]
         return Frequency(1, "bd")

@@ -29,11 +29,12 @@ class ConstantSeries(Rule):
             return None
         names = data.get("short_names")
         named = f", such as {str(names[0])!r}" if isinstance(names, list) and names else ""
-        share = count / series
+        fraction = count / series
         text = (
-            f"{count:,} of {series:,} series have one value only ({format_number(100 * share)} %){named}. They teach "
-            "nothing "
-            "and make scores look better than they are: leave them out of the table."
+            f"{count:,} of {series:,} series have one value only ({format_number(100 * fraction)} %){named}. They "
+            "teach nothing and make scores look better than they are: leave them out of the table."
         )
         change = Change("data.strict", True, "Refuses such series, with their names.")
-        return self.finding("warning" if share >= MANY else "hint", text, {"count": count, "share": share}, [change])
+        return self.finding(
+            "warning" if fraction >= MANY else "hint", text, {"count": count, "share": fraction}, [change]
+        )

@@ -37,10 +37,10 @@ class DeadUnits(Rule):
         many = [row for row in layers if row["dead_share"] >= MANY]
         if not many:
             return None
-        share = float(worst["dead_share"])
+        fraction = float(worst["dead_share"])
         text = (
             f"{len(many)} of {len(layers)} layers have more than {100 * MANY:.0f} % dead units; the worst is "
-            f"{worst['layer']} with {format_number(100 * share)} % of {worst['units']:.0f}."
+            f"{worst['layer']} with {format_number(100 * fraction)} % of {worst['units']:.0f}."
         )
         changes: list[Change] = []
         if evidence.setting("model.activation") == "ReLU":
@@ -49,10 +49,10 @@ class DeadUnits(Rule):
             )
         changes += change_rate(evidence, 0.3, "A single large step can make a unit inactive for good.")
         size = evidence.number("model.hidden_size")
-        if size is not None and share < ALL and size >= 16:
+        if size is not None and fraction < ALL and size >= 16:
             changes += change_model(evidence, "hidden_size", int(size // 2), "Fewer units are sufficient.")
-        numbers = {"layers": len(many), "of": len(layers), "dead_share": share}
-        return self.finding("problem" if share >= ALL else "warning", text, numbers, changes)
+        numbers = {"layers": len(many), "of": len(layers), "dead_share": fraction}
+        return self.finding("problem" if fraction >= ALL else "warning", text, numbers, changes)
 
 
 def _rows(network: Mapping[str, Any]) -> list[dict[str, Any]]:

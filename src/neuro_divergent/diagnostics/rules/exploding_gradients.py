@@ -60,10 +60,10 @@ class ExplodingGradients(Rule):
             text = f"{said}; {spikes} times it was more than {SPIKE:.0f} times the median."
             return self.finding("hint" if is_clipped else "warning", text, numbers, changes)
         if is_clipped and limit is not None:
-            share = float((curve.values > limit).mean())
-            if share >= CLIPPED_SHARE and usual > CLIPPED_TIMES * limit:
-                text = f"{said}; {format_number(100 * share)} % of the steps are cut back to {format_number(limit)}."
+            fraction = float((curve.values > limit).mean())
+            if fraction >= CLIPPED_SHARE and usual > CLIPPED_TIMES * limit:
+                text = f"{said}; {format_number(100 * fraction)} % of the steps are cut back to {format_number(limit)}."
                 why = "Clips unusual steps only."
                 change = Change("training.clip", {"name": "norm", "limit": float(f"{2 * usual:.1g}")}, why)
-                return self.finding("hint", text, {**numbers, "clipped_share": share}, [change])
+                return self.finding("hint", text, {**numbers, "clipped_share": fraction}, [change])
         return None

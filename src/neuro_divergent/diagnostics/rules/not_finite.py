@@ -54,14 +54,14 @@ class NotFinite(Rule):
         is_usual = evidence.setting("training.precision") == "fp16"  # its factor on the loss overflows now and then
         if history is not None and "skipped_steps" in history.columns and not is_usual:
             skipped = float(history["skipped_steps"].drop_nulls().max() or 0)  # type: ignore[arg-type]
-        share = skipped / max(numbers.get("step", 1.0), 1.0)
-        if not evidence.rollbacks and share <= SKIPPED_SHARE:
+        fraction = skipped / max(numbers.get("step", 1.0), 1.0)
+        if not evidence.rollbacks and fraction <= SKIPPED_SHARE:
             return None
         text = (
             f"Training went on after numbers that were not finite: it went back {evidence.rollbacks} times and left "
-            f"{skipped:,.0f} steps out ({format_number(100 * share)} %)."
+            f"{skipped:,.0f} steps out ({format_number(100 * fraction)} %)."
         )
-        found = {**numbers, "rollbacks": evidence.rollbacks, "skipped_share": share}
+        found = {**numbers, "rollbacks": evidence.rollbacks, "skipped_share": fraction}
         return self.finding("warning", text, found, self._changes(evidence))
 
     def _changes(self, evidence: Evidence) -> list[Change]:

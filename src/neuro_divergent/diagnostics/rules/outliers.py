@@ -29,13 +29,13 @@ class Outliers(Rule):
     def check(self, evidence: Evidence) -> Finding | None:
         """Check the robust z-scores."""
         assert evidence.data is not None
-        share, largest = evidence.data.get("outlier_share"), evidence.data.get("largest_outlier", 0.0)
-        if not isinstance(share, (int, float)) or not isinstance(largest, (int, float)):
+        fraction, largest = evidence.data.get("outlier_share"), evidence.data.get("largest_outlier", 0.0)
+        if not isinstance(fraction, (int, float)) or not isinstance(largest, (int, float)):
             return None
-        if share < SHARE and largest < EXTREME:
+        if fraction < SHARE and largest < EXTREME:
             return None
         text = (
-            f"{format_number(100 * share)} % of the values are more than {OUTLIER:.0f} robust standard deviations "
+            f"{format_number(100 * fraction)} % of the values are more than {OUTLIER:.0f} robust standard deviations "
             "from the "
             f"median of their series; the farthest is {format_number(largest)} away."
         )
@@ -47,4 +47,4 @@ class Outliers(Rule):
         if loss in _SQUARED:
             changes.append(Change("task.loss", "huber", "Grows linearly, not quadratically, for large errors."))
         severity: Severity = "warning" if largest >= EXTREME and (loss in _SQUARED or scaler in _SPREAD) else "hint"
-        return self.finding(severity, text, {"share": share, "largest": largest}, changes)
+        return self.finding(severity, text, {"share": fraction, "largest": largest}, changes)

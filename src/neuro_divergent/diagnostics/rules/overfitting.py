@@ -73,7 +73,7 @@ class Overfitting(Rule):
         return self.finding("warning", text, numbers, _changes(evidence, step / float(validation.steps[-1])))
 
 
-def _changes(evidence: Evidence, share: float) -> list[Change]:
+def _changes(evidence: Evidence, fraction: float) -> list[Change]:
     changes: list[Change] = []
     dropout, size = evidence.number("model.dropout"), evidence.number("model.hidden_size")
     decay = evidence.number("training.optimizer.weight_decay")
@@ -86,8 +86,8 @@ def _changes(evidence: Evidence, share: float) -> list[Change]:
         why = "Pulls weights towards zero."
         changes.append(Change("training.optimizer.weight_decay", rounded(max(10 * decay, 0.01)), why))
     changes += (
-        change_length(evidence, min(1.25 * share, 1.0), "Later steps did not improve validation.")
-        if share < 0.8
+        change_length(evidence, min(1.25 * fraction, 1.0), "Later steps did not improve validation.")
+        if fraction < 0.8
         else []
     )
     if evidence.setting("training.early_stopping", {}) is None:

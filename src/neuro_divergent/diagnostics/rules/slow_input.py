@@ -35,18 +35,18 @@ class SlowInput(Rule):
         waiting = _waiting(evidence)
         if waiting is None:
             raise NotEnoughError("the time spent waiting for batches was not measured")
-        share = waiting / seconds if seconds > 0 else 0.0
-        if seconds < SECONDS or share < WAITING:
+        fraction = waiting / seconds if seconds > 0 else 0.0
+        if seconds < SECONDS or fraction < WAITING:
             return None
         text = (
-            f"{format_number(waiting)} of {format_number(seconds)} seconds, {format_number(100 * share)} %, went "
+            f"{format_number(waiting)} of {format_number(seconds)} seconds, {format_number(100 * fraction)} %, went "
             "into waiting for batches."
         )
         changes = []
         if not evidence.number("training.prefetch"):
             why = "A thread makes batches while the network works; worth it where data come from a slow disk."
             changes.append(Change("training.prefetch", PREFETCH, why))
-        numbers = {"waiting_seconds": waiting, "seconds": seconds, "share": share}
+        numbers = {"waiting_seconds": waiting, "seconds": seconds, "share": fraction}
         return self.finding("warning", text, numbers, changes)
 
 
@@ -57,6 +57,6 @@ def _waiting(evidence: Evidence) -> float | None:
     assert evidence.history is not None
     if "waiting_share" not in evidence.history.columns:
         return None
-    shares, clock = Curve.of(evidence, "waiting_share"), Curve.of(evidence, "seconds")
-    times = np.interp(shares.steps, clock.steps, clock.values)
-    return float((shares.values * np.diff(times, prepend=0.0)).sum())
+    fractions, clock = Curve.of(evidence, "waiting_share"), Curve.of(evidence, "seconds")
+    times = np.interp(fractions.steps, clock.steps, clock.values)
+    return float((fractions.values * np.diff(times, prepend=0.0)).sum())

@@ -22,9 +22,9 @@ class SmallValidation(Rule):
 
     def check(self, evidence: Evidence) -> Finding | None:
         """Count the windows that fit into the validation part of all series."""
-        share = evidence.number("task.validation")
-        windows = _windows(evidence, 0.2 if share is None else share)
-        if share == 0:
+        fraction = evidence.number("task.validation")
+        windows = _windows(evidence, 0.2 if fraction is None else fraction)
+        if fraction == 0:
             text = "0 rows are held out for validation: there is no early stopping, and intervals have no width."
             change = Change("task.validation", 0.2, "Keeps the last fifth of each series for validation.")
             return self.finding("hint", text, {"windows": 0}, [change])
@@ -36,13 +36,13 @@ class SmallValidation(Rule):
             "are, rests on them."
         )
         changes = []
-        if share is not None and share < 0.3:
+        if fraction is not None and fraction < 0.3:
             changes.append(Change("task.validation", 0.3, "Holds out more."))
         severity: Severity = "warning" if windows < FEWER else "hint"
         return self.finding(severity, text, {"windows": windows}, changes)
 
 
-def _windows(evidence: Evidence, share: float) -> int:
+def _windows(evidence: Evidence, fraction: float) -> int:
     """Return the number of windows, assuming that all series have the median length."""
     assert evidence.data is not None
     if evidence.scores is not None and evidence.scores.get("part") == "validation":
@@ -53,6 +53,6 @@ def _windows(evidence: Evidence, share: float) -> int:
     length = lengths.get("median") if isinstance(lengths, dict) else None
     if not isinstance(length, (int, float)) or not isinstance(series, int):
         raise NotEnoughError("the lengths of the series are not known")
-    rows = share if share >= 1 else max(round(share * length), evidence.horizon)
+    rows = fraction if fraction >= 1 else max(round(fraction * length), evidence.horizon)
     joint = evidence.setting("task.joint") is True  # then a window spans all series
     return int(rows // evidence.horizon) * (1 if joint else series)

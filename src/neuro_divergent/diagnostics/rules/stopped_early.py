@@ -42,14 +42,14 @@ class StoppedEarly(Rule):
         if not len(before) or best < curve.values[-1] - 0.01 * max(start - best, 0.0):
             return None  # it did not end at its best
         gained = float(before.values.min()) - best
-        share = gained / (start - best) if start > best else 0.0
-        if share < SLIGHT or gained < LEVEL * abs(best):
+        fraction = gained / (start - best) if start > best else 0.0
+        if fraction < SLIGHT or gained < LEVEL * abs(best):
             return None
         text = (
             f"The validation loss fell by {format_number(gained)} to {format_number(best)} in the last fifth of "
             f"{curve.steps[-1]:,.0f} "
-            f"steps: {format_number(100 * share)} % of all it fell."
+            f"steps: {format_number(100 * fraction)} % of all it fell."
         )
         changes = change_length(evidence, 2, "The loss was still falling.")
-        severity: Severity = "warning" if share >= CLEAR else "hint"
-        return self.finding(severity, text, {"gained": gained, "best": best, "share": share}, changes)
+        severity: Severity = "warning" if fraction >= CLEAR else "hint"
+        return self.finding(severity, text, {"gained": gained, "best": best, "share": fraction}, changes)

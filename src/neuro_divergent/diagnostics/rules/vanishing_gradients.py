@@ -32,7 +32,7 @@ class VanishingGradients(Rule):
         silent = [] if evidence.setting("training.freeze") else report.with_verdict(FROZEN)
         found = [name for name in (*report.with_verdict(VANISHING), *silent) if not is_small(name)]
         weights = sum(not is_small(name) for name in report.layers["layer"])
-        share = len(found) / max(weights, 1)
+        fraction = len(found) / max(weights, 1)
         if not found:
             return None
         gradients = report.layers["gradient"].drop_nulls()
@@ -53,4 +53,4 @@ class VanishingGradients(Rule):
         depth = evidence.number("model.num_layers")
         if depth is not None and depth > 2:
             changes += change_model(evidence, "num_layers", max(2, int(depth // 2)), "A shorter way for the gradient.")
-        return self.finding("warning" if share >= SHARE else "hint", text, numbers, changes)
+        return self.finding("warning" if fraction >= SHARE else "hint", text, numbers, changes)

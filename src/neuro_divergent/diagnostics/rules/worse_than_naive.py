@@ -41,7 +41,7 @@ class WorseThanNaive(Rule):
         text = (
             f"The mean absolute error is {format_number(own)}, that of {name} {format_number(naive)}: "
             f"{format_number(own - naive)}{spread} more. "
-            + ("That may be luck." if severity == "hint" else "Do not use it as it is.")
+            + ("That may be chance." if severity == "hint" else "Do not use it as it is.")
         )
         numbers = {"mae": own, "naive_mae": naive}
         return self.finding(severity, text, numbers, _changes(evidence), title=title)

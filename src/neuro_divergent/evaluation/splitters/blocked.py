@@ -32,7 +32,7 @@ class BlockedSplit(Splitter):
     """Holds out a block of time, or a group of series, and trains on the rest, before and after.
 
     Time from the first row of the panel to the last is cut into ``blocks`` of equal length (to the row). A fold also
-    trains on rows after its block, which no real forecast can; in exchange short data is used well. Held-out groups
+    trains on rows after its block, which no real forecast can; but short data is used well. Held-out groups
     estimate the error on series that the model was not trained on. Training windows never span a block.
 
     Attributes:

@@ -55,7 +55,7 @@ def demo(
 
 
 def demo_data() -> pl.DataFrame:
-    """Return the airline passengers and five made-up monthly series beside them."""
+    """Return the airline passengers and five generated monthly series."""
     import polars as pl
 
     from neuro_divergent.data.datasets.bundled import air_passengers

@@ -86,7 +86,7 @@ def read_residuals(
 
 
 def segments(kinds: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Give begin and end of each stretch of neighbours of the same kind, so that marks of each kind keep the order."""
+    """Return begin and end of each run of neighbours of the same kind, so that marks of each kind keep the order."""
     begin = 0
     for _, group in groupby(kinds):
         end = begin + len(list(group))

@@ -58,7 +58,7 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
     place = names.index(str(model)) + 1 if model in names else None
     rank = f"{model} is number {place} of {len(names)}. " if place else ""
     return Figure(
-        title="Scores beside the baselines",
+        title="Scores compared with the baselines",
         marks=marks,
         x=Axis(_NAMES[metric], from_zero=True),
         note=f"On the {scores['part']} part." if scores.get("part") else "",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 STOP, CHECKPOINT = "stop", "checkpoint"
-WISHES = (STOP, CHECKPOINT)
+REQUESTS = (STOP, CHECKPOINT)
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
@@ -23,11 +23,11 @@ class Control(Callback):
     """Looks several times a second for files named ``stop`` and ``checkpoint``; removes them and does it.
 
     ``stop`` ends training as if it were over, with a model; ``checkpoint`` writes a checkpoint after the step. What is
-    in a file does not matter. A wish left from an earlier start is taken away unheard.
+    in a file does not matter. A request left from an earlier start is removed.
 
     Args:
-        directory: Where wishes appear; it need not be there.
-        events: Where to say that a wish was heard.
+        directory: Where requests appear; it need not exist.
+        events: Where to record that a request was handled.
         checkpoints: Who writes checkpoints.
     """
 
@@ -40,8 +40,8 @@ class Control(Callback):
     def fit_start(self, trainer: Trainer) -> None:
         """Remove requests left over from before."""
         if trainer.strategy.rank == 0:
-            for wish in WISHES:
-                self._take(wish)
+            for request in REQUESTS:
+                self._take(request)
 
     def step_end(self, trainer: Trainer) -> None:
         """Handle the requests."""
@@ -59,9 +59,9 @@ class Control(Callback):
             self._events.write("control", step=trainer.state.step, wish=STOP)
             trainer.stop("somebody asked for it")
 
-    def _take(self, wish: str) -> bool:
+    def _take(self, request: str) -> bool:
         """Return whether a request exists, and remove it."""
-        path = self.directory / wish
+        path = self.directory / request
         if not path.is_file():
             return False
         with suppress(OSError):

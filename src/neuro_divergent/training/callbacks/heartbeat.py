@@ -25,7 +25,7 @@ Phase = Literal["training", "validation", "saving", "finishing"]
 class Heartbeat(Callback):
     """Writes step and time to a file every few seconds, for monitoring from outside.
 
-    It is written where training happens, not by a thread beside it, so that it stops when training hangs. A reader sees
+    It is written where training happens, not by a separate thread, so that it stops when training hangs. A reader sees
     the old content or the new. It is not flushed to the disk: after a power cut nobody asks whether training lives. A
     disk that refuses is warned about once, and training goes on.
 

@@ -92,7 +92,7 @@ class MLflowLogger(Callback):
         self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.config.parameters)})
 
     def logged(self, trainer: Trainer) -> None:
-        """Take up the row, and send what is waiting if it is time."""
+        """Store the row, and send what is waiting if it is time."""
         if self._client is None:
             return
         from mlflow.entities import Metric
@@ -122,7 +122,7 @@ class MLflowLogger(Callback):
         return {"run_id": self.run_id}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a run again."""
+        """Continue a run."""
         self.run_id = state["run_id"]
 
     def _record_parameters(self, values: Mapping[str, Any]) -> None:

@@ -106,7 +106,7 @@ def test_a_checkpoint_request_during_a_save_is_written_after_it(tmp_path: Path) 
     assert told == [5, 14, 30]
 
 
-@pytest.mark.parametrize("wish", control.WISHES)
+@pytest.mark.parametrize("wish", control.REQUESTS)
 def test_a_request_left_from_before_is_removed_without_effect(tmp_path: Path, wish: str) -> None:
     (tmp_path / "control").mkdir()
     (tmp_path / "control" / wish).touch()

@@ -156,10 +156,10 @@ def test_windows_of_a_table_are_counted_and_drawn_in_the_size_that_is_needed() -
     frame = pl.DataFrame({"unique_id": "a", "ds": range(400), "y": [float(value % 12) for value in range(400)]})
     forecaster = Forecaster(NHITS(hidden_size=16), horizon=4, input_size=12, training=PLAIN, validation=0)
     job = forecaster._prepare(frame, {})
-    gather = job.batcher(torch.device("cpu"))
-    train, _ = forecaster._loaders(job.split, gather)
-    module = forecaster._trainer(job, gather, ()).module
-    found = find_batch_size(module, job.task.loss, train, PLAIN, restore=gather.restore)
+    batcher = job.batcher(torch.device("cpu"))
+    train, _ = forecaster._loaders(job.split, batcher)
+    module = forecaster._trainer(job, batcher, ()).module
+    found = find_batch_size(module, job.task.loss, train, PLAIN, restore=batcher.restore)
     assert found == len(job.split.train) == 400 - 16 + 1
     assert train.order.batch_size == 32
 
