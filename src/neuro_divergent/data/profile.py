@@ -299,7 +299,8 @@ def _compare(x: Floats, y: Floats) -> dict[str, Any]:
         ``correlation`` at the same row, within series; ``difference_correlation`` likewise, of the changes from row to
         row, which a common trend does not make alike; ``lead_correlation``, the one of the changes that is largest in
         size with the covariate ``lead`` rows ahead of the target (negative: behind); ``equal_share``, the largest
-        fraction of rows in which both are the same number, not counting those where both are zero, and ``equal_lead`` for where.
+        fraction of rows in which both are the same number, not counting those where both are zero, and
+        ``equal_lead`` for where.
     """
     steps_x, steps_y = np.diff(x, axis=1), np.diff(y, axis=1)
     leads = sorted(range(-SHIFTS, SHIFTS + 1), key=lambda lead: (abs(lead), lead))
