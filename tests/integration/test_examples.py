@@ -27,7 +27,13 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+FAST = ("quickstart", "any_module", "own_callback", "gradient_tape")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=() if path.stem in FAST else pytest.mark.long) for path in EXAMPLES],
+)
 def test_example(path: Path, tmp_path: Path) -> None:
     source = str(Path(neuro_divergent.__path__[0]).parent)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": source, "PYTHONIOENCODING": "utf-8"}

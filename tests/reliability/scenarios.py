@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.atomic import MANIFEST, clear_leftovers, new_directory, verify_directory, write_file
 from neuro_divergent.core.storage.store import open_store
@@ -249,6 +251,11 @@ SCENARIOS += [
     for scenario in SCENARIOS
     if " over a" in scenario.name and scenario.tidy is not None
 ]
+# Those without an exchange of names take longest, and differ from the others in one step.
+every_scenario = pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(item, id=str(item), marks=() if item.exchanges else pytest.mark.long) for item in SCENARIOS],
+)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:

@@ -14,12 +14,12 @@ import pytest
 
 from tests.reliability.replay import Disk, read_tree, survivals, write_tree
 from tests.reliability.scenarios import (
-    SCENARIOS,
     Property,
     Recorded,
     Scenario,
     View,
     Violations,
+    every_scenario,
     files_of,
     look_at_directory,
     report,
@@ -27,8 +27,6 @@ from tests.reliability.scenarios import (
 from tests.reliability.syscalls import Action, Call, Kill, run
 
 SOAK = bool(os.environ.get("ND_SOAK"))
-
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
 def find_after_kills(recorded: Recorded, place: Path, *, also_after: bool) -> tuple[int, Violations]:

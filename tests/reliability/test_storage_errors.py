@@ -9,17 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from tests.reliability.replay import Tree, last_survivals, write_tree
-from tests.reliability.scenarios import SCENARIOS, Property, Recorded, Scenario, Violations, report
+from tests.reliability.scenarios import Property, Recorded, Scenario, Violations, every_scenario, report
 from tests.reliability.syscalls import Action, Call, Fail, Outcome, Shorten, run
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, errno.EDQUOT]
 _CHANGES = {"write", "mkdir", "rename", "unlink", "rmdir", "link", "truncate", "chmod"}
-
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
 def resuming(error: int, call: Call) -> bool:

@@ -162,6 +162,7 @@ def test_the_best_averaged_weights_come_back(settings: dict[str, Any]) -> None:
     assert float((module(inputs) - target).square().mean().detach()) == pytest.approx(stopper.best, rel=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # torch's compiler uses what torch deprecates
 @pytest.mark.skipif(not has_compiler(), reason="torch compiles with a C++ compiler, and there is none")
 def test_compiled_steps_give_the_same_weights() -> None:

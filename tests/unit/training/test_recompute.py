@@ -219,6 +219,7 @@ def test_a_block_that_overwrites_its_input_is_refused_instead_of_giving_wrong_gr
         network(torch.randn(2, 3))
 
 
+@pytest.mark.long
 def test_recomputing_works_with_compiling() -> None:
     _, batch, every, _ = DEEP["mlp"]
     network = network_of("mlp")
