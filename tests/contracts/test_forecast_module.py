@@ -156,7 +156,7 @@ def test_forward_equals_the_table_of_a_fitted_forecaster() -> None:
         return torch.from_numpy(values.copy())[..., None]
 
     module = ForecastModule.of(forecaster.fitted, QUANTILES)
-    params = torch.from_numpy(np.asarray(forecaster.fitted.gather(forecaster.fitted.context).scaler_params))
+    params = torch.from_numpy(np.asarray(forecaster.fitted.batcher(forecaster.fitted.context).scaler_params))
     with torch.inference_mode():
         point, quantiles = module(
             cut("y", known, 10),

@@ -268,6 +268,7 @@ def test_leaving_the_loop_early_leaves_a_pool_that_works(tmp_path: Path) -> None
 def test_a_worker_that_ignores_sigterm_is_ended_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "_GRACE_SECONDS", 0.1)
     with WorkerPool[Path | None, None](ignore_termination, workers=2) as pool:
+        assert len(list(pool.run([None, None]))) == 2  # both workers are ready, so the next tasks are sent at once
         for result in pool.run([tmp_path, None]):
             assert result.task is None
             wait_until(lambda: bool(started_in(tmp_path)))

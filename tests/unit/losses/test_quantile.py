@@ -72,10 +72,10 @@ def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
     torch.testing.assert_close(found.flatten(), expected, atol=0.02, rtol=0.02)
 
 
-def test_distances_are_no_values_that_a_network_could_bring_back() -> None:
+def test_monotone_quantiles_refuse_a_scaler_inside_the_network() -> None:
     assert QuantileLoss().traits.point_valued
     assert not QuantileLoss(monotone=True).traits.point_valued
-    with pytest.raises(nd.ConfigError, match="no values"):
+    with pytest.raises(nd.ConfigError, match="not values of the target"):
         nd.Forecaster(nd.NLinear(), horizon=2, loss=QuantileLoss(monotone=True), scaler="revin")
 
 

@@ -215,7 +215,7 @@ def test_a_block_that_overwrites_its_input_is_refused_instead_of_giving_wrong_gr
 
     network = nn.Sequential(nn.Linear(3, 3), Overwriting(3, 3), nn.Linear(3, 3))
     recompute_activations(network, 1)
-    with pytest.raises(InputError, match="a segment overwrites what it is given"):
+    with pytest.raises(InputError, match="a segment modifies its input in place"):
         network(torch.randn(2, 3))
 
 

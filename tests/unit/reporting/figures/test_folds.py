@@ -66,7 +66,7 @@ def test_a_table_gives_the_same_figure_as_its_panel():
     panel = build_panel(frame, Schema(time="day", target="sold"))
     splitter = TimeSeriesSplit(n_splits=2, test_size=5)
     one, two = folds_figure(splitter, frame, time="day", target="sold"), folds_figure(splitter, panel)
-    assert one.words == two.words
+    assert one.alt_text == two.alt_text
     assert [(mark.label, list(mark.rows)) for mark in one.marks] == [
         (mark.label, list(mark.rows)) for mark in two.marks
     ]
