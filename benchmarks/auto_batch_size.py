@@ -47,11 +47,11 @@ class Windows:
     def __len__(self) -> int:
         return 1
 
-    def epoch(self, number: int, start: int = 0) -> Iterator[nd.Batch]:
+    def epoch(self, number: int, start: int = 0) -> Iterator[nd.models.Batch]:
         """Yield the one batch of an epoch."""
         del number, start
         values = torch.randn(self.rows, HISTORY + HORIZON, self.channels)
-        yield nd.Batch(values[:, :HISTORY], future_y=values[:, HISTORY:])
+        yield nd.models.Batch(values[:, :HISTORY], future_y=values[:, HISTORY:])
 
 
 def resident(key: str) -> int:
@@ -77,7 +77,7 @@ def predict(network: nn.Module, channels: int, sizes: tuple[int, ...]) -> tuple[
     """Return the bytes beside the weights for each size, and the processor time of finding them."""
     batch = next(Windows(MOST_ROWS, channels).epoch(0))
     began = time.process_time()
-    need = measure_step(network, nd.MSE(), batch, nd.TrainingConfig(threads=1, early_stopping=None), memory=4e9)
+    need = measure_step(network, nd.losses.MSE(), batch, nd.TrainingConfig(threads=1, early_stopping=None), memory=4e9)
     return [need.peak(size) - need.weights for size in sizes], time.process_time() - began
 
 
@@ -88,9 +88,9 @@ def train(network: nn.Module, channels: int, rows: int, steps: int, *, keeping: 
         library.mallopt(memory._MMAP_THRESHOLD, 65536)
         memory._glibc = lambda: None  # type: ignore[assignment]
     config = nd.TrainingConfig(max_steps=steps, threads=1, early_stopping=None)
-    nd.Trainer(copy.deepcopy(network), nd.MSE(), config).fit(Windows(2, channels))
+    nd.Trainer(copy.deepcopy(network), nd.losses.MSE(), config).fit(Windows(2, channels))
     before = resident("VmRSS")
-    nd.Trainer(network, nd.MSE(), config).fit(Windows(rows, channels))
+    nd.Trainer(network, nd.losses.MSE(), config).fit(Windows(rows, channels))
     return resident("VmHWM") - before
 
 
@@ -101,14 +101,16 @@ def main() -> None:
     steps = parser.parse_args().steps
     torch.set_num_threads(1)
     # What the first training of a process imports is not part of what is measured.
-    nd.Trainer(nn.Linear(1, 1), nd.MSE(), nd.TrainingConfig(max_steps=2)).fit((torch.ones(4, 1), torch.ones(4, 1)))
+    nd.Trainer(nn.Linear(1, 1), nd.losses.MSE(), nd.TrainingConfig(max_steps=2)).fit(
+        (torch.ones(4, 1), torch.ones(4, 1))
+    )
     print(
         f"{'network':>14} {'rows':>7} {'predicted':>11} {'tensors':>11} {'ratio':>6} {'kept':>11} {'gaps':>6} "
         f"{'search':>8}"
     )
     for name, (architecture, channels, sizes) in NETWORKS.items():
         torch.manual_seed(0)
-        network = architecture.build(nd.TaskSpec(horizon=HORIZON, input_size=HISTORY, channels=channels))
+        network = architecture.build(nd.models.TaskSpec(horizon=HORIZON, input_size=HISTORY, channels=channels))
         predicted, seconds = in_child(lambda: predict(network, channels, sizes))  # noqa: B023 - called here
         for rows, size in zip(sizes, predicted, strict=True):
             tensors, kept = (

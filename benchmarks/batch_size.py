@@ -25,7 +25,7 @@ SIZES = (8, 32, 64, 128, 256, 512)
 NEAR = 1.02
 
 
-class Clock(nd.Callback):
+class Clock(nd.callbacks.Callback):
     """Notes validation errors by the time spent on the processor, and ends training when it is used up."""
 
     def __init__(self, seconds: float) -> None:

@@ -33,7 +33,7 @@ layers = [layer for pair in zip(sizes, sizes[1:]) for layer in (torch.nn.Linear(
 config = nd.TrainingConfig(
     max_steps=steps, batch_size=256, early_stopping=None, threads=threads if threads == "auto" else int(threads)
 )
-trainer = nd.Trainer(torch.nn.Sequential(*layers[:-1]), nd.MAE(), config)
+trainer = nd.Trainer(torch.nn.Sequential(*layers[:-1]), nd.losses.MAE(), config)
 data = torch.randn(8192, 96), torch.randn(8192, 24)
 began = time.perf_counter()
 trainer.fit(data)

@@ -121,7 +121,13 @@ def _ours(table: Any, case: Case) -> Any:
     from neuro_divergent.evaluation.cross_validation.cross_validation import cross_validate
     from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 
-    same = {"batch_size": WINDOWS, "optimizer": nd.Adam(), "clip": None, "early_stopping": None, "drop_last": True}
+    same = {
+        "batch_size": WINDOWS,
+        "optimizer": nd.optimizers.Adam(),
+        "clip": None,
+        "early_stopping": None,
+        "drop_last": True,
+    }
     training = nd.TrainingConfig(
         max_steps=case.steps, threads=case.threads, **(same if case.settings == "same" else {})
     )

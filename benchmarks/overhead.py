@@ -123,7 +123,7 @@ def step_seconds(
     batches = _made(batch_size) if made else train
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        network = getattr(nd, model)().build(nd.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE))
+        network = getattr(nd, model)().build(nd.models.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE))
     if side == "ours":
         times, used = _ours(network, batches, check, batch_size, threads, steps, CLOCKS[clock])
     else:
@@ -152,7 +152,7 @@ def _ours(
             Checkpointing(directory=Path(directory), at_most_every=60).build(),
             clock,
         ]
-        trainer = nd.Trainer(network, nd.MAE(), config, callbacks=callbacks)
+        trainer = nd.Trainer(network, nd.losses.MAE(), config, callbacks=callbacks)
         trainer.fit(batches, check)
     return clock.times, trainer.threads
 
@@ -203,7 +203,7 @@ def _forever(batches: Any, steps: int) -> Iterator[Any]:
 def _clock(now: Callable[[], float]) -> Any:
     import neuro_divergent as nd
 
-    class Clock(nd.Callback):
+    class Clock(nd.callbacks.Callback):
         """Notes when each step ended."""
 
         def __init__(self) -> None:
@@ -227,7 +227,7 @@ def _windows() -> tuple[Any, Any]:
 
     panel = build_panel(daily_series(*SMALL))
     split = split_by_time(panel, input_size=INPUT_SIZE, horizon=HORIZON)
-    return split, WindowBatcher(panel, INPUT_SIZE, HORIZON, nd.StandardScaler())
+    return split, WindowBatcher(panel, INPUT_SIZE, HORIZON, nd.scalers.StandardScaler())
 
 
 def _loaders(batch_size: int) -> tuple[Any, Any]:

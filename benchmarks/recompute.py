@@ -28,13 +28,13 @@ NETWORKS = {
 }
 
 
-def train_once(network: nn.Module, batch: nd.Batch, every: int) -> None:
+def train_once(network: nn.Module, batch: nd.models.Batch, every: int) -> None:
     """Do one training pass."""
     with recomputing(network, every):
         network(batch).square().mean().backward()
 
 
-def pass_seconds(network: nn.Module, batch: nd.Batch, every: int) -> float:
+def pass_seconds(network: nn.Module, batch: nd.models.Batch, every: int) -> float:
     """Return the processor time of a pass, after one that is not counted."""
     train_once(network, batch, every)
     began = time.process_time()
@@ -43,7 +43,7 @@ def pass_seconds(network: nn.Module, batch: nd.Batch, every: int) -> float:
     return (time.process_time() - began) / CALLS
 
 
-def peak_bytes(network: nn.Module, batch: nd.Batch, every: int) -> int:
+def peak_bytes(network: nn.Module, batch: nd.models.Batch, every: int) -> int:
     """Return the memory that a pass needs beside weights and their gradients, which exist from the pass before."""
     allocation = Allocation()
     allocation.start()
@@ -57,9 +57,9 @@ def main() -> None:
     print(f"{'network':>24} {'every':>6} {'memory':>10} {'ratio':>6} {'time':>10} {'ratio':>6}")
     for name, (architecture, rows, channels) in NETWORKS.items():
         torch.manual_seed(0)
-        network = architecture.build(nd.TaskSpec(horizon=24, input_size=96, channels=channels))
+        network = architecture.build(nd.models.TaskSpec(horizon=24, input_size=96, channels=channels))
         values = torch.randn(rows, 96, channels)
-        batch = nd.Batch(values)
+        batch = nd.models.Batch(values)
         choices = (0, *EVERY)
         seconds = in_turns(ROUNDS, *(partial(pass_seconds, network, batch, every) for every in choices))
         memory = [peak_bytes(network, batch, every) for every in choices]

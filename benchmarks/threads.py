@@ -31,7 +31,7 @@ def milliseconds_per_step(hidden_size: int, threads: int) -> float:
     )
     data = (torch.randn(ROWS * STEPS, 96), torch.randn(ROWS * STEPS, 24))
     config = nd.TrainingConfig(max_steps=STEPS, batch_size=ROWS, threads=threads, early_stopping=None, log_every=STEPS)
-    history = nd.Trainer(module, nd.MAE(), config).fit(data)
+    history = nd.Trainer(module, nd.losses.MAE(), config).fit(data)
     return 1000 * ROWS / history.rows[-1]["samples_per_second"]
 
 

@@ -102,7 +102,7 @@ def _train(model: str, steps: int, run: Path | None) -> tuple[float, float]:
     """Train and return the seconds of a step and of all."""
     import neuro_divergent as nd
 
-    class Clock(nd.Callback):
+    class Clock(nd.callbacks.Callback):
         def __init__(self) -> None:
             self.times: list[float] = []
 

@@ -28,6 +28,6 @@ with tempfile.TemporaryDirectory() as directory:
     assert errors[1] < errors[0]
 
     # A run is files, so others can look at it too, also while it trains: nd dashboard, nd report, or a few lines.
-    history = nd.read_history(Path(directory) / "better")
+    history = nd.runs.read_history(Path(directory) / "better")
     print(f"validation loss: {history['validation_loss'].drop_nulls().to_list()[-1]:.3f}")
-    nd.write_figure(nd.plot_history(better), Path(directory) / "losses.html")
+    nd.plots.write_figure(nd.plots.plot_history(better), Path(directory) / "losses.html")

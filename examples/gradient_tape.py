@@ -30,4 +30,4 @@ with nd.GradientTape() as outer:
 print("second derivative:", outer.gradient(slope, x).item())
 
 # Are the gradients of a network those of its function?
-print(nd.check_gradients(network, (inputs, targets), nd.MSE()))
+print(nd.check_gradients(network, (inputs, targets), nd.losses.MSE()))

@@ -6,7 +6,7 @@ from torch import nn
 import neuro_divergent as nd
 
 
-class GoodEnough(nd.Callback):
+class GoodEnough(nd.callbacks.Callback):
     """Ends training when the validation loss falls below a limit."""
 
     def __init__(self, limit: float) -> None:
@@ -22,7 +22,7 @@ inputs = torch.linspace(-3, 3, 200)[:, None]
 data = inputs, inputs.sin()
 network = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))
 config = nd.TrainingConfig(max_steps=5000, optimizer=nd.AdamW(lr=0.01), threads=1)
-trainer = nd.Trainer(network, nd.MSE(), config, callbacks=[GoodEnough(0.01)])
+trainer = nd.Trainer(network, nd.losses.MSE(), config, callbacks=[GoodEnough(0.01)])
 history = trainer.fit(data, data)
 
 print(f"stopped at step {trainer.state.step}: {trainer.state.stop_reason}")

@@ -31,7 +31,7 @@ forecaster = nd.Forecaster(
     nd.DeepAR(hidden_size=64 if real else 16, num_layers=2 if real else 1),
     horizon=horizon,
     input_size=12,
-    loss=nd.NegativeBinomial(),
+    loss=nd.losses.NegativeBinomial(),
     scaler="mean_abs",  # keeps zero at zero
     test=horizon,
     training=nd.TrainingConfig(max_steps=1000 if real else 150, batch_size=64),

@@ -18,7 +18,7 @@ def train(run: Path) -> nd.Forecaster:
     """Train in a run directory, with a checkpoint every 50 steps."""
     torch.set_num_threads(1)
     forecaster = nd.Forecaster("nlinear", horizon=12, input_size=48, training=TRAINING)
-    return forecaster.fit(DATA, run=run, checkpoints=nd.Checkpointing(every_epochs=None, every_steps=50))
+    return forecaster.fit(DATA, run=run, checkpoints=nd.callbacks.Checkpointing(every_epochs=None, every_steps=50))
 
 
 def weights(forecaster: nd.Forecaster) -> list[torch.Tensor]:
@@ -35,7 +35,7 @@ if __name__ == "__main__":
             time.sleep(0.01)
         process.kill()  # SIGKILL: no handler can run, nothing is said goodbye to
         process.join()
-        summary = nd.describe_run(run)
+        summary = nd.runs.describe_run(run)
         print(f"{summary.state}, with {len(summary.checkpoints)} checkpoints")
 
         resumed = nd.Forecaster.resume(run, DATA)

@@ -31,7 +31,7 @@ if real:
     data = table.select("unique_id", pl.int_range(pl.len()).alias("ds"), "y")
 
 
-def trained(loss: nd.Loss) -> nd.Evaluation:
+def trained(loss: nd.losses.Loss) -> nd.evaluation.Evaluation:
     """Train the same network with a loss and score it on days that it never saw."""
     forecaster = nd.Forecaster(
         nd.MLP(hidden_size=64, num_layers=2),
@@ -46,7 +46,7 @@ def trained(loss: nd.Loss) -> nd.Evaluation:
     return nd.evaluate(forecaster, levels=[50, 80, 95])
 
 
-for name, loss in {"normal": nd.Normal(), "Student's t": nd.StudentT()}.items():
+for name, loss in {"normal": nd.losses.Normal(), "Student's t": nd.losses.StudentT()}.items():
     evaluation = trained(loss)
     held = ", ".join(f"{row['level']:.0f} % holds {row['coverage']:.1f} %" for row in evaluation.coverage.to_dicts())
     print(f"{name}: {held}")

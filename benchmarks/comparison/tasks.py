@@ -51,7 +51,7 @@ class Task:
             input_size=self.input_size,
             validation=self.validation,
             step=self.stride,
-            loss=nd.MAE(),
+            loss=nd.losses.MAE(),
             training=training,
         )
 

@@ -88,7 +88,7 @@ def run(name: Name, directory: Path) -> Result:
             seed=name.seed,
         )
         result = _train(task.forecaster(training), panel)
-    except (nd.ConfigError, nd.MissingDependencyError) as error:
+    except (nd.errors.ConfigError, nd.errors.MissingDependencyError) as error:
         raise Skipped(str(error)) from None
     name.file.parent.mkdir(parents=True, exist_ok=True)
     part = name.file.with_suffix(".part")
@@ -103,7 +103,7 @@ def _train(forecaster: nd.Forecaster, panel: nd.Panel) -> Result:
     try:
         forecaster.fit(panel, callbacks=[probe])
         losses = [row["validation_loss"] for row in probe.rows if row.get("validation_loss") is not None]
-    except nd.DivergedError:
+    except nd.errors.DivergedError:
         losses = [math.inf]
     return Result(
         loss=losses[-1],
@@ -116,7 +116,7 @@ def _train(forecaster: nd.Forecaster, panel: nd.Panel) -> Result:
     )
 
 
-class _Probe(nd.Callback):
+class _Probe(nd.callbacks.Callback):
     """Notes when steps end, and the memory of the second; some optimizers keep more only from a later step on.
 
     Raises:

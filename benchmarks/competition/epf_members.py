@@ -110,7 +110,7 @@ def _forecast(
         recipe.architecture,
         horizon=HORIZON,
         input_size=INPUT_SIZE,
-        loss=nd.MAE(),
+        loss=nd.losses.MAE(),
         scaler="standard",
         series_scaler=AsinhSeriesScaler(),
         validation=0,

@@ -13,7 +13,7 @@ _SMALLEST = 0.005  # share of the level of a window that its naive error counts 
 
 
 @nd.register("owa")
-class OWA(nd.MASE):
+class OWA(nd.losses.MASE):
     """The mean of sMAPE and MASE, each relative to that of Naive2.
 
     MASE is measured by the naive error in the history of the window instead of the whole series. A history that hardly
@@ -30,7 +30,7 @@ class OWA(nd.MASE):
     def __init__(self, season_length: int = 1, **values: Any) -> None:
         super().__init__(season_length, **values)
 
-    def size(self, forecast: Tensor, target: Tensor, batch: nd.Batch | None) -> Tensor:
+    def size(self, forecast: Tensor, target: Tensor, batch: nd.models.Batch | None) -> Tensor:
         """Return what an absolute error is divided by, so that the quotient is its share of the OWA."""
         import torch
 

@@ -96,11 +96,11 @@ def _forecast(member: Member, series: Series) -> Any:
     return series.matrix(forecaster.predict(), "forecast")
 
 
-def _loss(member: Member) -> nd.Loss:
+def _loss(member: Member) -> nd.losses.Loss:
     if member.loss == "owa":
         smape, mase = NAIVE2[member.frequency]
         return OWA(SEASONS[member.frequency], naive_smape=smape, naive_mase=mase)
-    return nd.Loss.from_dict(member.loss)
+    return nd.losses.Loss.from_dict(member.loss)
 
 
 def _architecture(member: Member) -> nd.Architecture:

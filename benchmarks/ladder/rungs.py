@@ -103,8 +103,8 @@ class Training:
             max_epochs=epochs,
             max_steps=None,
             batch_size=BATCH,
-            optimizer=nd.SGD(lr=RATE, momentum=0.0),
-            schedule=nd.Constant(),
+            optimizer=nd.optimizers.SGD(lr=RATE, momentum=0.0),
+            schedule=nd.schedules.Constant(),
             clip=None,
             early_stopping=None,
             shuffle=False,
@@ -116,7 +116,7 @@ class Training:
         nd.Trainer(self._module, nn.functional.mse_loss, config, callbacks=[_Clock(tick)]).fit(self._data)
 
 
-class _Clock(nd.Callback):
+class _Clock(nd.callbacks.Callback):
     """Notes when training starts and when each epoch ends."""
 
     def __init__(self, tick: Tick) -> None:

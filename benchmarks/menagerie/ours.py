@@ -15,7 +15,7 @@ from neuro_divergent.models.base import Architecture
 from versus.series import HORIZON, INPUT_SIZE
 
 
-class Clock(nd.Callback):
+class Clock(nd.callbacks.Callback):
     """Notes when each step ended."""
 
     def __init__(self) -> None:
@@ -42,8 +42,10 @@ def network(name: str, size: Size, seconds: float) -> float:
     """Return the time of the network forward and backward, with memory kept between calls as training keeps it."""
     channels = num_series(pair) if (pair := named(name)).joint else 1
     past, future = (torch.randn(WINDOWS, steps, channels) for steps in (INPUT_SIZE, HORIZON))
-    batch = nd.Batch(past_y=past, future_y=future)
-    made = _architecture(name, size).build(nd.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE, channels=channels))
+    batch = nd.models.Batch(past_y=past, future_y=future)
+    made = _architecture(name, size).build(
+        nd.models.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE, channels=channels)
+    )
 
     def work() -> None:
         made.zero_grad()
@@ -69,8 +71,8 @@ def _forecaster(name: str, size: Size, steps: int) -> nd.Forecaster:
         max_epochs=None,
         batch_size=WINDOWS,
         drop_last=True,
-        optimizer=nd.Adam(lr=RATE),
-        schedule=nd.Constant(),
+        optimizer=nd.optimizers.Adam(lr=RATE),
+        schedule=nd.schedules.Constant(),
         clip=None,
         early_stopping=None,
         threads=torch.get_num_threads(),
@@ -79,7 +81,7 @@ def _forecaster(name: str, size: Size, steps: int) -> nd.Forecaster:
         _architecture(name, size),
         horizon=HORIZON,
         input_size=INPUT_SIZE,
-        loss=nd.MAE(),
+        loss=nd.losses.MAE(),
         scaler="identity",
         validation=0,
         joint=named(name).joint,

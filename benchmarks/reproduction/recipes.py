@@ -10,7 +10,7 @@ import neuro_divergent as nd
 from reproduction.published import Name
 
 SEED = 2021  # that of most published scripts
-_HALVED = nd.StepDecay(every=1, gamma=0.5)
+_HALVED = nd.schedules.StepDecay(every=1, gamma=0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,11 @@ class Recipe:
     input_size: int
     batch_size: int
     rate: float
-    optimizer: Callable[..., nd.Optimizer] = nd.Adam
-    schedule: nd.Schedule = field(default_factory=lambda: _HALVED)
+    optimizer: Callable[..., nd.optimizers.Optimizer] = nd.optimizers.Adam
+    schedule: nd.schedules.Schedule = field(default_factory=lambda: _HALVED)
     epochs: int = 10
     patience: int = 3
-    loss: nd.Loss = field(default_factory=nd.MSE)
+    loss: nd.losses.Loss = field(default_factory=nd.losses.MSE)
     scaler: str = "identity"
     calendar: bool = False
     cost: float = 10.0
@@ -100,7 +100,7 @@ def _patchtst(name: Name) -> Recipe:
         input_size=336,
         batch_size=128 if hourly else 64,
         rate=2e-3,
-        schedule=nd.OneCycle(warmup=0.3),
+        schedule=nd.schedules.OneCycle(warmup=0.3),
         epochs=15 if hourly else 2,
         patience=15,
         cost=30.0 if hourly else 120.0,
@@ -150,7 +150,7 @@ def _nhits(name: Name) -> Recipe:
         rate=1e-3,
         optimizer=partial(nd.AdamW, weight_decay=0.3),
         epochs=4,
-        loss=nd.MAE(),
+        loss=nd.losses.MAE(),
         scaler="revin",
         cost=4.0 + 0.004 * name.horizon,
     )
@@ -162,7 +162,7 @@ def _tsmixer(name: Name) -> Recipe:
         input_size=512,
         batch_size=32,
         rate=5e-4,
-        schedule=nd.Cosine(),
+        schedule=nd.schedules.Cosine(),
         epochs=15,
         patience=15,
         cost=30.0,
@@ -177,7 +177,7 @@ def _timemixer(name: Name) -> Recipe:
         input_size=96,
         batch_size=128,
         rate=1e-2,
-        schedule=nd.OneCycle(warmup=0.2),
+        schedule=nd.schedules.OneCycle(warmup=0.2),
         patience=10,
         cost=24.0 + 0.025 * (name.horizon - 96),
     )

@@ -65,7 +65,7 @@ def run(name: Name, directory: Path) -> Result:
     recipe = recipe_for(name)
     split, batcher = _prepare(name, recipe, directory)
     channels = batcher.panel.num_series
-    spec = nd.TaskSpec(
+    spec = nd.models.TaskSpec(
         horizon=name.horizon, input_size=recipe.input_size, channels=channels, future=batcher.panel.future
     )
     with seeded(SEED):
@@ -94,7 +94,7 @@ def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, Window
         panel, input_size=length, horizon=name.horizon, validation=data.validation, test=data.test, joint=True
     )
     assert (split.train.ends - panel.offsets[:-1] == data.train).all()
-    scaler = nd.StandardSeriesScaler()
+    scaler = nd.scalers.StandardSeriesScaler()
     numbers = fit_series_scaler(scaler, panel, split.train.ends)
     window_scaler = WindowScaler.from_dict(recipe.scaler)
     return split, WindowBatcher(panel, length, name.horizon, window_scaler, scaler, numbers, joint=True)

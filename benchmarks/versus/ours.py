@@ -14,7 +14,7 @@ from versus import hourly, products
 from versus.series import HORIZON, INPUT_SIZE, SMALL, WINDOWS, daily_series
 
 
-class Clock(nd.Callback):
+class Clock(nd.callbacks.Callback):
     """Notes when each step ended, and when each validation did and what it gave."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ def fit(name: str, data: Any, steps: int, windows: int = WINDOWS, usual: bool = 
     A step does what NeuralForecast does in one: Adam without clipping, no validation and batches that are always full.
     With ``usual`` it does what ours does by default: AdamW and clipping.
     """
-    recipe = {} if usual else {"optimizer": nd.Adam(), "clip": None}
+    recipe = {} if usual else {"optimizer": nd.optimizers.Adam(), "clip": None}
     training = nd.TrainingConfig(
         max_steps=steps,
         max_epochs=None,
@@ -66,8 +66,8 @@ def num_parameters(name: str) -> int:
 
 def matrix_products(name: str) -> list[tuple[products.Matrix, products.Matrix]]:
     """Return the products of a forward and a backward pass."""
-    network = getattr(nd, name)().build(nd.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE))
-    batch = nd.Batch(past_y=torch.randn(WINDOWS, INPUT_SIZE, 1))
+    network = getattr(nd, name)().build(nd.models.TaskSpec(horizon=HORIZON, input_size=INPUT_SIZE))
+    batch = nd.models.Batch(past_y=torch.randn(WINDOWS, INPUT_SIZE, 1))
     return products.record(lambda: network(batch).abs().mean().backward())
 
 

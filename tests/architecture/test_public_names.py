@@ -6,27 +6,59 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import neuro_divergent as nd
 
 SNAPSHOT = Path(__file__).with_name("public_names.txt")
+SPACES = sorted(name for name in nd.__all__ if isinstance(getattr(nd, name), ModuleType))
 
 
-def test_public_names_are_the_recorded_ones() -> None:
+def recorded() -> dict[str, list[str]]:
+    """Return the recorded names by namespace."""
+    found: dict[str, list[str]] = {}
+    for line in filter(None, SNAPSHOT.read_text("utf-8").splitlines()):
+        if line.startswith("["):
+            found[line.strip("[]")] = []
+        else:
+            found[list(found)[-1]].append(line)
+    return found
+
+
+def names_of(space: str) -> list[str]:
+    return sorted((nd if space == "neuro_divergent" else getattr(nd, space)).__all__)
+
+
+def test_the_namespaces_are_the_recorded_ones() -> None:
+    assert ["neuro_divergent", *SPACES] == list(recorded())
+
+
+@pytest.mark.parametrize("space", ["neuro_divergent", *SPACES])
+def test_public_names_are_the_recorded_ones(space: str) -> None:
     """A name that comes or goes is a decision: change the recorded list in the same commit."""
-    assert sorted(nd.__all__) == SNAPSHOT.read_text("utf-8").split()
+    assert names_of(space) == recorded()[space]
 
 
-def test_every_public_name_resolves_and_is_documented() -> None:
-    undocumented = [name for name in nd.__all__ if not (getattr(nd, name).__doc__ or "").strip()]
-    assert not undocumented
+@pytest.mark.parametrize("space", ["neuro_divergent", *SPACES])
+def test_every_public_name_resolves_and_is_documented(space: str) -> None:
+    module = nd if space == "neuro_divergent" else getattr(nd, space)
+    assert [name for name in names_of(space) if not (getattr(module, name).__doc__ or "").strip()] == []
 
 
-def test_type_checkers_see_every_public_name() -> None:
+def test_the_top_has_about_sixty_names_besides_namespaces() -> None:
+    assert len(set(nd.__all__) - set(SPACES)) < 70
+
+
+@pytest.mark.parametrize("space", ["neuro_divergent", *SPACES])
+def test_type_checkers_see_every_public_name(space: str) -> None:
     """In a stub only ``import X as X`` offers a name to others."""
-    stub = ast.parse(Path(nd.__file__).with_suffix(".pyi").read_text("utf-8"))
+    module = nd if space == "neuro_divergent" else getattr(nd, space)
+    stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text("utf-8"))
     names = [name for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names]
     assert [name.name for name in names if name.asname != name.name] == []
+    assert sorted(name.name for name in names) == names_of(space)
 
 
 def modules_after(statement: str) -> set[str]:

@@ -34,7 +34,7 @@ def linear() -> nd.Forecaster:
 
 
 BY_SERIES = "Conformal of an Ensemble"
-KINDS: dict[str, Callable[[], nd.ForecastModel]] = {
+KINDS: dict[str, Callable[[], nd.forecasting.ForecastModel]] = {
     "Forecaster": forecaster,
     "Ensemble": lambda: nd.Ensemble(
         [forecaster(), nd.Forecaster("dlinear", horizon=3, input_size=5, training=TRAINING)]
@@ -47,10 +47,10 @@ KINDS: dict[str, Callable[[], nd.ForecastModel]] = {
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Callable[[str], nd.ForecastModel]:
-    known: dict[str, nd.ForecastModel] = {}
+def fitted() -> Callable[[str], nd.forecasting.ForecastModel]:
+    known: dict[str, nd.forecasting.ForecastModel] = {}
 
-    def of(kind: str) -> nd.ForecastModel:
+    def of(kind: str) -> nd.forecasting.ForecastModel:
         if kind not in known:
             known[kind] = KINDS[kind]().fit(TABLE)
         return known[kind]
@@ -58,7 +58,7 @@ def fitted() -> Callable[[str], nd.ForecastModel]:
     return of
 
 
-Fitted = Callable[[str], nd.ForecastModel]
+Fitted = Callable[[str], nd.forecasting.ForecastModel]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -84,7 +84,7 @@ def settings(model: Any) -> Any:
 @every_kind
 def test_every_kind_satisfies_the_protocol_fitted_or_not(kind: str, fitted: Fitted) -> None:
     model = KINDS[kind]()
-    promised = [name for name in vars(nd.ForecastModel) if not name.startswith("_")]
+    promised = [name for name in vars(nd.forecasting.ForecastModel) if not name.startswith("_")]
     assert {"fit", "predict", "forecast_windows", "save", "clone", "with_settings"} <= set(promised)
     assert [name for name in promised if name not in {*dir(type(model)), *vars(model)}] == []
     assert not model.is_fitted
@@ -151,7 +151,12 @@ def test_clone_is_unfitted_with_equal_settings_and_trains_to_the_same_weights(ki
     assert copy.predict(levels=[80]).equals(model.predict(levels=[80]))
 
 
-CHANGES = {"training.optimizer.lr": 3e-4, "model.hidden_size": 16, "task.validation": 0.25, "task.loss": nd.Huber()}
+CHANGES = {
+    "training.optimizer.lr": 3e-4,
+    "model.hidden_size": 16,
+    "task.validation": 0.25,
+    "task.loss": nd.losses.Huber(),
+}
 
 
 def networks(model: Any) -> list[nd.Forecaster]:
@@ -171,7 +176,7 @@ def test_with_settings_changes_exactly_what_was_named(kind: str, fitted: Fitted)
     for new, old in zip(networks(changed), networks(model), strict=True):
         optimizer = old.training.optimizer.replace(lr=3e-4)
         assert new.training == old.training.replace(optimizer=optimizer)
-        assert new._task == old._task.replace(validation=0.25, loss=nd.Huber())
+        assert new._task == old._task.replace(validation=0.25, loss=nd.losses.Huber())
         expected = old.architecture.replace(hidden_size=16) if old.architecture.name == "nhits" else old.architecture
         assert new.architecture == expected
     assert settings(model.with_settings({})) == before

@@ -57,7 +57,7 @@ def test_an_architecture_trains_with_everything_at_once(name: str) -> None:
         average="ema",
         augment=("jitter", "scale", "time_warp", "mixup", "window_slice", "mask"),
         curriculum="horizon",
-        gradient_noise=nd.GradientNoise(eta=1e-4),
+        gradient_noise=nd.training.GradientNoise(eta=1e-4),
         gradient_sum="float64",
         l1=1e-5,
         l2=1e-5,
@@ -89,7 +89,7 @@ def test_a_loss_trains_a_forecaster(name: str) -> None:
 
 @pytest.mark.parametrize("name", Optimizer.registry.names())
 def test_an_optimizer_trains_a_forecaster(name: str) -> None:
-    assert_finite(fit(nd.MLP(hidden_size=8), optimizer=name, freeze=nd.Freeze("layers.0.*", until=1)))
+    assert_finite(fit(nd.MLP(hidden_size=8), optimizer=name, freeze=nd.training.Freeze("layers.0.*", until=1)))
 
 
 @pytest.mark.parametrize("name", [name for name in Schedule.registry.names() if name != "function"])

@@ -99,17 +99,17 @@ def settings(**changes: Any) -> nd.TrainingConfig:
 
 def train(case: str, strategy: Any = None) -> dict[str, Any]:
     loss, changes = {
-        "mse": (nd.MSE(), {}),
-        "rmse": (nd.RMSE(), {"l2": 0.1, "clip": nd.ClipNorm(0.1)}),
-        "accumulate": (nd.RMSE(), {"accumulate": 2}),
-        "double": (nd.MSE(), {"accumulate": 2, "gradient_sum": "float64"}),
-        "central": (nd.MSE(), {"gradient": "central", "max_steps": 3}),
-        "stop": (nd.MSE(), {}),
-        "interrupt": (nd.MSE(), {}),
+        "mse": (nd.losses.MSE(), {}),
+        "rmse": (nd.losses.RMSE(), {"l2": 0.1, "clip": nd.ClipNorm(0.1)}),
+        "accumulate": (nd.losses.RMSE(), {"accumulate": 2}),
+        "double": (nd.losses.MSE(), {"accumulate": 2, "gradient_sum": "float64"}),
+        "central": (nd.losses.MSE(), {"gradient": "central", "max_steps": 3}),
+        "stop": (nd.losses.MSE(), {}),
+        "interrupt": (nd.losses.MSE(), {}),
     }[case]
     callbacks: list[Any] = []
 
-    class At(nd.Callback):
+    class At(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 7 and trainer.strategy.rank == RANKS - 1:
                 trainer.stop("enough") if case == "stop" else trainer.interrupt("SIGINT")
@@ -120,7 +120,7 @@ def train(case: str, strategy: Any = None) -> dict[str, Any]:
     ended = "end"
     try:
         trainer.fit(data(), data())
-    except nd.Interrupted as error:
+    except nd.errors.Interrupted as error:
         ended = error.name
     rows = [
         {name: row.get(name) for name in ("step", "train_loss", "gradient_norm", "validation_loss")}

@@ -34,15 +34,15 @@ def weights_after(loss: Any, data: tuple[Tensor, ...], **settings: Any) -> Tenso
 
 @pytest.mark.parametrize(
     "loss",
-    [nd.MSE(), nd.RMSE(), nd.MAE(), nd.SMAPE(), nn.functional.mse_loss],
+    [nd.losses.MSE(), nd.losses.RMSE(), nd.losses.MAE(), nd.losses.SMAPE(), nn.functional.mse_loss],
     ids=["mse", "rmse", "mae", "smape", "function"],
 )
 @pytest.mark.parametrize("count", [48, 45, 41])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_training_with_four_small_batches_is_training_with_a_large_one(loss: Any, count: int, weighted: bool) -> None:
     data = points(count)[: 3 if weighted else 2]
-    if weighted and not isinstance(loss, nd.Loss):
-        with pytest.raises(nd.ConfigError, match="a loss that costs each target by itself"):
+    if weighted and not isinstance(loss, nd.losses.Loss):
+        with pytest.raises(nd.errors.ConfigError, match="a loss that costs each target by itself"):
             weights_after(loss, data)
         return
     large = weights_after(loss, data, batch_size=16)
@@ -73,7 +73,7 @@ def gradient_of_sum(values: list[float], *, kind: str) -> float:
         shuffle=False,
         gradient_sum=kind,
         clip=None,
-        optimizer=nd.SGD(lr=1.0, momentum=0.0),
+        optimizer=nd.optimizers.SGD(lr=1.0, momentum=0.0),
         schedule="constant",
         early_stopping=None,
     )
@@ -95,7 +95,7 @@ def test_the_type_of_the_sum_is_a_setting() -> None:
     for kind in ("float32", "float64"):
         module = network().float()
         config = nd.TrainingConfig(threads=1, max_steps=20, batch_size=2, accumulate=16, gradient_sum=kind)
-        nd.Trainer(module, nd.MSE(), config).fit(data)
+        nd.Trainer(module, nd.losses.MSE(), config).fit(data)
         runs.append(torch.cat([parameter.detach().flatten() for parameter in module.parameters()]))
     torch.testing.assert_close(runs[0], runs[1], rtol=1e-3, atol=1e-4)
     assert not torch.equal(runs[0], runs[1])
@@ -106,5 +106,5 @@ def test_a_step_of_nothing_but_zero_weights_changes_nothing(settings: dict[str, 
     inputs, target, _ = points(8)
     before = torch.cat([parameter.detach().flatten() for parameter in network().parameters()])
     nothing = (inputs, target, torch.zeros(8, dtype=torch.float64))
-    after = weights_after(nd.MSE(), nothing, optimizer=nd.SGD(lr=1.0), **settings)
+    after = weights_after(nd.losses.MSE(), nothing, optimizer=nd.optimizers.SGD(lr=1.0), **settings)
     assert torch.equal(before, after)

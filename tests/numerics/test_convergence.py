@@ -77,9 +77,9 @@ class Problem:
 
 
 PROBLEMS = {
-    "line": Problem(line, lambda: nn.Linear(3, 1), nd.MSE(), 300, unexplained, 1e-6),
+    "line": Problem(line, lambda: nn.Linear(3, 1), nd.losses.MSE(), 300, unexplained, 1e-6),
     "xor": Problem(exclusive_or, lambda: perceptron(2, 8, 2), CrossEntropy(), 100, wrong, 0.0),
-    "sine": Problem(sine, lambda: perceptron(1, 16, 16, 1), nd.MSE(), 300, squared_error, 0.01),
+    "sine": Problem(sine, lambda: perceptron(1, 16, 16, 1), nd.losses.MSE(), 300, squared_error, 0.01),
     "spirals": Problem(spirals, lambda: perceptron(2, 24, 24, 2), CrossEntropy(), 300, wrong, 0.05),
 }
 

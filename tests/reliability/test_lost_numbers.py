@@ -31,7 +31,7 @@ from tests.reliability.trained import lost_numbers
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 STEPS, VALIDATE_EVERY, LOG_EVERY, SAVE_EVERY = 26, 6, 4, 5
-PATIENCE = nd.Divergence().patience
+PATIENCE = nd.training.Divergence().patience
 PLACES = ("input", "target", "loss", "gradient", "weight", "validation")
 POLICIES = ("stop", "skip", "rollback")
 MEMORY = Path("/dev/shm")
@@ -65,7 +65,7 @@ class Case:
 def cases(place: str) -> list[Case]:
     """Return what is tried: all combinations and some more in the long form, each pair of choices in the short one."""
     draw = Random(place)
-    values, clips = (math.nan, math.inf, -math.inf), (None, nd.ClipNorm(), nd.ClipValue(0.5))
+    values, clips = (math.nan, math.inf, -math.inf), (None, nd.ClipNorm(), nd.training.ClipValue(0.5))
     chosen = list(itertools.product(POLICIES, values, clips, (False, True)))
     if not SOAK:
         chosen = [(policy, draw.choice(values), draw.choice(clips), kind) for policy, _, _, kind in chosen[::9]]
@@ -80,7 +80,7 @@ def cases(place: str) -> list[Case]:
     return found
 
 
-class Sabotage(nd.Callback):
+class Sabotage(nd.callbacks.Callback):
     """Loses the number, and remembers what it was called."""
 
     def __init__(self, case: Case) -> None:
@@ -155,7 +155,7 @@ class Sabotage(nd.Callback):
         }[self.case.place]
 
 
-class Watch(nd.Callback):
+class Watch(nd.callbacks.Callback):
     """Remembers the state after each step and of the last validation."""
 
     def __init__(self) -> None:
@@ -220,17 +220,19 @@ def settings(**changes: Any) -> nd.TrainingConfig:
     return nd.TrainingConfig(**{**fixed, **changes})
 
 
-def train(case: Case, callbacks: list[nd.Callback]) -> None:
+def train(case: Case, callbacks: list[nd.callbacks.Callback]) -> None:
     config = settings(divergence=case.policy, clip=case.clip)
     if case.is_forecaster:
         model = nd.MLP(hidden_size=8, num_layers=2, norm="batch")
-        nd.Forecaster(model, horizon=3, input_size=6, loss=nd.MSE(), training=config).fit(FRAME, callbacks=callbacks)
+        nd.Forecaster(model, horizon=3, input_size=6, loss=nd.losses.MSE(), training=config).fit(
+            FRAME, callbacks=callbacks
+        )
         return
     torch.manual_seed(1)
     network = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
     inputs = torch.linspace(0, 40, 120).reshape(40, 3).sin()
     data = (inputs, inputs.sum(1, keepdim=True))
-    nd.Trainer(network, nd.MSE(), config, callbacks=callbacks).fit(data, data)
+    nd.Trainer(network, nd.losses.MSE(), config, callbacks=callbacks).fit(data, data)
 
 
 @pytest.fixture
@@ -251,25 +253,25 @@ def arm(patch: pytest.MonkeyPatch, sabotage: Sabotage) -> None:
 
         patch.setattr(loader, "epoch", epoch)
 
-    def elementwise(*arguments: Any, original: Any = nd.MSE.elementwise) -> Tensor:
+    def elementwise(*arguments: Any, original: Any = nd.losses.MSE.elementwise) -> Tensor:
         cost: Tensor = original(*arguments)
         return cost + sabotage.case.value if cost.requires_grad and sabotage.strikes() else cost
 
     if sabotage.case.place == "loss":
-        patch.setattr(nd.MSE, "elementwise", elementwise)
+        patch.setattr(nd.losses.MSE, "elementwise", elementwise)
 
 
 def check(case: Case, place: Path, patch: pytest.MonkeyPatch) -> int:
     """Lose a number, see what becomes of it, and return how many checkpoints were read."""
     sabotage, watch = Sabotage(case), Watch()
     arm(patch, sabotage)
-    saving = nd.Checkpointing(directory=place, every_epochs=None, every_steps=SAVE_EVERY, keep=100).build()
-    error: nd.DivergedError | None = None
+    saving = nd.callbacks.Checkpointing(directory=place, every_epochs=None, every_steps=SAVE_EVERY, keep=100).build()
+    error: nd.errors.DivergedError | None = None
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
             train(case, [sabotage, watch, saving])
-        except nd.DivergedError as raised:
+        except nd.errors.DivergedError as raised:
             error = raised
     assert sabotage.has_struck
     assert {item.category for item in told} <= {DivergenceWarning}
@@ -302,7 +304,7 @@ def check(case: Case, place: Path, patch: pytest.MonkeyPatch) -> int:
     return len(found)
 
 
-def check_giving_up(case: Case, error: nd.DivergedError, messages: list[str]) -> None:
+def check_giving_up(case: Case, error: nd.errors.DivergedError, messages: list[str]) -> None:
     """Expect the right number of attempts."""
     if case.policy == "rollback":
         assert "Going back did not help, 3 times." in str(error)
@@ -358,7 +360,7 @@ def _train_tensors(scale: float = 1.0, **changes: Any) -> nd.Trainer:
     network = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
     inputs = torch.linspace(0, 40, 120).reshape(40, 3).sin()
     data = (inputs, inputs.sum(1, keepdim=True) * scale)
-    trainer = nd.Trainer(network, changes.pop("loss", nd.MSE()), settings(**changes))
+    trainer = nd.Trainer(network, changes.pop("loss", nd.losses.MSE()), settings(**changes))
     trainer.fit(data, data)
     return trainer
 
@@ -388,8 +390,10 @@ CLEAN: dict[str, Callable[[], object]] = {
     "scaled values of 1e-12": lambda: _train_series("mlp", scale=1e-14),
     "gradients of 1e10": lambda: _train_tensors(1e10, divergence="skip"),
     "gradients of 1e10, not clipped": lambda: _train_tensors(1e10, clip=None),
-    "gradients of 1e18, clipped": lambda: _train_tensors(1e18, clip=nd.ClipValue(0.1), divergence="rollback"),
-    "adagrad with noise": lambda: _train_tensors(optimizer="adagrad", gradient_noise=nd.GradientNoise(), accumulate=2),
+    "gradients of 1e18, clipped": lambda: _train_tensors(1e18, clip=nd.training.ClipValue(0.1), divergence="rollback"),
+    "adagrad with noise": lambda: _train_tensors(
+        optimizer="adagrad", gradient_noise=nd.training.GradientNoise(), accumulate=2
+    ),
     "muon with l1 and swa": lambda: _train_tensors(optimizer="muon", l1=1e-3, average="swa", divergence="skip"),
 }
 
@@ -398,14 +402,14 @@ def test_clean_training_is_no_alarm(record_property: Property) -> None:
     for name, run in CLEAN.items():
         try:
             run()
-        except (nd.DivergedError, DivergenceWarning) as error:
+        except (nd.errors.DivergedError, DivergenceWarning) as error:
             pytest.fail(f"false alarm, {name}: {error}")
     record_property("clean_runs", len(CLEAN))
     print(f"{len(CLEAN)} clean runs, no false alarm")  # noqa: T201
     assert len(CLEAN) == 20
 
 
-class LoseBias(nd.Callback):
+class LoseBias(nd.callbacks.Callback):
     """Makes a bias minus infinity, once; the ReLU behind it makes 0 of that."""
 
     def __init__(self, step: int) -> None:
@@ -424,21 +428,21 @@ def test_a_lost_weight_that_does_not_show_is_found_at_the_next_row(policy: str, 
     network = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 1))
     inputs = torch.linspace(0, 40, 120).reshape(40, 3).sin()
     data = (inputs, inputs[:, :1])
-    saving = nd.Checkpointing(directory=place, every_epochs=None, every_steps=1, keep=100).build()
+    saving = nd.callbacks.Checkpointing(directory=place, every_epochs=None, every_steps=1, keep=100).build()
     config = settings(divergence=policy)
-    trainer = nd.Trainer(network, nd.MSE(), config, callbacks=[LoseBias(LOG_EVERY + 1), saving])
+    trainer = nd.Trainer(network, nd.losses.MSE(), config, callbacks=[LoseBias(LOG_EVERY + 1), saving])
     message = f"at step {VALIDATE_EVERY} the weights 0.bias are not finite"
     if policy == "rollback":
         with pytest.warns(DivergenceWarning, match=message):
             trainer.fit(data, data)
         assert trainer.state.step == STEPS
     else:
-        with pytest.raises(nd.DivergedError, match=message):
+        with pytest.raises(nd.errors.DivergedError, match=message):
             trainer.fit(data, data)
     assert not any(lost_numbers(read_checkpoint(path.parent)) for path in place.rglob("state.json"))
 
 
-class InterruptValidation(nd.Callback):
+class InterruptValidation(nd.callbacks.Callback):
     """Interrupts a validation, and keeps the state to go on from."""
 
     state: dict[str, Any]
@@ -462,15 +466,15 @@ def test_a_number_that_is_lost_in_the_validation_that_a_resumed_training_begins_
     data = (inputs, inputs[:, :1])
     config = settings(divergence="rollback")
     with pytest.raises(Interrupted):
-        nd.Trainer(nn.Linear(3, 1), nd.MSE(), config, callbacks=[interruption]).fit(data, data)
-    trainer = nd.Trainer(nn.Linear(3, 1), nd.MSE(), config, callbacks=[sabotage])
+        nd.Trainer(nn.Linear(3, 1), nd.losses.MSE(), config, callbacks=[interruption]).fit(data, data)
+    trainer = nd.Trainer(nn.Linear(3, 1), nd.losses.MSE(), config, callbacks=[sabotage])
     arm(monkeypatch, sabotage)
     with pytest.warns(DivergenceWarning, match="nan in the inputs in validation"):
         trainer.fit(data, data, resume=interruption.state)
     assert trainer.state.step == STEPS
 
 
-class Overflow(nd.Callback):
+class Overflow(nd.callbacks.Callback):
     """Lets gradients overflow in every other step, as a factor of fp16 that is too large does."""
 
     def fit_start(self, trainer: nd.Trainer) -> None:
@@ -487,7 +491,7 @@ def test_overflows_of_fp16_now_and_then_are_no_alarm_however_many(policy: str) -
     network = nn.Linear(3, 1)
     inputs = torch.linspace(0, 40, 120).reshape(40, 3).sin()
     config = settings(max_steps=120, precision="fp16", divergence=policy)
-    trainer = nd.Trainer(network, nd.MSE(), config, callbacks=[Overflow()])
+    trainer = nd.Trainer(network, nd.losses.MSE(), config, callbacks=[Overflow()])
     trainer.fit((inputs, inputs[:, :1]))
     assert trainer.state.step == 120
     assert trainer.state.skipped >= 60
@@ -499,16 +503,16 @@ def test_overflows_of_fp16_now_and_then_are_no_alarm_however_many(policy: str) -
 def test_what_is_lost_in_the_data_is_named_under_fp16_too(policy: str, value: float, place: Path) -> None:
     case = Case("input", policy, value, None, is_forecaster=False, step=9, always=False)
     sabotage, watch = Sabotage(case), Watch()
-    saving = nd.Checkpointing(directory=place, every_epochs=None, every_steps=SAVE_EVERY, keep=100).build()
+    saving = nd.callbacks.Checkpointing(directory=place, every_epochs=None, every_steps=SAVE_EVERY, keep=100).build()
     network = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 1))
     inputs = torch.linspace(0, 40, 120).reshape(40, 3).sin()
     config = settings(precision="fp16", divergence=policy)
-    trainer = nd.Trainer(network, nd.MSE(), config, callbacks=[sabotage, watch, saving])
+    trainer = nd.Trainer(network, nd.losses.MSE(), config, callbacks=[sabotage, watch, saving])
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         arm(patch, sabotage)
         if policy == "stop":
-            with pytest.raises(nd.DivergedError, match=sabotage_message(9, value)):
+            with pytest.raises(nd.errors.DivergedError, match=sabotage_message(9, value)):
                 trainer.fit((inputs, inputs[:, :1]), (inputs, inputs[:, :1]))
             assert trainer.state.step == 8
         else:

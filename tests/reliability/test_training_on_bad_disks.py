@@ -34,7 +34,7 @@ __all__ = ["sales"]  # the fixture
 SOAK = bool(os.environ.get("ND_SOAK"))
 
 
-class AtSteps(nd.Callback):
+class AtSteps(nd.callbacks.Callback):
     """Does things when steps are done."""
 
     def __init__(self, actions: dict[int, Callable[[], object]], pause: float = 0.0) -> None:
@@ -52,7 +52,7 @@ def train(place: Path, at_steps: AtSteps | None = None, *, resume: bool = False,
     """Train for 60 steps with a checkpoint every 10, and return a digest of the weights."""
     module = network()
     writer = Checkpointing(directory=place, every_epochs=None, every_steps=10, keep=9, **settings).build()
-    trainer = nd.Trainer(module, nd.MSE(), config(max_steps=60), callbacks=[at_steps or AtSteps({}), writer])
+    trainer = nd.Trainer(module, nd.losses.MSE(), config(max_steps=60), callbacks=[at_steps or AtSteps({}), writer])
     trainer.fit(line(), resume=place if resume else None)
     digest = hashlib.sha256()
     for tensor in module.state_dict().values():

@@ -37,30 +37,30 @@ _COMMON: dict[str, Any] = {
 }
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "ema": {"average": nd.EMA(), "checkpoints": {"every_steps": 7}},
+    "ema": {"average": nd.callbacks.EMA(), "checkpoints": {"every_steps": 7}},
     "accumulate": {
         "accumulate": 2,
-        "average": nd.EMA(decay=0.9),
+        "average": nd.callbacks.EMA(decay=0.9),
         "checkpoints": {"every_steps": 5, "background": True},
     },
     "plateau": {
-        "optimizer": nd.SGD(lr=0.01),
-        "schedule": nd.Plateau(patience=1),
-        "average": nd.SWA(start=0.5),
+        "optimizer": nd.optimizers.SGD(lr=0.01),
+        "schedule": nd.schedules.Plateau(patience=1),
+        "average": nd.callbacks.SWA(start=0.5),
         "checkpoints": {"every_epochs": 1},
     },
     "noise": {
-        "gradient_noise": nd.GradientNoise(),
+        "gradient_noise": nd.training.GradientNoise(),
         "checkpoints": {"every_steps": 11, "on_improvement": True, "background": True},
     },
     "patient": {
         "early_stopping": nd.EarlyStopping(patience=3, min_delta=0.2),
         "checkpoints": {"every_steps": 4},
     },
-    "half": {"precision": "fp16", "average": nd.EMA(), "checkpoints": {"every_seconds": 0.02}},
+    "half": {"precision": "fp16", "average": nd.callbacks.EMA(), "checkpoints": {"every_seconds": 0.02}},
     "averaging": {
-        "optimizer": nd.ScheduleFreeAdamW(),
-        "freeze": nd.Freeze("inner.0.*", until=2),
+        "optimizer": nd.optimizers.ScheduleFreeAdamW(),
+        "freeze": nd.training.Freeze("inner.0.*", until=2),
         "checkpoints": {"every_steps": 8},
     },
 }
@@ -132,11 +132,11 @@ def train(job: PreparedData) -> None:
     network = Network(moment, job.slow_pass)
     settings = dict(VARIANTS[job.variant])
     checkpoints = {"every_epochs": None, **settings.pop("checkpoints")}
-    checkpointer = nd.Checkpointing(directory=job.checkpoints, keep=2, **checkpoints).build()
+    checkpointer = nd.callbacks.Checkpointing(directory=job.checkpoints, keep=2, **checkpoints).build()
     checkpointer._store = WatchedStore(job.checkpoints, moment)
     watch = Watch(moment, network, job.samples)
     callbacks = [checkpointer, WatchedInterruption(moment), watch]
-    trainer = nd.Trainer(network, nd.MSE(), nd.TrainingConfig(**{**_COMMON, **settings}), callbacks=callbacks)
+    trainer = nd.Trainer(network, nd.losses.MSE(), nd.TrainingConfig(**{**_COMMON, **settings}), callbacks=callbacks)
     has_begun = bool(checkpointer.store.names())
     trainer.fit(items(), items(), resume=job.checkpoints if has_begun else None)
     partial = job.result.with_suffix(".partial")
@@ -209,7 +209,7 @@ class Bomb:
         os.kill(os.getpid(), self._job.number)
 
 
-class Watch(nd.Callback):
+class Watch(nd.callbacks.Callback):
     """Tells where training is, and which items each step saw."""
 
     def __init__(self, moment: Moment, network: Network, samples: Path) -> None:

@@ -60,7 +60,7 @@ def written() -> Any:
 
 @pytest.mark.parametrize("version", formats("checkpoint"))
 def test_checkpoints_of_every_format_are_read(version: int) -> None:
-    state = nd.read_checkpoint(PLACE / f"checkpoint-{version}")
+    state = nd.training.read_checkpoint(PLACE / f"checkpoint-{version}")
     assert state["state"]["step"] == 7
     assert {name: list(item.shape) for name, item in state["module"].items()} == {
         "0.weight": [4, 3],
@@ -76,11 +76,11 @@ def test_training_goes_on_from_checkpoints_of_every_format(version: int) -> None
     write = written()
     trainer = write.trainer()
 
-    class Writer(nd.Callback):
+    class Writer(nd.callbacks.Callback):
         """Stands in for the callback that wrote the checkpoint."""
 
     trainer.callbacks.append(Writer())
-    trainer.fit(write.data(), write.data(), resume=nd.read_checkpoint(PLACE / f"checkpoint-{version}"))
+    trainer.fit(write.data(), write.data(), resume=nd.training.read_checkpoint(PLACE / f"checkpoint-{version}"))
     assert trainer.state.step == 12
     for name, values in expected("checkpoint", version).items():
         torch.testing.assert_close(trainer.module.state_dict()[name], torch.tensor(values), rtol=1e-5, atol=1e-6)

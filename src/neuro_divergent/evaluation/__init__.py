@@ -4,3 +4,7 @@ Entry points: ``evaluate.evaluate`` (held-out part of a trained forecaster), ``c
 ``backtest``, ``scoring.score`` (any table of forecasts), ``comparison.compare``, ``conformal.Conformal``,
 ``learning_curve.learning_curve``. ``metrics`` and ``probabilistic`` hold the formulas for arrays.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,3 +4,7 @@
 ``task.py`` is what to forecast, ``prepared_data.py`` the data ready to be trained on, ``fitted.py`` the state of a
 fitted model, ``predictor.py`` and ``prediction_context.py`` make forecasts from it, and ``artifact.py`` has its files.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

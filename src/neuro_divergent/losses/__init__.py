@@ -4,3 +4,7 @@
 averaged; every other file holds one loss or family. `distribution/` has the likelihoods, `weighted/` the weights of
 observations.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

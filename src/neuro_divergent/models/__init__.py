@@ -3,3 +3,7 @@
 A network maps a ``Batch`` to outputs ``(batch, horizon, channel, outputs)``. ``base.py`` has the base class
 ``Architecture``; each architecture has its own file, found by the registry.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.registry import Registry
-from neuro_divergent.core.spec import Feature, TaskSpec, Traits
+from neuro_divergent.core.spec import Batch, Feature, Inputs, TaskSpec, Traits
 
 if TYPE_CHECKING:
     from torch import nn
+
+__all__ = ["Architecture", "Batch", "Feature", "Inputs", "TaskSpec", "Traits"]  # what a new architecture needs
 
 
 class Architecture(Component):

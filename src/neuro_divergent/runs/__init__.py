@@ -4,3 +4,7 @@
 read, ``filter.py``, ``diff.py``, ``remove.py``, ``export.py`` and ``archive.py`` manage many runs. Reading needs no
 torch.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,3 +4,7 @@
 that can be exchanged have a folder each: `optimizers`, `schedules`, `gradients`, `callbacks`; `checkpointing` saves and
 restores the state, `tuning` measures learning rates and batch sizes.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -45,8 +45,8 @@ def test_training_config_round_trips_with_every_part_changed() -> None:
         max_steps=None,
         max_epochs=3,
         batch_size=7,
-        optimizer=nd.SGD(lr=0.3, nesterov=True),
-        schedule=nd.Plateau(patience=2),
+        optimizer=nd.optimizers.SGD(lr=0.3, nesterov=True),
+        schedule=nd.schedules.Plateau(patience=2),
         clip=None,
         early_stopping=nd.EarlyStopping(patience=3, mode="max"),
         threads=2,
@@ -69,7 +69,7 @@ def test_training_config_round_trips_with_every_part_changed() -> None:
     ],
 )
 def test_a_wrong_setting_is_named(make: object, message: str) -> None:
-    with pytest.raises(nd.ConfigError) as caught:
+    with pytest.raises(nd.errors.ConfigError) as caught:
         make()  # type: ignore[operator]
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -82,18 +82,18 @@ def test_knob_stores_the_search_range_with_the_field() -> None:
 
 def test_replace_checks_again() -> None:
     assert Inner().replace(size=5).size == 5
-    with pytest.raises(nd.ConfigError):
+    with pytest.raises(nd.errors.ConfigError):
         Inner().replace(size=0)
 
 
 def test_toml_errors_name_the_file_and_the_place(tmp_path: Path) -> None:
     broken = tmp_path / "run.toml"
     broken.write_text("[training\nmax_steps = 3\n")
-    with pytest.raises(nd.ConfigError, match=r"run\.toml: .*line 1"):
+    with pytest.raises(nd.errors.ConfigError, match=r"run\.toml: .*line 1"):
         read_toml(broken)
-    with pytest.raises(nd.ConfigError, match="not found"):
+    with pytest.raises(nd.errors.ConfigError, match="not found"):
         read_toml(tmp_path / "absent.toml")
-    with pytest.raises(nd.ConfigError, match="is a directory"):
+    with pytest.raises(nd.errors.ConfigError, match="is a directory"):
         read_toml(tmp_path)
 
 
@@ -110,7 +110,7 @@ def test_toml_errors_name_the_file_and_the_place(tmp_path: Path) -> None:
 )
 def test_toml_that_would_take_forever_is_refused_at_once(text: str, message: str) -> None:
     begin = time.process_time()
-    with pytest.raises(nd.ConfigError, match=f"TOML: .*{re.escape(message)}"):
+    with pytest.raises(nd.errors.ConfigError, match=f"TOML: .*{re.escape(message)}"):
         read_toml(text)
     assert time.process_time() - begin < 2
 
@@ -119,10 +119,10 @@ def test_invalid_toml_is_refused(tmp_path: Path) -> None:
     large, pipe = tmp_path / "large.toml", tmp_path / "pipe.toml"
     large.write_bytes(b"#" * (1 << 20) + b"\n")
     os.mkfifo(pipe)
-    with pytest.raises(nd.ConfigError, match=r"large\.toml: 1,048,577 bytes, settings have 1,048,576 at most"):
+    with pytest.raises(nd.errors.ConfigError, match=r"large\.toml: 1,048,577 bytes, settings have 1,048,576 at most"):
         read_toml(large)
-    with pytest.raises(nd.ConfigError, match=r"pipe\.toml: is not a regular file"):
+    with pytest.raises(nd.errors.ConfigError, match=r"pipe\.toml: is not a regular file"):
         read_toml(pipe)
-    with pytest.raises(nd.ConfigError, match="cannot be read: File name too long"):
+    with pytest.raises(nd.errors.ConfigError, match="cannot be read: File name too long"):
         read_toml(tmp_path / ("x" * 300))
     assert read_toml("sentence = 'a.b.c. d.e'\nnumbers = [" + "0.5, " * 100 + "]")["numbers"] == [0.5] * 100

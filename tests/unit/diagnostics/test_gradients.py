@@ -134,7 +134,7 @@ def test_a_deep_network_of_sigmoids_has_vanishing_gradients_and_a_shallow_one_ha
 
 
 def test_frozen_layers_are_found_in_recorded_norms(tmp_path: Path) -> None:
-    training = nd.TrainingConfig(max_steps=40, log_every=5, threads=1, freeze=nd.Freeze("layers.0.*"))
+    training = nd.TrainingConfig(max_steps=40, log_every=5, threads=1, freeze=nd.training.Freeze("layers.0.*"))
     architecture = nd.MLP(hidden_size=16)
     nd.Forecaster(architecture, horizon=3, input_size=6, training=training).fit(TABLE, run=tmp_path / "run")
     report = analyse_gradients(layers_of(read_events(tmp_path / "run", "start", "layers")))

@@ -129,7 +129,7 @@ def test_a_forecaster_of_some_quantiles_is_checked_between_those() -> None:
 
 
 def test_a_forecaster_of_a_distribution_supports_all_levels() -> None:
-    forecaster = trained(nd.Normal())
+    forecaster = trained(nd.losses.Normal())
     assert forecaster.split is not None
     found = check_calibration(forecaster, forecaster.split.train)
     assert found["part"] == "train"

@@ -29,7 +29,7 @@ def trained(frame: pl.DataFrame, loss: Any = None, **task: Any) -> nd.Forecaster
         input_size=HISTORY,
         validation=0.3,
         test=0.3,
-        loss=nd.MAE() if loss is None else loss,
+        loss=nd.losses.MAE() if loss is None else loss,
         training=nd.TrainingConfig(max_steps=30, threads=1),
         **task,
     ).fit(frame)

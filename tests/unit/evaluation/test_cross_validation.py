@@ -82,7 +82,7 @@ def sorted_by_fold(result: CrossValidation) -> list[float]:
 def test_the_given_forecaster_does_not_change() -> None:
     template = forecaster()
     cross_validate(template, FRAME, TimeSeriesSplit(n_splits=1, test_size=HORIZON))
-    with pytest.raises(nd.NeuroDivergentError, match="not been trained"):
+    with pytest.raises(nd.errors.NeuroDivergentError, match="not been trained"):
         _ = template.fitted
 
 

@@ -141,7 +141,7 @@ def test_model_with_inconsistent_parts_is_refused(saved: tuple[dict[str, Any], T
     description, tensors = copy.deepcopy(saved)
     change, reason = WRONG[name]
     change(description, tensors)
-    with pytest.raises(nd.UntrustedFileError, match=f"^m: does not describe a model .*{reason}"):
+    with pytest.raises(nd.errors.UntrustedFileError, match=f"^m: does not describe a model .*{reason}"):
         load(description, tensors)
 
 
@@ -162,7 +162,7 @@ def test_infinities_that_a_network_starts_with_are_fine(monkeypatch: pytest.Monk
     mask: Any = model.fitted.predictor.network.get_buffer("mask")
     mask[0] = math.inf
     model.save(tmp_path / "other")
-    with pytest.raises(nd.UntrustedFileError, match="weight 'mask' holds numbers that are not finite"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="weight 'mask' holds numbers that are not finite"):
         nd.Forecaster.load(tmp_path / "other")
 
 
@@ -194,7 +194,7 @@ def test_nan_constants_are_read_from_format_1_only(saved: tuple[dict[str, Any], 
     description, tensors = copy.deepcopy(saved)
     description["history"] = [{"step": 1, "train_loss": math.nan}]
     files = {"model.safetensors": dump_tensors(tensors)}
-    with pytest.raises(nd.UntrustedFileError, match="NaN is not a JSON number"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="NaN is not a JSON number"):
         unpack_model({**files, "model.json": json.dumps(description).encode()}, "m")
     description["format"] = 1
     description |= description.pop("context")  # as it was then
@@ -231,5 +231,5 @@ def test_network_that_cannot_be_built_on_the_meta_device_is_loaded(
     load(*saved)
     description, tensors = copy.deepcopy(saved)
     description["architecture"]["hidden_size"] = 10**7
-    with pytest.raises(nd.UntrustedFileError, match="far larger than its weights"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="far larger than its weights"):
         load(description, tensors)

@@ -94,17 +94,17 @@ def test_distillation_of_zero_equals_training_without_a_teacher(teacher: nd.Fore
     ],
 )
 def test_a_teacher_that_does_not_fit_is_refused(teacher: nd.Forecaster, student: dict[str, Any], message: str) -> None:
-    with pytest.raises(nd.ConfigError, match=message):
+    with pytest.raises(nd.errors.ConfigError, match=message):
         forecaster("nlinear", **student).fit(waves(), teacher=teacher)
 
 
 def test_a_teacher_with_other_columns_is_refused(teacher: nd.Forecaster) -> None:
-    with pytest.raises(nd.ConfigError, match="other covariates"):
+    with pytest.raises(nd.errors.ConfigError, match="other covariates"):
         forecaster("mlp").fit(waves().with_columns(price=pl.col("y") / 2), past=["price"], teacher=teacher)
 
 
 def test_an_untrained_teacher_is_refused() -> None:
-    with pytest.raises(nd.NotFittedError):
+    with pytest.raises(nd.errors.NotFittedError):
         forecaster("nlinear").fit(waves(), teacher=forecaster("mlp"))
 
 

@@ -64,7 +64,7 @@ def test_the_variable_that_decides_gets_the_weight() -> None:
 def test_explain_of_an_architecture_without_weights_is_refused() -> None:
     forecaster = nd.Forecaster("nlinear", horizon=4, input_size=12, training=nd.TrainingConfig(max_steps=1))
     forecaster.fit(promoted_sales().select("unique_id", "ds", "y"))
-    with pytest.raises(nd.ConfigError, match="nlinear has no weights that explain a forecast; tft does"):
+    with pytest.raises(nd.errors.ConfigError, match="nlinear has no weights that explain a forecast; tft does"):
         forecaster.explain()
 
 

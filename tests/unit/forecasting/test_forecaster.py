@@ -97,14 +97,16 @@ class TestPredict:
         table = model.predict(levels=[80], quantiles=[0.1, 0.5])
         assert np.array_equal(table["lo-80"], table["q-0.1"])
         assert np.array_equal(table["forecast"], table["q-0.5"])
-        with pytest.raises(nd.InputError, match=r"quantile 0\.025 was not trained: the loss has 0\.1, 0\.5, 0\.9"):
+        with pytest.raises(
+            nd.errors.InputError, match=r"quantile 0\.025 was not trained: the loss has 0\.1, 0\.5, 0\.9"
+        ):
             model.predict(levels=[95])
 
     @pytest.mark.parametrize(
         ("ask", "message"), [({"levels": [0.8, 120]}, "between 0 and 100"), ({"quantiles": [5]}, "0 and 1")]
     )
     def test_impossible_levels_are_refused(self, fitted: nd.Forecaster, ask: dict[str, Any], message: str) -> None:
-        with pytest.raises(nd.InputError, match=message):
+        with pytest.raises(nd.errors.InputError, match=message):
             fitted.predict(**ask)
 
     def test_a_longer_horizon_feeds_forecasts_back(self, fitted: nd.Forecaster) -> None:
@@ -121,7 +123,7 @@ class TestPredict:
         ).sort("unique_id", "ds")
         second = far.filter(pl.col("ds") > near["ds"].max()).group_by("unique_id", maintain_order=True).head(H)
         assert np.allclose(second["forecast"], fitted.predict(happened)["forecast"], rtol=1e-5)
-        with pytest.raises(nd.InputError, match="intervals reach 6 steps"):
+        with pytest.raises(nd.errors.InputError, match="intervals reach 6 steps"):
             fitted.predict(horizon=2 * H, levels=[80])
 
     def test_a_shorter_horizon_is_the_beginning(self, fitted: nd.Forecaster) -> None:
@@ -131,11 +133,11 @@ class TestPredict:
 
     @pytest.mark.parametrize("horizon", [0, -3, 1.5, "x", True])
     def test_horizon_that_is_not_a_positive_integer_is_refused(self, fitted: nd.Forecaster, horizon: Any) -> None:
-        with pytest.raises(nd.InputError, match="horizon"):
+        with pytest.raises(nd.errors.InputError, match="horizon"):
             fitted.predict(horizon=horizon)
 
     def test_predict_before_fit_raises_not_fitted_error(self) -> None:
-        with pytest.raises(nd.NotFittedError, match="call fit"):
+        with pytest.raises(nd.errors.NotFittedError, match="call fit"):
             forecaster().predict()
 
 
@@ -164,16 +166,16 @@ class TestCovariates:
         assert not np.allclose(model.predict(future=cheap)["forecast"], model.predict(future=dear)["forecast"])
 
     def test_they_must_be_given_for_the_whole_horizon(self, model: nd.Forecaster) -> None:
-        with pytest.raises(nd.DataError, match="price"):
+        with pytest.raises(nd.errors.DataError, match="price"):
             model.predict()
-        with pytest.raises(nd.DataError, match="price"):
+        with pytest.raises(nd.errors.DataError, match="price"):
             model.predict(future=self.future().drop("price"))
-        with pytest.raises(nd.DataError, match="shop1"):
+        with pytest.raises(nd.errors.DataError, match="shop1"):
             model.predict(future=self.future().filter(pl.col("unique_id") != "shop1"))
 
     def test_unknown_categories_are_refused_or_get_their_slot(self, model: nd.Forecaster) -> None:
         moved = sales().with_columns(pl.lit("east").alias("region"))
-        with pytest.raises(nd.DataError, match="east"):
+        with pytest.raises(nd.errors.DataError, match="east"):
             model.predict(moved, future=self.future())
         lenient = forecaster("mlp").fit(sales(), static="region", unknown_category="unknown")
         assert np.isfinite(lenient.predict(moved)["forecast"].to_numpy()).all()
@@ -198,11 +200,11 @@ class TestCovariates:
         assert not np.allclose(changed["forecast"], far["forecast"])
 
     def test_what_is_not_known_ahead_ends_the_horizon(self, model: nd.Forecaster) -> None:
-        with pytest.raises(nd.InputError, match="weather"):
+        with pytest.raises(nd.errors.InputError, match="weather"):
             model.predict(future=self.future(2 * H), horizon=2 * H)
 
     def test_joint_windows_refuse_them_but_know_the_calendar(self) -> None:
-        with pytest.raises(nd.ConfigError, match="windows that span all series cannot have covariates of each"):
+        with pytest.raises(nd.errors.ConfigError, match="windows that span all series cannot have covariates of each"):
             forecaster("mlp", joint=True).fit(sales(), future="price")
         model = forecaster("mlp", joint=True).fit(sales(), calendar="day_of_week")
         assert np.isfinite(model.predict()["forecast"].to_numpy()).all()
@@ -217,7 +219,7 @@ class TestCovariates:
         assert np.allclose(first["forecast"], second["forecast"], rtol=1e-3)
 
     def test_covariates_of_a_model_that_cannot_use_them_are_refused(self) -> None:
-        with pytest.raises(nd.ConfigError, match="nlinear cannot use future covariates"):
+        with pytest.raises(nd.errors.ConfigError, match="nlinear cannot use future covariates"):
             forecaster("nlinear").fit(sales(), future="price")
 
 
@@ -249,13 +251,13 @@ class TestSaveAndLoad:
         content = bytearray(weights.read_bytes())
         content[-1] ^= 1
         weights.write_bytes(content)
-        with pytest.raises(nd.UntrustedFileError, match="SHA-256 differs"):
+        with pytest.raises(nd.errors.UntrustedFileError, match="SHA-256 differs"):
             nd.Forecaster.load(tmp_path / "model")
 
     def test_what_is_not_a_model_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(nd.UntrustedFileError, match="is not a model"):
+        with pytest.raises(nd.errors.UntrustedFileError, match="is not a model"):
             nd.Forecaster.load(tmp_path)
-        with pytest.raises(nd.UntrustedFileError, match="pickle is never loaded"):
+        with pytest.raises(nd.errors.UntrustedFileError, match="pickle is never loaded"):
             nd.Forecaster.load(tmp_path / "model.ckpt")
 
     def test_a_newer_format_is_refused(self, fitted: nd.Forecaster, tmp_path: Path) -> None:
@@ -266,7 +268,7 @@ class TestSaveAndLoad:
             shutil.copy(tmp_path / "model" / "model.safetensors", work)
             text = (tmp_path / "model" / "model.json").read_text().replace('"format": 3', '"format": 99')
             (work / "model.json").write_text(text)
-        with pytest.raises(nd.UntrustedFileError, match="format 99, this version reads up to 3"):
+        with pytest.raises(nd.errors.UntrustedFileError, match="format 99, this version reads up to 3"):
             nd.Forecaster.load(tmp_path / "newer")
 
 
@@ -321,14 +323,14 @@ class TestFit:
         frame = sales().with_columns(
             pl.when(pl.int_range(pl.len()) % 17 == 3).then(None).otherwise(pl.col("y")).alias("y")
         )
-        with pytest.raises(nd.DataError, match="missing"):
+        with pytest.raises(nd.errors.DataError, match="missing"):
             forecaster().fit(frame)
         assert np.isfinite(forecaster().fit(frame, missing="mask").predict()["forecast"].to_numpy()).all()
 
     def test_series_too_short_to_hold_anything_out_train_without_validation(self) -> None:
         model = forecaster().fit(sales(length=L + H + 2))
         assert model.history["validation_loss"].null_count() == model.history.height
-        with pytest.raises(nd.InputError, match="intervals were not measured"):
+        with pytest.raises(nd.errors.InputError, match="intervals were not measured"):
             model.predict(levels=[80])
 
     def test_input_size_follows_from_the_horizon_and_the_series(self) -> None:
@@ -341,7 +343,7 @@ class TestFit:
         assert model.task.joint
         assert model.predict(levels=[80]).shape == (3 * H, 5)
         ragged = sales().filter((pl.col("unique_id") != "shop1") | (pl.col("ds") > date(2024, 1, 9)))
-        with pytest.raises(nd.DataError, match="shop1"):
+        with pytest.raises(nd.errors.DataError, match="shop1"):
             forecaster(small).fit(ragged)
 
     def test_windows_in_order_of_time_and_made_ahead_train_too(self) -> None:
@@ -388,7 +390,7 @@ def test_what_happened_is_what_stands_in_the_data(joint: bool) -> None:
 
 
 def test_targets_that_a_distribution_cannot_have_are_not_made() -> None:
-    training = nd.TrainingConfig(augment=(nd.MaskHistory(), nd.Mixup()))
-    nd.Forecaster("nlinear", horizon=H, loss=nd.Normal(), training=training)
-    with pytest.raises(nd.ConfigError, match="mixup changes targets, and poisson needs them as they are"):
-        nd.Forecaster("nlinear", horizon=H, loss=nd.Poisson(), training=training)
+    training = nd.TrainingConfig(augment=(nd.augment.MaskHistory(), nd.augment.Mixup()))
+    nd.Forecaster("nlinear", horizon=H, loss=nd.losses.Normal(), training=training)
+    with pytest.raises(nd.errors.ConfigError, match="mixup changes targets, and poisson needs them as they are"):
+        nd.Forecaster("nlinear", horizon=H, loss=nd.losses.Poisson(), training=training)

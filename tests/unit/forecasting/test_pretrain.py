@@ -77,7 +77,7 @@ def test_forecasting_starts_from_the_weights_that_were_learned(scaler: str, join
 
 
 def test_frozen_encoder_keeps_pretrained_weights_and_serves_another_horizon(pretrained: Pretrained) -> None:
-    model = forecaster(horizon=7, freeze=nd.Freeze("encoder.*")).fit(DATA, initial=pretrained)
+    model = forecaster(horizon=7, freeze=nd.training.Freeze("encoder.*")).fit(DATA, initial=pretrained)
     weights = model.fitted.predictor.network.state_dict()
     assert all(torch.equal(weights[key], value) for key, value in pretrained.weights.items())
     assert model.predict().height == 4 * 7
@@ -85,7 +85,7 @@ def test_frozen_encoder_keeps_pretrained_weights_and_serves_another_horizon(pret
 
 def test_only_hidden_values_are_learned_from() -> None:
     """Changing targets that can be seen changes neither the loss nor its gradient; changing hidden ones does."""
-    made = SMALL.replace(norm="layer", dropout=0.0).reconstruction(nd.TaskSpec(4, 16))
+    made = SMALL.replace(norm="layer", dropout=0.0).reconstruction(nd.models.TaskSpec(4, 16))
     values, mask = torch.randn(5, 16, 1), torch.ones(5, 16, 1)
     mask[:, 4:8] = 0
 
@@ -210,7 +210,7 @@ def test_mask_fraction_of_zero_or_one_is_refused(share: float) -> None:
         forecaster().pretrain(DATA, mask_fraction=share)
 
 
-@pytest.mark.parametrize("setting", [{"freeze": nd.Freeze("encoder.*")}, {"augment": "time_warp"}])
+@pytest.mark.parametrize("setting", [{"freeze": nd.training.Freeze("encoder.*")}, {"augment": "time_warp"}])
 def test_settings_for_forecasts_are_left_out_or_refused(setting: dict[str, Any], pretrained: Pretrained) -> None:
     left_out = forecaster(**setting).pretrain(DATA)
     assert all(torch.equal(left_out.weights[key], value) for key, value in pretrained.weights.items())

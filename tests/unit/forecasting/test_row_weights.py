@@ -40,12 +40,12 @@ def training(**changes: Any) -> nd.TrainingConfig:
 
 def test_a_batch_holds_the_weights_of_its_targets() -> None:
     panel = build_panel(table(), Schema(weight="importance"))
-    batcher = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight)
+    batcher = WindowBatcher(panel, 6, 3, nd.scalers.StandardScaler(), weight=panel.weight)
     batch = batcher.windows(np.array([0, 1]), np.array([4, 70]))
     expected = table()["importance"].to_numpy()
     assert batch.weight is not None
     assert batch.weight[:, :, 0].tolist() == [expected[10:13].tolist(), expected[76:79].tolist()]
-    joint = WindowBatcher(panel, 6, 3, nd.StandardScaler(), weight=panel.weight, joint=True)
+    joint = WindowBatcher(panel, 6, 3, nd.scalers.StandardScaler(), weight=panel.weight, joint=True)
     both = joint.windows(np.array([0]), np.array([4])).weight
     assert both is not None
     assert both[0].T.tolist() == [expected[10:13].tolist(), expected[70:73].tolist()]
@@ -90,13 +90,13 @@ def test_the_weight_column_is_not_needed_to_forecast(tmp_path: Path) -> None:
 )
 def test_wrong_weights_are_named(value: float | None, message: str) -> None:
     frame = table().with_columns(w=pl.when(pl.col("ds") == 7).then(value).otherwise(1.0))
-    with pytest.raises(nd.DataError, match=f"column 'w', series 'a', row 8: {message}"):
+    with pytest.raises(nd.errors.DataError, match=f"column 'w', series 'a', row 8: {message}"):
         build_panel(frame, Schema(weight="w"))
 
 
 def test_weights_of_zero_everywhere_are_refused() -> None:
     forecaster = nd.Forecaster("nlinear", horizon=3, input_size=12, training=training())
-    with pytest.raises(nd.DataError, match="every target to train on has weight 0"):
+    with pytest.raises(nd.errors.DataError, match="every target to train on has weight 0"):
         forecaster.fit(table().with_columns(w=0.0), weight="w")
 
 
@@ -128,7 +128,7 @@ def test_weights_survive_files(tmp_path: Path) -> None:
 def test_a_weighting_and_a_column_multiply() -> None:
     panel = build_panel(table(), Schema(weight="importance"))
     train = split_by_time(panel, input_size=6, horizon=3).train
-    weight = row_weights(panel, nd.Recency(half_life=10), train)
+    weight = row_weights(panel, nd.losses.Recency(half_life=10), train)
     age = np.tile(np.arange(60)[::-1], 2)
     assert weight == pytest.approx(table()["importance"].to_numpy() * 0.5 ** (age / 10), rel=1e-6)
 
@@ -139,10 +139,10 @@ def test_recent_values_can_count_more() -> None:
     slope = np.where(np.arange(length) < 150, 1.0, -1.0)
     frame = pl.DataFrame({"ds": range(length), "y": slope.cumsum()})
     last = {}
-    for name, weighting in (("all", None), ("recent", nd.Recency(half_life=5))):
+    for name, weighting in (("all", None), ("recent", nd.losses.Recency(half_life=5))):
         forecaster = nd.Forecaster(
             nd.NLinear(), horizon=4, input_size=1, validation=0, scaler="identity", weighting=weighting, loss="mse",
-            training=training(max_steps=400, optimizer=nd.Adam(lr=0.05)),
+            training=training(max_steps=400, optimizer=nd.optimizers.Adam(lr=0.05)),
         )  # fmt: skip
         forecast = forecaster.fit(frame).predict()["forecast"].to_numpy()
         last[name] = float(forecast[0] - slope.sum())
@@ -153,7 +153,7 @@ def test_recent_values_can_count_more() -> None:
 def test_a_function_of_time_and_value_makes_weights() -> None:
     panel = build_panel(table(), Schema())
     train = split_by_time(panel, input_size=6, horizon=3).train
-    weight = row_weights(panel, nd.WeightFunction(lambda time, value: (time % 2) * np.abs(value)), train)
+    weight = row_weights(panel, nd.losses.WeightFunction(lambda time, value: (time % 2) * np.abs(value)), train)
     expected = (table()["ds"].to_numpy() % 2) * np.abs(panel.y)
     assert weight == pytest.approx(expected, rel=1e-6)
 
@@ -163,7 +163,7 @@ def test_weights_of_the_training_part_do_not_know_what_comes_after_it() -> None:
     train = split_by_time(panel, input_size=6, horizon=3).train
     for begin, end in zip(train.ends, panel.offsets[1:], strict=True):
         changed.y[begin:end] *= 1000
-    weights = [row_weights(item, nd.Magnitude(), train) for item in (panel, changed)]
+    weights = [row_weights(item, nd.losses.Magnitude(), train) for item in (panel, changed)]
     for begin, end in zip(panel.offsets[:-1], train.ends, strict=True):
         assert np.array_equal(weights[0][begin:end], weights[1][begin:end])
     assert not np.array_equal(weights[0], weights[1])
@@ -181,7 +181,7 @@ def test_percentage_losses_are_measured_in_the_units_of_the_data() -> None:
 
 
 def test_classes_refuse_to_be_scaled() -> None:
-    with pytest.raises(nd.ConfigError, match="needs the target as it is"):
+    with pytest.raises(nd.errors.ConfigError, match="needs the target as it is"):
         nd.Task(horizon=3, loss="binary_cross_entropy")
     random = torch.Generator().manual_seed(0)
     y = (torch.arange(80) % 4 == 0).float() + 0 * torch.rand(80, generator=random)

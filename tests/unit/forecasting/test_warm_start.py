@@ -24,7 +24,7 @@ def forecaster(model: Any = "nlinear", *, horizon: int = 4, steps: int = 10, **t
     return nd.Forecaster(model, horizon=horizon, training=training, **{"input_size": 12, **task})
 
 
-class FirstWeights(nd.Callback):
+class FirstWeights(nd.callbacks.Callback):
     """Keeps the weights that training starts with."""
 
     def fit_start(self, trainer: nd.Trainer) -> None:
@@ -76,7 +76,7 @@ def test_a_warm_start_knows_the_categories_of_the_fitted_model() -> None:
 def test_a_warm_start_in_a_run_keeps_its_weights_for_a_run_killed_before_the_first_checkpoint(
     fitted: nd.Forecaster, tmp_path: Path
 ) -> None:
-    class Stop(nd.Callback):
+    class Stop(nd.callbacks.Callback):
         def fit_start(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("killed")
 

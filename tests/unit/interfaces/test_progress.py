@@ -15,7 +15,7 @@ DATA = (torch.randn(64, 3), torch.randn(64, 1))
 
 def train(console: Console, **config: object) -> str:
     settings = nd.TrainingConfig(**{"max_steps": 200, "max_epochs": None, "threads": 1, "batch_size": 8, **config})
-    nd.Trainer(nn.Linear(3, 1), nd.MSE(), settings, callbacks=progress_for(console)).fit(DATA, DATA)
+    nd.Trainer(nn.Linear(3, 1), nd.losses.MSE(), settings, callbacks=progress_for(console)).fit(DATA, DATA)
     return console.file.getvalue()
 
 
@@ -48,13 +48,13 @@ def test_quiet_console_shows_no_progress() -> None:
 
 
 def test_an_error_gives_the_terminal_back() -> None:
-    class Stop(nd.Callback):
+    class Stop(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             raise KeyboardInterrupt
 
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
     config = nd.TrainingConfig(max_steps=5, threads=1)
-    trainer = nd.Trainer(nn.Linear(3, 1), nd.MSE(), config, callbacks=[*progress_for(console), Stop()])
+    trainer = nd.Trainer(nn.Linear(3, 1), nd.losses.MSE(), config, callbacks=[*progress_for(console), Stop()])
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(DATA)
     assert console.file.getvalue().count("\x1b[?25h") == 1  # the cursor is shown again

@@ -101,7 +101,7 @@ def test_the_cost_is_half_the_ranked_probability_score_on_average() -> None:
 
 def test_the_loss_of_validation_does_not_depend_on_what_was_drawn_before() -> None:
     table = Synthetic(num_series=2, length=120, seasonalities=(7,), noise=1.0).frame()
-    training = nd.TrainingConfig(max_steps=6, validate_every=3, optimizer=nd.SGD(lr=1e-30), threads=1)
+    training = nd.TrainingConfig(max_steps=6, validate_every=3, optimizer=nd.optimizers.SGD(lr=1e-30), threads=1)
     model = nd.Forecaster(nd.NLinear(), horizon=4, input_size=12, loss=ImplicitQuantileLoss(), training=training)
     losses = model.fit(table).history["validation_loss"].drop_nulls().to_list()
     assert len(losses) == 2

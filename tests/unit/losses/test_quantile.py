@@ -75,7 +75,7 @@ def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
 def test_monotone_quantiles_refuse_a_scaler_inside_the_network() -> None:
     assert QuantileLoss().traits.point_valued
     assert not QuantileLoss(monotone=True).traits.point_valued
-    with pytest.raises(nd.ConfigError, match="not values of the target"):
+    with pytest.raises(nd.errors.ConfigError, match="not values of the target"):
         nd.Forecaster(nd.NLinear(), horizon=2, loss=QuantileLoss(monotone=True), scaler="revin")
 
 
@@ -106,7 +106,7 @@ class TestHuber:
 
     @pytest.mark.parametrize("delta", [-1.0, math.nan, math.inf])
     def test_a_delta_that_is_no_size_is_refused(self, delta: float) -> None:
-        with pytest.raises(nd.ConfigError, match="quantile: delta"):
+        with pytest.raises(nd.errors.ConfigError, match="quantile: delta"):
             QuantileLoss(delta=delta)
 
 

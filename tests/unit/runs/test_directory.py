@@ -30,7 +30,7 @@ def forecaster(**training: Any) -> nd.Forecaster:
     return nd.Forecaster(nd.NLinear(), horizon=3, input_size=12, training=settings)
 
 
-class InterruptAt(nd.Callback):
+class InterruptAt(nd.callbacks.Callback):
     def __init__(self, step: int, signal: str = "SIGTERM") -> None:
         self.step, self.signal = step, signal
 
@@ -68,7 +68,7 @@ def test_run_directory_holds_everything_needed_to_resume(tmp_path: Path) -> None
         "run.json",
         "status.json",
     }
-    summary = nd.describe_run(run)
+    summary = nd.runs.describe_run(run)
     assert (summary.state, summary.step, summary.total_steps) == ("interrupted", 13, 24)
     assert RunConfig.from_toml(run / "config.toml") == RunConfig.from_dict(RunDirectory(run).stored_config())
 
@@ -83,7 +83,7 @@ def test_a_resumed_run_ends_like_one_that_was_never_interrupted(tmp_path: Path, 
     begin(tmp_path / "run", data)
     again = nd.Forecaster.resume(tmp_path / "run", data if way == "table" else None)
     assert_same(whole, again)
-    assert nd.describe_run(tmp_path / "run").state == "finished"
+    assert nd.runs.describe_run(tmp_path / "run").state == "finished"
     assert_same(whole, nd.Forecaster.load(tmp_path / "run" / "model"))
     assert_same(whole, nd.Forecaster.resume(tmp_path / "run", data))  # nothing is left to do
 
@@ -102,30 +102,32 @@ def test_resume_with_more_steps_extends_the_run(tmp_path: Path) -> None:
 def test_resume_with_changed_settings_is_refused_with_the_differences(tmp_path: Path) -> None:
     run = tmp_path / "run"
     begin(run, table())
-    with pytest.raises(nd.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Use"):
+    with pytest.raises(
+        nd.errors.ConfigError, match=r"run: .*: training\.optimizer\.lr: 0\.001 before, 0\.01 now\. Use"
+    ):
         nd.Forecaster.resume(run, table(), optimizer=nd.AdamW(lr=0.01))
-    with pytest.raises(nd.DataError, match=r"data have changed .* \(180 rows of 3 series then, 183 of 3 now\)"):
+    with pytest.raises(nd.errors.DataError, match=r"data have changed .* \(180 rows of 3 series then, 183 of 3 now\)"):
         nd.Forecaster.resume(run, table(length=61))
-    with pytest.raises(nd.DataError, match="data have changed"):
+    with pytest.raises(nd.errors.DataError, match="data have changed"):
         nd.Forecaster.resume(run, table(noise=1.1))
     changed = nd.Forecaster.resume(run, table(noise=1.1), optimizer=nd.AdamW(lr=0.01), allow_changes=True)
     assert changed.history["step"][-1] == 24
     begin(tmp_path / "next", table())
-    with pytest.raises(nd.InputError, match="was begun with a table in memory; pass it as data"):
+    with pytest.raises(nd.errors.InputError, match="was begun with a table in memory; pass it as data"):
         nd.Forecaster.resume(tmp_path / "next")
 
 
 def test_a_run_is_worked_on_by_one_process(tmp_path: Path) -> None:
     begin(tmp_path / "run", table())
-    with RunDirectory(tmp_path / "run").opened(), pytest.raises(nd.InputError, match="in use by this process"):
+    with RunDirectory(tmp_path / "run").opened(), pytest.raises(nd.errors.InputError, match="in use by this process"):
         nd.Forecaster.resume(tmp_path / "run", table())
 
 
 def test_existing_paths_and_missing_runs_are_refused(tmp_path: Path) -> None:
     begin(tmp_path / "run", table())
-    with pytest.raises(nd.InputError, match=r"run: exists already; resume it \(--resume\), choose another"):
+    with pytest.raises(nd.errors.InputError, match=r"run: exists already; resume it \(--resume\), choose another"):
         forecaster().fit(table(), run=tmp_path / "run")
-    with pytest.raises(nd.InputError, match="nothing: there is no run to resume"):
+    with pytest.raises(nd.errors.InputError, match="nothing: there is no run to resume"):
         nd.Forecaster.resume(tmp_path / "nothing")
 
 
@@ -137,14 +139,14 @@ def test_a_run_that_fails_before_training_leaves_nothing(tmp_path: Path) -> None
 
 
 def test_status_of_a_diverged_run_is_diverged(tmp_path: Path) -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 next(trainer.module.parameters()).data.fill_(torch.nan)
 
-    with pytest.raises(nd.DivergedError):
+    with pytest.raises(nd.errors.DivergedError):
         forecaster().fit(table(), run=tmp_path / "run", callbacks=[Spoil()])
-    summary = nd.describe_run(tmp_path / "run")
+    summary = nd.runs.describe_run(tmp_path / "run")
     assert summary.state == "diverged"
     assert "not finite at step 10" in summary.message
 
@@ -160,7 +162,7 @@ def test_foreign_or_damaged_run_files_are_refused(tmp_path: Path) -> None:
         ({"data": {}}, "does not describe a run"),
     ):
         path.write_text(json.dumps({**document, **change}))
-        with pytest.raises(nd.UntrustedFileError, match=message):
+        with pytest.raises(nd.errors.UntrustedFileError, match=message):
             nd.Forecaster.resume(tmp_path / "run", table())
 
 

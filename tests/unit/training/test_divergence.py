@@ -28,18 +28,20 @@ class Root(nn.Module):
         return self.line(inputs) + self.offset.abs().sqrt()
 
 
-def fit(module: nn.Module, *callbacks: nd.Callback, data: Any = None, **changes: Any) -> nd.Trainer:
+def fit(module: nn.Module, *callbacks: nd.callbacks.Callback, data: Any = None, **changes: Any) -> nd.Trainer:
     settings = config(**{"early_stopping": None, **changes})
-    training = nd.Trainer(module, nd.MSE(), settings, callbacks=callbacks)
+    training = nd.Trainer(module, nd.losses.MSE(), settings, callbacks=callbacks)
     training.fit(data or line(), line() if "validate_every" in changes else None)
     return training
 
 
-@pytest.mark.parametrize("clip", [None, nd.ClipNorm(), nd.ClipValue()])
+@pytest.mark.parametrize("clip", [None, nd.ClipNorm(), nd.training.ClipValue()])
 def test_the_parameter_and_the_step_are_named_and_the_weights_are_kept(clip: Any) -> None:
     module = Root(0.0)
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    with pytest.raises(nd.DivergedError, match=r"gradient of 'offset' is not finite at step 1 \(1 of 3 parameters\)"):
+    with pytest.raises(
+        nd.errors.DivergedError, match=r"gradient of 'offset' is not finite at step 1 \(1 of 3 parameters\)"
+    ):
         fit(module, clip=clip)
     assert all(torch.equal(tensor, before[name]) for name, tensor in module.state_dict().items())
 
@@ -51,7 +53,7 @@ def test_large_but_finite_gradients_are_no_alarm() -> None:
     assert training.state.step == 3
 
 
-class Poison(nd.Callback):
+class Poison(nd.callbacks.Callback):
     """Spoils a gradient at some steps."""
 
     def __init__(self, *steps: int) -> None:
@@ -77,7 +79,7 @@ def test_a_skipped_step_changes_nothing() -> None:
 
 @pytest.mark.filterwarnings("ignore::neuro_divergent.core.errors.DivergenceWarning")
 def test_skipping_comes_to_an_end() -> None:
-    with pytest.raises(nd.DivergedError, match=r"'weight' is not finite at step 8 .* in a row: 3"):
+    with pytest.raises(nd.errors.DivergedError, match=r"'weight' is not finite at step 8 .* in a row: 3"):
         fit(nn.Linear(3, 1), Poison(1, 2, 5, 6, 7), divergence=Divergence(policy="skip", patience=3))
 
 
@@ -93,7 +95,7 @@ def test_batch_norm_statistics_of_a_skipped_step_are_restored() -> None:
 def test_rolling_back_goes_to_the_last_validation_with_a_lower_rate() -> None:
     rates: dict[int, float] = {}
 
-    class Once(nd.Callback):
+    class Once(nd.callbacks.Callback):
         def __init__(self) -> None:
             self.is_done = False
 
@@ -105,11 +107,11 @@ def test_rolling_back_goes_to_the_last_validation_with_a_lower_rate() -> None:
 
     went_back = []
 
-    class Hear(nd.Callback):
+    class Hear(nd.callbacks.Callback):
         def rolled_back(self, trainer: nd.Trainer) -> None:
             went_back.append((trainer.state.step, trainer.history.rows[-1]["step"]))
 
-    settings = {"validate_every": 5, "schedule": nd.Constant(), "log_every": 1}
+    settings = {"validate_every": 5, "schedule": nd.schedules.Constant(), "log_every": 1}
     with pytest.warns(DivergenceWarning, match="Back to step 10 with 0.5 of the learning rate"):
         training = fit(nn.Linear(3, 1), Once(), Hear(), divergence="rollback", **settings)
     assert went_back == [(10, 10)]
@@ -121,29 +123,29 @@ def test_rolling_back_goes_to_the_last_validation_with_a_lower_rate() -> None:
 @pytest.mark.filterwarnings("ignore::neuro_divergent.core.errors.DivergenceWarning")
 def test_rolling_back_comes_to_an_end() -> None:
     divergence = Divergence(policy="rollback", rollbacks=2)
-    with pytest.raises(nd.DivergedError, match=r"Going back did not help, 2 times\."):
+    with pytest.raises(nd.errors.DivergedError, match=r"Going back did not help, 2 times\."):
         fit(nn.Linear(3, 1), Poison(7), divergence=divergence, validate_every=5)
 
 
 def test_a_weight_that_is_lost_between_steps_is_named() -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 6:
                 with torch.no_grad():
                     trainer.module.bias.fill_(torch.nan)
 
-    with pytest.raises(nd.DivergedError, match="weights 'bias' are not finite at step 7"):
+    with pytest.raises(nd.errors.DivergedError, match="weights 'bias' are not finite at step 7"):
         fit(nn.Linear(3, 1), Spoil())
 
 
 def test_weights_that_are_lost_in_the_last_step_are_not_a_result() -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 30:
                 with torch.no_grad():
                     trainer.module.bias.fill_(torch.nan)
 
-    with pytest.raises(nd.DivergedError, match="after the last step the weights bias are not finite"):
+    with pytest.raises(nd.errors.DivergedError, match="after the last step the weights bias are not finite"):
         fit(nn.Linear(3, 1), Spoil())
 
 
@@ -159,16 +161,16 @@ def test_a_loss_that_is_lost_in_the_network_names_the_row() -> None:
     inputs, targets = line()
     inputs = inputs.abs() + 0.1
     inputs[4, 0] = -1.0
-    with pytest.raises(nd.DivergedError, match=r"row 4 of the batch: the loss became nan at step 1\."):
+    with pytest.raises(nd.errors.DivergedError, match=r"row 4 of the batch: the loss became nan at step 1\."):
         fit(Log(), data=(inputs, targets), batch_size=len(inputs), shuffle=False)
 
 
 def test_a_series_is_named() -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         def fit_start(self, trainer: nd.Trainer) -> None:
             forward = trainer.module.forward
 
-            def spoiled(batch: nd.Batch) -> Tensor:
+            def spoiled(batch: nd.models.Batch) -> Tensor:
                 assert batch.series is not None
                 return forward(batch).masked_fill((batch.series == 1)[:, None, None, None], torch.nan)
 
@@ -183,7 +185,7 @@ def test_a_series_is_named() -> None:
     )
     training = nd.TrainingConfig(max_steps=20, threads=1)
     forecaster = nd.Forecaster("nlinear", horizon=2, input_size=6, validation=0, training=training)
-    with pytest.raises(nd.DivergedError, match=r"series 'strange': the loss became nan at step 1\."):
+    with pytest.raises(nd.errors.DivergedError, match=r"series 'strange': the loss became nan at step 1\."):
         forecaster.fit(frame, callbacks=[Spoil()])
 
 
@@ -192,19 +194,19 @@ def test_fp16_may_overflow_but_not_for_ever() -> None:
     guard = Guard(Divergence())
     for step in range(39):
         guard.overflowed(step)
-    with pytest.raises(nd.DivergedError, match="overflowed in 40 steps in a row, up to step 40"):
+    with pytest.raises(nd.errors.DivergedError, match="overflowed in 40 steps in a row, up to step 40"):
         guard.overflowed(40)
 
 
 def test_no_checkpoint_has_numbers_that_are_not_finite(tmp_path: Any) -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 8:
                 with torch.no_grad():
                     trainer.module.bias.fill_(torch.inf)
 
-    checkpoints = nd.Checkpointing(directory=tmp_path, every_epochs=None, every_steps=2, keep=9)
-    with pytest.raises(nd.DivergedError):
+    checkpoints = nd.callbacks.Checkpointing(directory=tmp_path, every_epochs=None, every_steps=2, keep=9)
+    with pytest.raises(nd.errors.DivergedError):
         fit(nn.Linear(3, 1), Spoil(), checkpoints.build())
     assert sorted(int(path.name[5:]) for path in tmp_path.glob("step-*")) == [2, 4, 6]
 
@@ -212,5 +214,5 @@ def test_no_checkpoint_has_numbers_that_are_not_finite(tmp_path: Any) -> None:
 def test_settings() -> None:
     assert nd.TrainingConfig(divergence="rollback").divergence.policy == "rollback"
     assert nd.TrainingConfig.from_toml(nd.TrainingConfig(divergence="skip").to_toml()).divergence.policy == "skip"
-    with pytest.raises(nd.ConfigError, match="'stop', 'skip' or 'rollback'"):
+    with pytest.raises(nd.errors.ConfigError, match="'stop', 'skip' or 'rollback'"):
         nd.TrainingConfig(divergence="skipp")

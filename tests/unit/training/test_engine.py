@@ -14,7 +14,7 @@ import neuro_divergent as nd
 from tests.unit.training.callbacks.example import config, line, network
 
 
-class Recorder(nd.Callback):
+class Recorder(nd.callbacks.Callback):
     def __init__(self) -> None:
         self.events: list[str] = []
 
@@ -46,7 +46,7 @@ class Recorder(nd.Callback):
 def test_events_come_in_order() -> None:
     recorder = Recorder()
     settings = config(max_steps=None, max_epochs=2, batch_size=32, validate_every=2)
-    nd.Trainer(network(), nd.MSE(), settings, callbacks=[recorder]).fit(line(), line())
+    nd.Trainer(network(), nd.losses.MSE(), settings, callbacks=[recorder]).fit(line(), line())
     step = ["gradients_ready", "step_end"]
     epoch = ["epoch_start", *step, *step, "validation_end", "epoch_end"]
     assert recorder.events == ["fit_start", *epoch, *epoch, "fit_end"]
@@ -54,7 +54,7 @@ def test_events_come_in_order() -> None:
 
 @pytest.mark.parametrize(("limits", "steps"), [({"max_steps": 7}, 7), ({"max_steps": None, "max_epochs": 3}, 12)])
 def test_ends_at_the_first_limit(limits: dict[str, Any], steps: int) -> None:
-    trainer = nd.Trainer(network(), nd.MSE(), config(**limits))
+    trainer = nd.Trainer(network(), nd.losses.MSE(), config(**limits))
     trainer.fit(line())
     assert trainer.state.step == steps
 
@@ -68,7 +68,7 @@ def test_trains_on_any_kind_of_batches(form: str) -> None:
     elif form == "data_loader":
         data = DataLoader(TensorDataset(inputs, target), batch_size=16)
     module = network()
-    history = nd.Trainer(module, nd.MSE(), config(max_steps=400)).fit(data)
+    history = nd.Trainer(module, nd.losses.MSE(), config(max_steps=400)).fit(data)
     assert history.frame()["train_loss"][-1] < 1e-3
     assert torch.allclose(module.weight.detach(), torch.tensor([[1.0, -2.0, 0.5]]), atol=0.05)
 
@@ -93,7 +93,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_callers_numbers_alo
             {**module.state_dict(), **{k: torch.ones_like(v) for k, v in module.state_dict().items()}}
         )
         before = torch.random.get_rng_state()
-        nd.Trainer(module, nd.MSE(), config()).fit(line())
+        nd.Trainer(module, nd.losses.MSE(), config()).fit(line())
         assert torch.equal(torch.random.get_rng_state(), before)
         weights.append(torch.cat([parameter.detach().flatten() for parameter in module.parameters()]))
     assert torch.equal(weights[0], weights[1])
@@ -102,7 +102,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_callers_numbers_alo
 def test_another_seed_gives_other_weights() -> None:
     modules = [network(), network()]
     for seed, module in enumerate(modules):
-        nd.Trainer(module, nd.MSE(), config(seed=seed)).fit(line())
+        nd.Trainer(module, nd.losses.MSE(), config(seed=seed)).fit(line())
     assert not torch.equal(modules[0].weight, modules[1].weight)
 
 
@@ -111,12 +111,12 @@ def test_early_stopping_stops_and_restores_the_best_weights() -> None:
     module = network()
     settings = config(
         max_steps=500,
-        optimizer=nd.SGD(lr=0.9),
+        optimizer=nd.optimizers.SGD(lr=0.9),
         validate_every=1,
         early_stopping=nd.EarlyStopping(patience=5),
         clip=None,
     )
-    trainer = nd.Trainer(module, nd.MSE(), settings)
+    trainer = nd.Trainer(module, nd.losses.MSE(), settings)
     history = trainer.fit(line(), line()).frame()
     assert "has not improved in 5 validations" in (trainer.state.stop_reason or "")
     assert trainer.state.step < 500
@@ -129,10 +129,10 @@ def test_early_stopping_can_watch_another_metric_and_says_when_it_is_not_there()
         return (output - batch[1]).abs() < 0.1
 
     settings = config(early_stopping=nd.EarlyStopping(metric="validation_hits", mode="max", patience=2))
-    trainer = nd.Trainer(network(), nd.MSE(), settings, metrics={"hits": lambda o, b: accuracy(o, b).float()})
+    trainer = nd.Trainer(network(), nd.losses.MSE(), settings, metrics={"hits": lambda o, b: accuracy(o, b).float()})
     assert "validation_hits" in trainer.fit(line(), line()).frame().columns
-    with pytest.raises(nd.ConfigError, match="Did you mean 'validation_loss'"):
-        nd.Trainer(network(), nd.MSE(), config(early_stopping=nd.EarlyStopping(metric="validation_los"))).fit(
+    with pytest.raises(nd.errors.ConfigError, match="Did you mean 'validation_loss'"):
+        nd.Trainer(network(), nd.losses.MSE(), config(early_stopping=nd.EarlyStopping(metric="validation_los"))).fit(
             line(), line()
         )
 
@@ -141,19 +141,19 @@ def test_a_loss_that_is_not_finite_ends_training() -> None:
     recorder = Recorder()
     inputs, target = line()
     target[3] = math.nan
-    trainer = nd.Trainer(network(), nd.MSE(), config(log_every=1), callbacks=[recorder])
-    with pytest.raises(nd.DivergedError, match=r"row \d+ of the batch: nan in the targets at step \d+\."):
+    trainer = nd.Trainer(network(), nd.losses.MSE(), config(log_every=1), callbacks=[recorder])
+    with pytest.raises(nd.errors.DivergedError, match=r"row \d+ of the batch: nan in the targets at step \d+\."):
         trainer.fit((inputs, target))
     assert recorder.events[-1] == "failed DivergedError"
 
 
 def test_a_callback_can_stop_training() -> None:
-    class Impatient(nd.Callback):
+    class Impatient(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 5:
                 trainer.stop("enough")
 
-    trainer = nd.Trainer(network(), nd.MSE(), config(), callbacks=[Impatient()])
+    trainer = nd.Trainer(network(), nd.losses.MSE(), config(), callbacks=[Impatient()])
     history = trainer.fit(line())
     assert (trainer.state.step, trainer.state.stop_reason) == (5, "enough")
     assert history.frame()["step"].to_list() == [5]
@@ -164,13 +164,13 @@ def test_validation_loss_does_not_depend_on_how_it_is_batched() -> None:
     losses = []
     for size in (50, 7):
         batches = list(zip(inputs.split(size), target.split(size), strict=True))
-        history = nd.Trainer(network(), nd.MSE(), config(max_steps=1)).fit(line(), batches)
+        history = nd.Trainer(network(), nd.losses.MSE(), config(max_steps=1)).fit(line(), batches)
         losses.append(history.frame()["validation_loss"][-1])
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
 def test_clipping_bounds_the_gradients() -> None:
-    class Norms(nd.Callback):
+    class Norms(nd.callbacks.Callback):
         def __init__(self) -> None:
             self.norms: list[float] = []
             self.largest: list[float] = []
@@ -181,9 +181,9 @@ def test_clipping_bounds_the_gradients() -> None:
             self.largest.append(float(gradients.abs().max()))
 
     inputs, target = line()
-    for clip in (nd.ClipNorm(0.1), nd.ClipValue(0.1)):
+    for clip in (nd.ClipNorm(0.1), nd.training.ClipValue(0.1)):
         norms = Norms()
-        history = nd.Trainer(network(), nd.MSE(), config(clip=clip, log_every=1), callbacks=[norms]).fit(
+        history = nd.Trainer(network(), nd.losses.MSE(), config(clip=clip, log_every=1), callbacks=[norms]).fit(
             (inputs, target)
         )
         assert max(norms.largest) <= 0.1 + 1e-6
@@ -194,7 +194,7 @@ def test_clipping_bounds_the_gradients() -> None:
 
 def test_threads_are_given_back() -> None:
     before = torch.get_num_threads()
-    nd.Trainer(network(), nd.MSE(), config(threads=1)).fit(line())
+    nd.Trainer(network(), nd.losses.MSE(), config(threads=1)).fit(line())
     assert torch.get_num_threads() == before
 
 
@@ -202,13 +202,13 @@ def test_a_device_that_is_not_there_falls_back_with_a_notice() -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has CUDA")
     with pytest.warns(UserWarning, match="'cuda' is not available here"):
-        trainer = nd.Trainer(network(), nd.MSE(), config(device="cuda"))
+        trainer = nd.Trainer(network(), nd.losses.MSE(), config(device="cuda"))
     assert trainer.device.type == "cpu"
-    with pytest.raises(nd.ConfigError, match="'gpu' is not a device"):
-        nd.Trainer(network(), nd.MSE(), config(device="gpu"))
+    with pytest.raises(nd.errors.ConfigError, match="'gpu' is not a device"):
+        nd.Trainer(network(), nd.losses.MSE(), config(device="gpu"))
 
 
 @pytest.mark.parametrize("data", [[], (torch.zeros(3, 1), torch.zeros(2, 1)), object(), [torch.zeros(2)]])
 def test_data_that_cannot_be_trained_on_is_refused(data: Any) -> None:
-    with pytest.raises(nd.DataError):
-        nd.Trainer(nn.Linear(1, 1), nd.MSE(), config()).fit(data)
+    with pytest.raises(nd.errors.DataError):
+        nd.Trainer(nn.Linear(1, 1), nd.losses.MSE(), config()).fit(data)

@@ -106,14 +106,14 @@ class TestFrost:
     )
     def test_mistakes_are_named_and_change_nothing(self, freezes: list[Freeze], message: str) -> None:
         module = Network()
-        with pytest.raises(nd.ConfigError, match=message):
+        with pytest.raises(nd.errors.ConfigError, match=message):
             Frost(module, freezes)
         assert requiring(module) == ALL
 
 
 @pytest.mark.parametrize("values", [{}, {"pattern": ""}, {"pattern": "a", "until": 0}, {"pattern": "a", "til": 1}])
 def test_wrong_settings_are_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(nd.ConfigError, match=r"pattern|until"):
+    with pytest.raises(nd.errors.ConfigError, match=r"pattern|until"):
         Freeze(**values)
 
 
@@ -122,7 +122,7 @@ def test_settings_round_trip(freeze: Freeze) -> None:
     assert Freeze.from_toml(freeze.to_toml()) == freeze
 
 
-class Watch(nd.Callback):
+class Watch(nd.callbacks.Callback):
     """Notes at each step which parameters change and which require a gradient."""
 
     def __init__(self) -> None:
@@ -139,11 +139,11 @@ class Watch(nd.Callback):
         self.required.append(requiring(trainer.module))
 
 
-def fit(module: nn.Module, *callbacks: nd.Callback, **changes: Any) -> nd.Trainer:
+def fit(module: nn.Module, *callbacks: nd.callbacks.Callback, **changes: Any) -> nd.Trainer:
     inputs = torch.randn(32, 3, generator=torch.Generator().manual_seed(1))
     target = inputs.square().sum(1, keepdim=True)
     settings = {"max_epochs": 4, "max_steps": None, "batch_size": 16, "threads": 1, "validate_every": 3, **changes}
-    trainer = nd.Trainer(module, nd.MSE(), nd.TrainingConfig(**settings), callbacks=callbacks)
+    trainer = nd.Trainer(module, nd.losses.MSE(), nd.TrainingConfig(**settings), callbacks=callbacks)
     trainer.fit((inputs, target), (inputs, target))
     return trainer
 
@@ -177,7 +177,7 @@ def test_frozen_statistics_move_from_the_epoch_of_unfreezing() -> None:
 def test_a_restart_in_the_middle_freezes_what_is_still_frozen() -> None:
     module, watch = Network(), Watch()
 
-    class Jump(nd.Callback):
+    class Jump(nd.callbacks.Callback):
         """Begins at the second batch of epoch 2, as a resumed run does."""
 
         def fit_start(self, trainer: nd.Trainer) -> None:
@@ -189,7 +189,7 @@ def test_a_restart_in_the_middle_freezes_what_is_still_frozen() -> None:
 
 
 def test_nothing_stays_frozen_after_a_failure() -> None:
-    class Break(nd.Callback):
+    class Break(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("broken")
 

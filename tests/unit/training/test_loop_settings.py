@@ -31,7 +31,7 @@ def test_penalties_add_the_gradient_of_their_formula_to_matrices_alone() -> None
     expected = torch.autograd.grad(penalty, module.weight)[0]
     for parameter in parameters:
         parameter.grad = torch.ones_like(parameter)
-    nd.Penalty(l1=0.3, l2=0.7).apply(parameters, nd.GradientContext())
+    nd.training.Penalty(l1=0.3, l2=0.7).apply(parameters, nd.training.GradientContext())
     torch.testing.assert_close(module.weight.grad, 1 + expected)
     assert torch.equal(module.bias.grad, torch.ones_like(module.bias))
 
@@ -39,8 +39,10 @@ def test_penalties_add_the_gradient_of_their_formula_to_matrices_alone() -> None
 def test_l2_of_sgd_is_its_weight_decay() -> None:
     modules = [nn.Linear(3, 1), nn.Linear(3, 1)]
     modules[1].load_state_dict(modules[0].state_dict())
-    nd.Trainer(modules[0], nd.MSE(), config(l2=0.1, clip=None, optimizer=nd.SGD(lr=0.1))).fit(line())
-    nd.Trainer(modules[1], nd.MSE(), config(clip=None, optimizer=nd.SGD(lr=0.1, weight_decay=0.1))).fit(line())
+    nd.Trainer(modules[0], nd.losses.MSE(), config(l2=0.1, clip=None, optimizer=nd.optimizers.SGD(lr=0.1))).fit(line())
+    nd.Trainer(
+        modules[1], nd.losses.MSE(), config(clip=None, optimizer=nd.optimizers.SGD(lr=0.1, weight_decay=0.1))
+    ).fit(line())
     torch.testing.assert_close(flat(modules[0]), flat(modules[1]))
 
 
@@ -51,8 +53,8 @@ def test_l1_drives_useless_weights_towards_zero() -> None:
     for strength in (0.0, 0.05):
         torch.manual_seed(0)
         module = nn.Linear(23, 1)
-        settings = config(max_steps=600, l1=strength, optimizer=nd.Adam(lr=0.01))
-        nd.Trainer(module, nd.MSE(), settings).fit((wide, target))
+        settings = config(max_steps=600, l1=strength, optimizer=nd.optimizers.Adam(lr=0.01))
+        nd.Trainer(module, nd.losses.MSE(), settings).fit((wide, target))
         sizes.append(float(module.weight[:, 3:].detach().abs().mean()))
     assert sizes[1] < 0.5 * sizes[0] or sizes[1] < 2e-3
 
@@ -62,16 +64,16 @@ def test_noise_has_the_variance_of_the_paper() -> None:
     parameter = nn.Parameter(torch.zeros(200_000))
     for step in (0, 9):
         parameter.grad = torch.zeros_like(parameter)
-        nd.GradientNoise(eta=0.3, gamma=0.55).apply([parameter], nd.GradientContext(step=step))
+        nd.training.GradientNoise(eta=0.3, gamma=0.55).apply([parameter], nd.training.GradientContext(step=step))
         assert float(parameter.grad.var()) == pytest.approx(0.3 / (1 + step) ** 0.55, rel=0.02)
         assert abs(float(parameter.grad.mean())) < 0.01
 
 
 def test_noise_is_the_same_for_the_same_seed() -> None:
     runs = []
-    for noise in (None, nd.GradientNoise(), nd.GradientNoise()):
+    for noise in (None, nd.training.GradientNoise(), nd.training.GradientNoise()):
         module = network()
-        nd.Trainer(module, nd.MSE(), config(gradient_noise=noise)).fit(line())
+        nd.Trainer(module, nd.losses.MSE(), config(gradient_noise=noise)).fit(line())
         runs.append(flat(module))
     assert torch.equal(runs[1], runs[2])
     assert not torch.equal(runs[0], runs[1])
@@ -81,15 +83,15 @@ def test_noise_is_the_same_for_the_same_seed() -> None:
 def test_finite_differences_train_to_nearly_the_same_weights(method: Any, passes: int, closeness: float) -> None:
     exact, numerical = (network().double() for _ in range(2))
     data = tuple(item.double() for item in line())
-    settings = {"max_steps": 5, "optimizer": nd.SGD(lr=0.05)}
-    nd.Trainer(exact, nd.MSE(), config(**settings)).fit(data)
+    settings = {"max_steps": 5, "optimizer": nd.optimizers.SGD(lr=0.05)}
+    nd.Trainer(exact, nd.losses.MSE(), config(**settings)).fit(data)
     with pytest.warns(UserWarning, match=f"{passes * 41 + 1} times"):
-        nd.Trainer(numerical, nd.MSE(), config(gradient=method, **settings)).fit(data)
+        nd.Trainer(numerical, nd.losses.MSE(), config(gradient=method, **settings)).fit(data)
     torch.testing.assert_close(flat(numerical), flat(exact), rtol=closeness, atol=closeness)
 
 
 def test_named_metrics_are_measured_besides_the_loss() -> None:
-    trainer = nd.Trainer(network(), nd.MSE(), config(metrics=("mae", "rmse", "mse")))
+    trainer = nd.Trainer(network(), nd.losses.MSE(), config(metrics=("mae", "rmse", "mse")))
     trainer.fit(line(), line())
     metrics = trainer.state.metrics
     assert metrics["validation_mse"] == pytest.approx(metrics["validation_loss"])
@@ -116,19 +118,19 @@ def test_weights_of_items_make_some_count_more() -> None:
     target = torch.tensor([[0.0], [0.0], [0.0], [8.0]])
     module = nn.Linear(1, 1, bias=False)
     data = (inputs, target, torch.tensor([1.0, 0.0, 0.0, 3.0]))
-    nd.Trainer(module, nd.MSE(), config(max_steps=400, early_stopping=None)).fit(data)
+    nd.Trainer(module, nd.losses.MSE(), config(max_steps=400, early_stopping=None)).fit(data)
     assert float(module.weight.detach()) == pytest.approx(6.0, abs=0.05)
 
 
 def test_weights_of_a_wrong_shape_are_refused() -> None:
     inputs, target = line(8)
-    with pytest.raises(nd.DataError, match="one for each item or one for each target"):
-        nd.Trainer(network(), nd.MSE(), config()).fit([(inputs, target, torch.ones(7))])
+    with pytest.raises(nd.errors.DataError, match="one for each item or one for each target"):
+        nd.Trainer(network(), nd.losses.MSE(), config()).fit([(inputs, target, torch.ones(7))])
 
 
 @pytest.mark.parametrize("average", ["ema", "swa"])
 def test_averaged_weights_are_validated_and_left_in_the_end(average: str) -> None:
-    class Watch(nd.Callback):
+    class Watch(nd.callbacks.Callback):
         def validation_end(self, trainer: nd.Trainer) -> None:
             self.validated = flat(trainer.module)
 
@@ -138,7 +140,7 @@ def test_averaged_weights_are_validated_and_left_in_the_end(average: str) -> Non
     watch = Watch()
     module = network()
     settings = config(average=average, early_stopping=None)
-    nd.Trainer(module, nd.MSE(), settings, callbacks=[watch]).fit(line(), line())
+    nd.Trainer(module, nd.losses.MSE(), settings, callbacks=[watch]).fit(line(), line())
     assert torch.equal(flat(module), watch.validated)
     assert not torch.equal(flat(module), watch.trained)
 
@@ -148,14 +150,14 @@ def test_averaged_weights_are_validated_and_left_in_the_end(average: str) -> Non
     [
         {"average": "ema"},
         {"average": "swa"},
-        {"optimizer": nd.ScheduleFreeAdamW(lr=0.05), "schedule": "constant"},
-        {"optimizer": nd.Lookahead(lr=0.05)},
+        {"optimizer": nd.optimizers.ScheduleFreeAdamW(lr=0.05), "schedule": "constant"},
+        {"optimizer": nd.optimizers.Lookahead(lr=0.05)},
     ],
     ids=["ema", "swa", "schedule_free", "lookahead"],
 )
 def test_the_best_averaged_weights_come_back(settings: dict[str, Any]) -> None:
     module = network()
-    trainer = nd.Trainer(module, nd.MSE(), config(**{"max_steps": 100, "validate_every": 5, **settings}))
+    trainer = nd.Trainer(module, nd.losses.MSE(), config(**{"max_steps": 100, "validate_every": 5, **settings}))
     trainer.fit(line(), line())
     stopper = next(item for item in trainer._callback_list.callbacks if isinstance(item, EarlyStopper))
     inputs, target = line()
@@ -169,21 +171,21 @@ def test_compiled_steps_give_the_same_weights() -> None:
     plain, other = (network().eval() for _ in range(2))
     for module in (plain, other):
         module[2].p = 0.0
-    nd.Trainer(plain, nd.MSE(), config(max_steps=8)).fit(line())
-    nd.Trainer(other, nd.MSE(), config(max_steps=8, compile=True)).fit(line())
+    nd.Trainer(plain, nd.losses.MSE(), config(max_steps=8)).fit(line())
+    nd.Trainer(other, nd.losses.MSE(), config(max_steps=8, compile=True)).fit(line())
     torch.testing.assert_close(flat(plain), flat(other), rtol=1e-4, atol=1e-5)
 
 
 def test_averaging_twice_is_refused() -> None:
-    with pytest.raises(nd.ConfigError, match="schedule_free_adamw averages weights itself"):
-        config(average="ema", optimizer=nd.ScheduleFreeAdamW())
+    with pytest.raises(nd.errors.ConfigError, match="schedule_free_adamw averages weights itself"):
+        config(average="ema", optimizer=nd.optimizers.ScheduleFreeAdamW())
 
 
 def test_averages_reach_layers_that_keep_products_of_weights() -> None:
     """Networks of NBEATS's kind keep the product of two layers while nothing is trained."""
     frame = pl.DataFrame({"ds": range(90), "y": torch.arange(90.0).mul(0.5).sin().tolist()})
     training = nd.TrainingConfig(
-        max_steps=40, threads=1, average="ema", early_stopping=None, optimizer=nd.Adam(lr=0.01)
+        max_steps=40, threads=1, average="ema", early_stopping=None, optimizer=nd.optimizers.Adam(lr=0.01)
     )
     forecaster = nd.Forecaster(nd.NHITS(hidden_size=16), horizon=4, input_size=8, training=training).fit(frame)
     assert forecaster.split is not None
@@ -196,22 +198,22 @@ def test_averages_reach_layers_that_keep_products_of_weights() -> None:
 def test_compiling_without_a_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(nd.ConfigError, match="C\\+\\+ compiler"):
-        nd.Trainer(network(), nd.MSE(), config(compile=True)).fit(line())
+    with pytest.raises(nd.errors.ConfigError, match="C\\+\\+ compiler"):
+        nd.Trainer(network(), nd.losses.MSE(), config(compile=True)).fit(line())
 
 
 def test_recomputing_changes_no_bit() -> None:
     runs = []
     for recompute in (0, 1, "auto"):
         module = network()
-        nd.Trainer(module, nd.MSE(), config(recompute=recompute)).fit(line())
+        nd.Trainer(module, nd.losses.MSE(), config(recompute=recompute)).fit(line())
         runs.append(flat(module))
     assert torch.equal(runs[0], runs[1])
     assert torch.equal(runs[0], runs[2])
 
 
 def test_time_is_a_limit() -> None:
-    trainer = nd.Trainer(network(), nd.MSE(), config(max_steps=1_000_000, max_seconds=0.3))
+    trainer = nd.Trainer(network(), nd.losses.MSE(), config(max_steps=1_000_000, max_seconds=0.3))
     trainer.fit(line())
     assert trainer.history.rows[-1]["seconds"] > 0.2
     assert trainer.state.step < 1_000_000
@@ -219,7 +221,7 @@ def test_time_is_a_limit() -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"average": "ema", "precision": "fp16"}, {"accumulate": 2}])
 def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, Any]) -> None:
-    class Keep(nd.Callback):
+    class Keep(nd.callbacks.Callback):
         state: dict[str, Any]
 
         def step_end(self, trainer: nd.Trainer) -> None:
@@ -231,7 +233,7 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, An
     whole, keep = network(), Keep()
     again = network()
     runs = [
-        nd.Trainer(module, nd.MSE(), config(**settings), callbacks=[callback])
+        nd.Trainer(module, nd.losses.MSE(), config(**settings), callbacks=[callback])
         for module, callback in ((whole, keep), (again, Keep()))
     ]
     runs[0].fit(line(), line())
@@ -239,20 +241,22 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(settings: dict[str, An
     assert torch.equal(flat(whole), flat(again))
     first, second = (run.history.frame().drop("seconds", "samples_per_second", "waiting_share") for run in runs)
     assert first.equals(second)
-    nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)  # Keep has no memory
+    nd.Trainer(network(), nd.losses.MSE(), config(**settings)).fit(
+        line(), line(), resume=keep.state
+    )  # Keep has no memory
     keep.state["callbacks"].append({"kind": "Other", "state": {"memory": 1}})
-    with pytest.raises(nd.ConfigError, match=r"callbacks that are missing now .*: Other"):
-        nd.Trainer(network(), nd.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)
+    with pytest.raises(nd.errors.ConfigError, match=r"callbacks that are missing now .*: Other"):
+        nd.Trainer(network(), nd.losses.MSE(), config(**settings)).fit(line(), line(), resume=keep.state)
 
 
 def test_presets_are_configs_that_can_be_changed() -> None:
     best = nd.TrainingConfig.preset("best", max_steps=70)
     assert best.max_steps == 70
-    assert best.average == nd.EMA()
+    assert best.average == nd.callbacks.EMA()
     assert nd.TrainingConfig.from_dict({"preset": "best", "max_steps": 70}) == best
     assert nd.TrainingConfig.from_toml(best.to_toml()) == best
     quick = nd.TrainingConfig.from_dict({"preset": "quick", "optimizer": {"weight_decay": 0.0}})
     assert quick.optimizer == nd.AdamW(lr=2e-3, weight_decay=0.0)
-    assert nd.TrainingConfig.preset("quick", optimizer={"name": "sgd"}).optimizer == nd.SGD()
-    with pytest.raises(nd.ConfigError, match="Did you mean 'quick'"):
+    assert nd.TrainingConfig.preset("quick", optimizer={"name": "sgd"}).optimizer == nd.optimizers.SGD()
+    with pytest.raises(nd.errors.ConfigError, match="Did you mean 'quick'"):
         nd.TrainingConfig.preset("quik")

@@ -26,7 +26,7 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
 
 
-def trainer(name: str, *callbacks: nd.Callback, **changes: Any) -> nd.Trainer:
+def trainer(name: str, *callbacks: nd.callbacks.Callback, **changes: Any) -> nd.Trainer:
     settings = {
         "optimizer": {"name": name, "lr": 0.05},
         "schedule": "constant",
@@ -37,7 +37,7 @@ def trainer(name: str, *callbacks: nd.Callback, **changes: Any) -> nd.Trainer:
         "early_stopping": None,
         **changes,
     }
-    return nd.Trainer(network(), nd.MSE(), nd.TrainingConfig(**settings), callbacks=callbacks)
+    return nd.Trainer(network(), nd.losses.MSE(), nd.TrainingConfig(**settings), callbacks=callbacks)
 
 
 def loss_of(module: nn.Module) -> float:
@@ -61,7 +61,7 @@ def test_the_best_weights_are_those_that_were_validated(name: str) -> None:
     assert loss_of(made.module) == pytest.approx(best, rel=1e-5)
 
 
-class Keep(nd.Callback):
+class Keep(nd.callbacks.Callback):
     """Writes the state of training down after step 14, which a validation follows."""
 
     def __init__(self, directory: Path) -> None:

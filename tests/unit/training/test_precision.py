@@ -22,9 +22,9 @@ def train(precision: str, module: nn.Module | None = None, loss: Any = None, **s
     config = nd.TrainingConfig(
         precision=precision,
         threads=1,
-        **{"max_steps": 150, "batch_size": 16, "optimizer": nd.Adam(lr=0.02), **settings},
+        **{"max_steps": 150, "batch_size": 16, "optimizer": nd.optimizers.Adam(lr=0.02), **settings},
     )
-    trainer = nd.Trainer(module, loss or nd.MSE(), config)
+    trainer = nd.Trainer(module, loss or nd.losses.MSE(), config)
     trainer.fit(line(), line())
     return trainer
 
@@ -143,5 +143,5 @@ def test_clipping_sees_gradients_without_the_scale() -> None:
 
 
 def test_finite_differences_refuse_short_types() -> None:
-    with pytest.raises(nd.ConfigError, match="differences drown in the rounding of bf16"):
+    with pytest.raises(nd.errors.ConfigError, match="differences drown in the rounding of bf16"):
         nd.TrainingConfig(precision="bf16", gradient="central")

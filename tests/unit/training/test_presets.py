@@ -45,15 +45,15 @@ def test_what_is_given_is_never_chosen_again() -> None:
     assert given.for_family("linear") == nd.TrainingConfig(max_steps=70)
     every = {name: getattr(AUTO, name) for name in AUTO.recommended or ()}
     assert nd.TrainingConfig.preset("auto", **every) == nd.TrainingConfig()
-    later = AUTO.replace(optimizer=nd.SGD())
+    later = AUTO.replace(optimizer=nd.optimizers.SGD())
     assert later.recommended == ("schedule", "clip", "batch_size")
-    assert later.for_family("linear").optimizer == nd.SGD()
+    assert later.for_family("linear").optimizer == nd.optimizers.SGD()
 
 
 def test_what_is_left_open_survives_a_trip_through_toml() -> None:
     assert nd.TrainingConfig.from_toml(AUTO.to_toml()) == AUTO
     assert "recommended" not in nd.TrainingConfig().to_dict()
-    with pytest.raises(nd.ConfigError, match="recommended"):
+    with pytest.raises(nd.errors.ConfigError, match="recommended"):
         nd.TrainingConfig(recommended=["seed"])
 
 
@@ -61,7 +61,7 @@ def test_a_forecaster_decides_at_once() -> None:
     auto = nd.Forecaster("dlinear", horizon=3, training="auto")
     assert auto.training == AUTO.for_family("linear")
     assert nd.Forecaster("dlinear", horizon=3, training="quick").training == nd.TrainingConfig.preset("quick")
-    with pytest.raises(nd.ConfigError, match="Unknown preset 'atuo'"):
+    with pytest.raises(nd.errors.ConfigError, match="Unknown preset 'atuo'"):
         nd.Forecaster("dlinear", horizon=3, training="atuo")
 
 
@@ -70,7 +70,7 @@ def test_a_run_keeps_what_was_decided_and_goes_on_exactly(tmp_path: Path) -> Non
     training = nd.TrainingConfig.preset("auto", max_steps=24, threads=1, validate_every=6)
     settings = {"horizon": 3, "input_size": 12, "training": training}
     whole = nd.Forecaster("nlinear", **settings).fit(data)
-    with pytest.raises(nd.Interrupted):
+    with pytest.raises(nd.errors.Interrupted):
         nd.Forecaster("nlinear", **settings).fit(data, run=tmp_path / "run", callbacks=[InterruptAt(13)])
     asked = RunDirectory(tmp_path / "run").stored_config()["training"]
     assert asked["optimizer"]["lr"] == 3e-3

@@ -43,7 +43,7 @@ if not wish["crowded"]:
 run = Path(wish["run"])
 
 
-class Watched(nd.Callback):
+class Watched(nd.callbacks.Callback):
     '''Lets threads be kept waiting from some step on, and ends training soon after one goes on.'''
 
     def fit_start(self, trainer):
@@ -88,11 +88,11 @@ random = torch.Generator().manual_seed(0)
 data = torch.randn(4096, 64, generator=random), torch.randn(4096, 8, generator=random)
 config = nd.TrainingConfig(
     max_steps=wish["steps"], threads=wish["threads"], batch_size=1024, early_stopping=None, validate_every=4,
-    schedule=nd.Constant(), log_every=1000,
+    schedule=nd.schedules.Constant(), log_every=1000,
 )
 torch.manual_seed(0)
 kept = [EventLog(run / "events.jsonl"), Checkpointing(every_steps=1, keep=8, directory=run / "checkpoints").build()]
-trainer = nd.Trainer(Sum(), nd.MSE(), config, callbacks=[Watched(), *(kept if wish["keep"] else [])])
+trainer = nd.Trainer(Sum(), nd.losses.MSE(), config, callbacks=[Watched(), *(kept if wish["keep"] else [])])
 state = None
 if wish["resume"] is not None:
     state = read_checkpoint(run / "checkpoints" / f"step-{wish['resume']:09d}")
@@ -173,7 +173,7 @@ def test_run_directory_tells_a_resumed_run_after_which_step_one_thread_goes_on(t
 def training_run(directory: RunDirectory) -> Any:
     """Train for six steps with checkpoints, and return the settings of those."""
     frame = pl.DataFrame({"ds": range(60), "y": [float(item % 7) for item in range(60)]})
-    checkpoints = nd.Checkpointing(every_steps=3)
+    checkpoints = nd.callbacks.Checkpointing(every_steps=3)
     training = nd.TrainingConfig(max_steps=6, threads=1)
     nd.Forecaster("nlinear", horizon=4, training=training).fit(frame, run=directory.path, checkpoints=checkpoints)
     return checkpoints

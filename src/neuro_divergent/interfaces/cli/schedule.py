@@ -122,7 +122,7 @@ def _read(name: str, settings: list[str]) -> Schedule:
     if isinstance(chosen, FunctionSchedule):
         raise InputError(
             "schedule 'function' is any Python function, which only Python can give: "
-            "nd.FunctionSchedule(lambda step: 0.99**step). There is nothing to show of it here."
+            "nd.schedules.FunctionSchedule(lambda step: 0.99**step). There is nothing to show of it here."
         )
     return chosen
 

@@ -68,16 +68,16 @@ def test_harm_is_noticed(tmp_path: Path, harm: str) -> None:
         (model / "c.txt").write_text("c")
     else:
         (model / MANIFEST).write_text("[]")
-    with pytest.raises(nd.UntrustedFileError):
+    with pytest.raises(nd.errors.UntrustedFileError):
         verify_directory(model)
 
 
 def test_a_disk_that_refuses_is_a_storage_error(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
-    with pytest.raises(nd.StorageError, match="cannot be written"), new_directory(blocker / "model"):
+    with pytest.raises(nd.errors.StorageError, match="cannot be written"), new_directory(blocker / "model"):
         pass
-    with pytest.raises(nd.StorageError, match="cannot be written"):
+    with pytest.raises(nd.errors.StorageError, match="cannot be written"):
         write_file(blocker / "x.txt", b"")
 
 
@@ -93,7 +93,7 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "home" / "thesis.tex").write_text("years of work")
     (tmp_path / "file").write_text("x")
     for name in ("home", "file"):
-        with pytest.raises(nd.InputError, match="holds something else"):
+        with pytest.raises(nd.errors.InputError, match="holds something else"):
             write_directory(tmp_path / name, [("a", b"")])
     assert (tmp_path / "home" / "thesis.tex").read_text() == "years of work"
     (tmp_path / "empty").mkdir()
@@ -150,9 +150,9 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
     elif kind == "directory":
         path.mkdir()
     for read in (read_directory, verify_directory):
-        with pytest.raises(nd.UntrustedFileError):
+        with pytest.raises(nd.errors.UntrustedFileError):
             read(tmp_path / "model")
-    with pytest.raises(nd.UntrustedFileError):
+    with pytest.raises(nd.errors.UntrustedFileError):
         read_file(path)
 
 
@@ -161,16 +161,16 @@ def test_the_manifest_must_be_a_regular_file(tmp_path: Path) -> None:
     manifest = tmp_path / "model" / MANIFEST
     manifest.rename(tmp_path / "elsewhere")
     manifest.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(nd.UntrustedFileError, match="is a link"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="is a link"):
         read_directory(tmp_path / "model")
 
 
 def test_a_file_larger_than_the_memory_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(2**43)
-    with pytest.raises(nd.UntrustedFileError, match="8,796,093,022,208 bytes, at most"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="8,796,093,022,208 bytes, at most"):
         read_file(tmp_path / "large")
-    with pytest.raises(nd.UntrustedFileError, match="at most 10 are read"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="at most 10 are read"):
         read_file(tmp_path / "large", limit=10)
 
 
@@ -179,7 +179,7 @@ def test_some_files_can_be_left_unread(tmp_path: Path) -> None:
     (tmp_path / "model" / "b").write_bytes(b"zz")
     assert read_directory(tmp_path / "model", ["a"]) == {"a": b"x"}
     (tmp_path / "model" / "b").write_bytes(b"zzz")
-    with pytest.raises(nd.UntrustedFileError, match="3 bytes, the manifest lists 2"):
+    with pytest.raises(nd.errors.UntrustedFileError, match="3 bytes, the manifest lists 2"):
         read_directory(tmp_path / "model", ["a"])
 
 

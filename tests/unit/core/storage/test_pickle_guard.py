@@ -11,7 +11,7 @@ import torch
 import neuro_divergent as nd
 from neuro_divergent.core.errors import UntrustedFileError
 
-readers = pytest.mark.parametrize("read", [nd.Forecaster.load, nd.read_checkpoint])
+readers = pytest.mark.parametrize("read", [nd.Forecaster.load, nd.training.read_checkpoint])
 
 
 class Bomb:
@@ -47,4 +47,4 @@ def test_pickles_under_other_names_are_refused(tmp_path: Path, read: object) -> 
 
 def test_urls_of_pickles_are_refused() -> None:
     with pytest.raises(UntrustedFileError, match=r"s3://bucket/last.ckpt: pickle is never loaded"):
-        nd.read_checkpoint("s3://bucket/last.ckpt")  # type: ignore[arg-type]
+        nd.training.read_checkpoint("s3://bucket/last.ckpt")  # type: ignore[arg-type]

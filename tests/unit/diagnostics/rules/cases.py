@@ -142,11 +142,15 @@ SMALL_MLP = {"name": "mlp", "hidden_size": 32}
 NHITS = {"name": "nhits", "hidden_size": 16}
 
 TRIGGERS: dict[str, Callable[[], Evidence]] = {
-    "not_finite": lambda: train(SEASONAL, optimizer=nd.SGD(lr=1e30), clip=None, task={"loss": "mse"}, steps=30),
-    "diverging": lambda: train(SEASONAL, optimizer=nd.SGD(lr=30.0), clip=None, schedule="inverse_sqrt"),
+    "not_finite": lambda: train(
+        SEASONAL, optimizer=nd.optimizers.SGD(lr=1e30), clip=None, task={"loss": "mse"}, steps=30
+    ),
+    "diverging": lambda: train(SEASONAL, optimizer=nd.optimizers.SGD(lr=30.0), clip=None, schedule="inverse_sqrt"),
     "rate_too_high": lambda: train(SEASONAL, lr=0.3),
     "rate_too_low": lambda: train(SEASONAL, model=SMALL_MLP, lr=1e-7),
-    "oscillation": lambda: train(SEASONAL, optimizer=nd.SGD(lr=3.0), schedule="constant", clip=None, steps=300),
+    "oscillation": lambda: train(
+        SEASONAL, optimizer=nd.optimizers.SGD(lr=3.0), schedule="constant", clip=None, steps=300
+    ),
     "plateau": lambda: train(SEASONAL, lr=1e-2, schedule="constant", steps=600),
     "overfitting": lambda: train(
         noise(150), model={"name": "mlp", "hidden_size": 256}, steps=300, task={"test": 0, "validation": 0.3}

@@ -171,9 +171,9 @@ def test_combination_of_one_member_returns_its_forecast(method: Any) -> None:
 @pytest.mark.parametrize(
     ("losses", "method", "message"),
     [
-        ((nd.MAE(),), "maen", "Did you mean 'mean'"),
-        ((nd.MAE(), nd.MAE()), "pool", "mixes distributions, and member 1 .mae. forecasts none"),
-        ((Q([0.5]), nd.MAE()), "quantile_average", "not all members forecast the median"),
+        ((nd.losses.MAE(),), "maen", "Did you mean 'mean'"),
+        ((nd.losses.MAE(), nd.losses.MAE()), "pool", "mixes distributions, and member 1 .mae. forecasts none"),
+        ((Q([0.5]), nd.losses.MAE()), "quantile_average", "not all members forecast the median"),
     ],
 )
 def test_invalid_combinations_are_refused(losses: Any, method: Any, message: str) -> None:

@@ -443,7 +443,7 @@ def test_a_series_too_short_for_one_member_is_judged_once_for_all() -> None:
         (pl.col("unique_id") != "series-1") | (pl.col("ds") >= pl.col("ds").max() - pl.duration(days=15))
     )
     members = [forecaster(input_size=7), forecaster(input_size=21)]
-    with pytest.warns(nd.DataWarning, match="left out"):
+    with pytest.warns(nd.errors.DataWarning, match="left out"):
         dropped = Ensemble(members).fit(short, short="drop")
     assert dropped.predict()["unique_id"].unique().sort().to_list() == ["series-0", "series-2"]
     padded = Ensemble(members).fit(short, short="pad")

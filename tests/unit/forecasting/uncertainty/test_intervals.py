@@ -33,7 +33,7 @@ def test_coverage_on_new_errors_is_the_requested_level() -> None:
 
 def test_few_errors_are_pooled_with_those_of_neighbouring_steps() -> None:
     errors = torch.arange(30.0).reshape(3, 10).sort(0).values
-    with pytest.raises(nd.InputError, match="level 99 needs at least 99 validation errors, there are 30"):
+    with pytest.raises(nd.errors.InputError, match="level 99 needs at least 99 validation errors, there are 30"):
         Intervals(errors).half_widths(0.99)
     # 40 errors are wanted and there are three per step, so all ten steps serve each of them.
     assert Intervals(errors).half_widths(0.8).tolist() == [24.0] * 10

@@ -32,7 +32,7 @@ DIRECT: dict[str, Loss] = {
     "normal": Normal(),
     "quantile": nd.QuantileLoss([0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95], monotone=True),
     "implicit": ImplicitQuantileLoss(),
-    "point": nd.MAE(),
+    "point": nd.losses.MAE(),
     "single": nd.QuantileLoss([0.5]),
 }
 
@@ -257,11 +257,11 @@ class TestCopula:
 
     def test_simulate_without_validation_part_is_refused(self) -> None:
         model = fit(nd.NLinear(), Normal(), validation=0)
-        with pytest.raises(nd.InputError, match="dependence='independent'"):
+        with pytest.raises(nd.errors.InputError, match="dependence='independent'"):
             model.simulate(3)
         assert len(model.simulate(3, dependence="independent")) == 45
-        with pytest.raises(nd.InputError, match="intervals were not measured"):
-            fit(nd.NLinear(), nd.MAE(), validation=0).simulate(3, dependence="independent")
+        with pytest.raises(nd.errors.InputError, match="intervals were not measured"):
+            fit(nd.NLinear(), nd.losses.MAE(), validation=0).simulate(3, dependence="independent")
 
     def test_one_step_needs_no_dependence(self) -> None:
         model = fit(nd.NLinear(), Normal(), validation=0, horizon=1)
@@ -270,7 +270,7 @@ class TestCopula:
 
     def test_networks_that_draw_each_step_have_their_own(self, deepar: nd.Forecaster) -> None:
         assert deepar.fitted.predictor.copula is None
-        with pytest.raises(nd.ConfigError, match="given the steps before"):
+        with pytest.raises(nd.errors.ConfigError, match="given the steps before"):
             deepar.simulate(3, dependence="copula")
 
 

@@ -21,9 +21,9 @@ def network(seed: int = 0) -> nn.Module:
 
 
 def config(**changes: Any) -> nd.TrainingConfig:
-    settings = {"max_steps": 30, "batch_size": 16, "threads": 1, "optimizer": nd.Adam(lr=0.05), **changes}
+    settings = {"max_steps": 30, "batch_size": 16, "threads": 1, "optimizer": nd.optimizers.Adam(lr=0.05), **changes}
     return nd.TrainingConfig(**settings)
 
 
-def trainer(*callbacks: nd.Callback, module: nn.Module | None = None, **changes: Any) -> nd.Trainer:
-    return nd.Trainer(module or network(), nd.MSE(), config(**changes), callbacks=callbacks)
+def trainer(*callbacks: nd.callbacks.Callback, module: nn.Module | None = None, **changes: Any) -> nd.Trainer:
+    return nd.Trainer(module or network(), nd.losses.MSE(), config(**changes), callbacks=callbacks)

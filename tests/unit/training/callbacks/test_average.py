@@ -16,7 +16,7 @@ from neuro_divergent.training.schedules.base import Plan
 from tests.unit.training.callbacks.example import line, network, trainer
 
 
-class Weights(nd.Callback):
+class Weights(nd.callbacks.Callback):
     """Keeps the weights before the first step and after each."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def test_training_itself_is_the_same_with_an_average() -> None:
 
 
 def test_validation_sees_the_average_and_training_gets_its_weights_back() -> None:
-    class SeriesLayout(nd.Callback):
+    class SeriesLayout(nd.callbacks.Callback):
         def __init__(self) -> None:
             self.during: list[torch.Tensor] = []
 
@@ -139,7 +139,7 @@ def test_early_stopping_brings_back_the_best_average() -> None:
 
 @pytest.mark.parametrize("average", [EMA(decay=0.9), SWA(start=0.0, every=1)])
 def test_statistics_are_averaged_and_counts_are_copied(average: Average) -> None:
-    class Statistics(nd.Callback):
+    class Statistics(nd.callbacks.Callback):
         def __init__(self) -> None:
             self.means: list[float] = []
 
@@ -208,7 +208,7 @@ def test_a_state_that_is_taken_up_again_gives_the_same_average(average: Average,
 
 @pytest.mark.parametrize("wrong", [{"decay": 1.0}, {"decay": -0.1}])
 def test_impossible_decays_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(nd.ConfigError, match="ema: decay"):
+    with pytest.raises(nd.errors.ConfigError, match="ema: decay"):
         EMA(**wrong)
 
 

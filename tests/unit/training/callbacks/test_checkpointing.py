@@ -57,9 +57,14 @@ def test_the_best_is_kept_and_marked(tmp_path: Path) -> None:
     """With a rate that is far too high, validation is best in the beginning."""
     writer = checkpointer(tmp_path, every_epochs=None, on_improvement=True, keep=1)
     settings = config(
-        max_steps=30, optimizer=nd.SGD(lr=1.2), clip=None, validate_every=1, early_stopping=None, schedule="constant"
+        max_steps=30,
+        optimizer=nd.optimizers.SGD(lr=1.2),
+        clip=None,
+        validate_every=1,
+        early_stopping=None,
+        schedule="constant",
     )
-    training = nd.Trainer(network(), nd.MSE(), settings, callbacks=[writer])
+    training = nd.Trainer(network(), nd.losses.MSE(), settings, callbacks=[writer])
     history = training.fit(line(), line()).frame()
     best = history.row(int(history["validation_loss"].arg_min()), named=True)
     assert 1 <= best["step"] < 30
@@ -95,7 +100,7 @@ def test_without_more_writing_the_best_is_the_best_of_those_written(tmp_path: Pa
 def test_a_checkpoint_has_everything_the_trainer_gave(tmp_path: Path) -> None:
     given: list[dict[str, Any]] = []
 
-    class Keep(nd.Callback):
+    class Keep(nd.callbacks.Callback):
         def finishing(self, trainer: nd.Trainer) -> None:
             given.append(trainer.state_dict())
 
@@ -117,7 +122,7 @@ def test_a_request_to_stop_leaves_a_checkpoint(tmp_path: Path) -> None:
 
 def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
     trainer(checkpointer(tmp_path)).fit(line())
-    with pytest.raises(nd.ConfigError, match="holds checkpoints of an earlier run"):
+    with pytest.raises(nd.errors.ConfigError, match="holds checkpoints of an earlier run"):
         trainer(checkpointer(tmp_path)).fit(line())
     assert steps(tmp_path) == [30]
 
@@ -132,7 +137,7 @@ def test_a_resumed_run_continues_the_recorded_rates(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".step-*"))
 
 
-class InterruptAt(nd.Callback):
+class InterruptAt(nd.callbacks.Callback):
     def __init__(self, step: int) -> None:
         self.step = step
 
@@ -141,7 +146,7 @@ class InterruptAt(nd.Callback):
             trainer.interrupt("SIGINT")
 
 
-class StopAt(nd.Callback):
+class StopAt(nd.callbacks.Callback):
     def __init__(self, step: int) -> None:
         self.step = step
 
@@ -164,7 +169,7 @@ def test_resuming_from_a_checkpoint_gives_the_weights_of_an_uninterrupted_traini
         settings = config(average=average, validate_every=4, log_every=2, early_stopping=nd.EarlyStopping(patience=50))
         writer = checkpointer(place / "checkpoints", every_epochs=2, background=background)
         callbacks = [InterruptAt(stop), CSVLog(place / "history.csv"), writer]
-        training = nd.Trainer(module, nd.MSE(), settings, callbacks=callbacks)
+        training = nd.Trainer(module, nd.losses.MSE(), settings, callbacks=callbacks)
         with pytest.raises(Interrupted) if stop else nullcontext():
             training.fit(line(), line(), resume=resume)
         return training
@@ -183,13 +188,13 @@ def test_resuming_from_a_checkpoint_gives_the_weights_of_an_uninterrupted_traini
 
 
 def test_a_metric_that_is_not_measured_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(nd.ConfigError, match="Did you mean 'validation_loss'"):
+    with pytest.raises(nd.errors.ConfigError, match="Did you mean 'validation_loss'"):
         trainer(checkpointer(tmp_path, metric="validation_los")).fit(line(), line())
 
 
 def test_a_place_that_cannot_be_written_to_is_found_before_training(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(nd.StorageError):
+    with pytest.raises(nd.errors.StorageError):
         trainer(checkpointer(tmp_path / "file" / "made")).fit(line())
 
 
@@ -226,7 +231,7 @@ def test_a_disk_that_refuses_to_the_end_is_an_error(tmp_path: Path, monkeypatch:
         real(name, files)
 
     writer.store.write = write  # type: ignore[method-assign]
-    with pytest.warns(StorageWarning), pytest.raises(nd.StorageError, match="step-000000030: cannot be written"):
+    with pytest.warns(StorageWarning), pytest.raises(nd.errors.StorageError, match="step-000000030: cannot be written"):
         trainer(writer).fit(line(), line())
     assert attempts[-4:] == ["step-000000030"] * 4
     assert steps(tmp_path) == [5, 10]
@@ -236,12 +241,14 @@ def test_a_disk_that_refuses_to_the_end_is_an_error(tmp_path: Path, monkeypatch:
 def test_too_little_room_for_two_checkpoints_is_refused_before_training(tmp_path: Path) -> None:
     writer = checkpointer(tmp_path)
     writer.store.free_bytes = lambda: 100  # type: ignore[method-assign]
-    with pytest.raises(nd.StorageError, match=r"two checkpoints need about 128 bytes, 100 bytes are free. Make room"):
+    with pytest.raises(
+        nd.errors.StorageError, match=r"two checkpoints need about 128 bytes, 100 bytes are free. Make room"
+    ):
         trainer(writer).fit(line())
 
 
 def test_time_can_decide(tmp_path: Path) -> None:
-    class Slow(nd.Callback):
+    class Slow(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             time.sleep(0.01)
 
@@ -271,7 +278,7 @@ def test_the_average_does_not_end_up_in_the_weights(tmp_path: Path) -> None:
     """The weights in a checkpoint are those that training goes on with, also right after a validation."""
     seen: dict[int, torch.Tensor] = {}
 
-    class SeriesLayout(nd.Callback):
+    class SeriesLayout(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             seen[trainer.state.step] = trainer.module.weight.detach().clone()
 

@@ -46,32 +46,40 @@ def test_early_stopping_as_a_callback_of_fit_stops_a_forecaster() -> None:
     assert forecaster.history["step"].max() == 10
 
 
-@pytest.mark.parametrize("average", [nd.EMA(decay=0.5), nd.SWA()])
+@pytest.mark.parametrize("average", [nd.callbacks.EMA(decay=0.5), nd.callbacks.SWA()])
 def test_an_average_as_a_callback_is_the_average_of_the_config(average: Any) -> None:
     training = trainer(average)
     training.fit(line(), line())
     assert training.config.average == average
     assert sum(isinstance(item, Averager) for item in training._callback_list.callbacks) == 1
     assert nd.TrainingConfig(callbacks=average).average == average
-    with pytest.raises(nd.ConfigError, match="averages weights itself"):
+    with pytest.raises(nd.errors.ConfigError, match="averages weights itself"):
         trainer(average, optimizer="schedule_free_adamw")
 
 
 def test_checkpointing_and_csv_as_configs_write_their_files(tmp_path: Path) -> None:
-    listed = [nd.Checkpointing(directory=tmp_path / "a"), nd.CSVLog(tmp_path / "a.csv"), nd.Log()]
+    listed = [
+        nd.callbacks.Checkpointing(directory=tmp_path / "a"),
+        nd.callbacks.CSVLog(tmp_path / "a.csv"),
+        nd.callbacks.Log(),
+    ]
     trainer(*listed).fit(line())
-    settings = config(callbacks=[nd.Checkpointing(directory=tmp_path / "b"), nd.CSVLog(tmp_path / "b.csv")])
-    nd.Trainer(network(), nd.MSE(), settings).fit(line())
+    settings = config(
+        callbacks=[nd.callbacks.Checkpointing(directory=tmp_path / "b"), nd.callbacks.CSVLog(tmp_path / "b.csv")]
+    )
+    nd.Trainer(network(), nd.losses.MSE(), settings).fit(line())
     for name in "ab":
         assert (tmp_path / name / "step-000000030").is_dir()
         assert pl.read_csv(tmp_path / f"{name}.csv")["step"].to_list() == [10, 20, 30]
     assert nd.TrainingConfig.from_toml(settings.to_toml()).to_dict() == settings.to_dict()
-    assert nd.TrainingConfig(callbacks=nd.Checkpointing()).callbacks == (Checkpoints(directory="checkpoints"),)
+    assert nd.TrainingConfig(callbacks=nd.callbacks.Checkpointing()).callbacks == (
+        Checkpoints(directory="checkpoints"),
+    )
 
 
 def test_checkpointing_without_a_directory_is_refused_before_training() -> None:
-    with pytest.raises(nd.ConfigError, match="directory is missing"):
-        trainer(nd.Checkpointing())
+    with pytest.raises(nd.errors.ConfigError, match="directory is missing"):
+        trainer(nd.callbacks.Checkpointing())
 
 
 @pytest.mark.parametrize(
@@ -80,30 +88,30 @@ def test_checkpointing_without_a_directory_is_refused_before_training() -> None:
         (3, r"callbacks: 3 is neither a callback nor a config that builds one, such as EarlyStopping\(\)"),
         (nd.AdamW(), "is neither a callback nor a config that builds one"),
         (nd.EarlyStopping, r"Call it: EarlyStopping\(\)"),
-        (nd.CSVLog, r"Call it: CSVLog\(\)"),
+        (nd.callbacks.CSVLog, r"Call it: CSVLog\(\)"),
         (lambda trainer: None, "is neither a callback"),
     ],
     ids=["number", "optimizer", "class", "named class", "function"],
 )
 def test_anything_else_is_refused(wrong: Any, message: str) -> None:
-    with pytest.raises(nd.ConfigError, match=message):
-        nd.Trainer(network(), nd.MSE(), callbacks=[wrong])
+    with pytest.raises(nd.errors.ConfigError, match=message):
+        nd.Trainer(network(), nd.losses.MSE(), callbacks=[wrong])
 
 
 def test_two_early_stoppings_are_refused() -> None:
     for make in (lambda both: trainer(*both), lambda both: nd.TrainingConfig(callbacks=both)):
-        with pytest.raises(nd.ConfigError, match="EarlyStopping and EarlyStopping: choose one early_stopping"):
+        with pytest.raises(nd.errors.ConfigError, match="EarlyStopping and EarlyStopping: choose one early_stopping"):
             make([STRICT, nd.EarlyStopping()])
-    with pytest.raises(nd.ConfigError, match="EMA and SWA: choose one average"):
-        trainer(nd.EMA(), nd.SWA())
+    with pytest.raises(nd.errors.ConfigError, match="EMA and SWA: choose one average"):
+        trainer(nd.callbacks.EMA(), nd.callbacks.SWA())
 
 
 def test_a_callback_object_among_the_callbacks_of_the_config_is_refused_with_what_to_do() -> None:
     with pytest.raises(
-        nd.ConfigError, match="GoodEnough cannot be written to a file; pass it to fit or to the Trainer"
+        nd.errors.ConfigError, match="GoodEnough cannot be written to a file; pass it to fit or to the Trainer"
     ):
-        nd.TrainingConfig(callbacks=[type("GoodEnough", (nd.Callback,), {})()])
+        nd.TrainingConfig(callbacks=[type("GoodEnough", (nd.callbacks.Callback,), {})()])
 
 
 def test_a_callback_that_is_no_list_is_taken_as_one() -> None:
-    assert nd.Trainer(network(), nd.MSE(), callbacks=STRICT).config.early_stopping == STRICT
+    assert nd.Trainer(network(), nd.losses.MSE(), callbacks=STRICT).config.early_stopping == STRICT

@@ -23,7 +23,7 @@ def _look_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control, "_SECONDS_BETWEEN_LOOKS", 0.0)
 
 
-class Wish(nd.Callback):
+class Wish(nd.callbacks.Callback):
     """Makes a file at a step, as somebody else would."""
 
     def __init__(self, path: Path, step: int) -> None:
@@ -56,7 +56,7 @@ def test_a_stop_request_file_ends_training_with_its_weights_and_a_reason(tmp_pat
 def test_a_checkpoint_request_is_written_at_once_whatever_the_settings_say(tmp_path: Path) -> None:
     seen: list[list[int]] = []
 
-    class SeriesLayout(nd.Callback):
+    class SeriesLayout(nd.callbacks.Callback):
         def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 9:
                 seen.append(steps_saved(tmp_path))
@@ -81,7 +81,7 @@ def test_a_checkpoint_request_during_a_save_is_written_after_it(tmp_path: Path) 
         told.append(step)
         going_on.wait(10)  # as a slow disk would
 
-    class Ask(nd.Callback):
+    class Ask(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             step = trainer.state.step
             if step == 10:
@@ -97,7 +97,7 @@ def test_a_checkpoint_request_during_a_save_is_written_after_it(tmp_path: Path) 
     checkpointer = checkpoints.build(saved=saved)
     patient = checkpoints.replace(at_most_every=3600.0, every_steps=None)
 
-    class Patience(nd.Callback):
+    class Patience(nd.callbacks.Callback):
         def checkpoint_safe(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 5:
                 checkpointer.config = patient

@@ -16,7 +16,7 @@ from tests.unit.training.callbacks.example import config, line, network, trainer
 def test_the_file_is_the_history_after_every_row(tmp_path: Path) -> None:
     path = tmp_path / "new" / "history.csv"
 
-    class Compare(nd.Callback):
+    class Compare(nd.callbacks.Callback):
         rows = 0
 
         def logged(self, trainer: nd.Trainer) -> None:
@@ -28,7 +28,7 @@ def test_the_file_is_the_history_after_every_row(tmp_path: Path) -> None:
     compare = Compare()
     training = nd.Trainer(
         network(),
-        nd.MSE(),
+        nd.losses.MSE(),
         config(log_every=1, validate_every=7, early_stopping=None),
         callbacks=[CSVLog(path), compare],
         metrics={"distance": lambda output, batch: (output - batch[1]).abs()},
@@ -55,7 +55,7 @@ def test_a_new_training_begins_a_new_file_and_a_resumed_one_goes_on(tmp_path: Pa
 
 
 def test_the_file_is_closed_after_an_error(tmp_path: Path) -> None:
-    class Broken(nd.Callback):
+    class Broken(nd.callbacks.Callback):
         def logged(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("broken")
 
@@ -69,6 +69,6 @@ def test_the_file_is_closed_after_an_error(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_to_is_found_out_before_training(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     training = trainer(CSVLog(tmp_path / "file" / "history.csv"))
-    with pytest.raises(nd.StorageError):
+    with pytest.raises(nd.errors.StorageError):
         training.fit(line())
     assert training.state.step == 0

@@ -27,7 +27,7 @@ from neuro_divergent.training.callbacks.layers import LayerMonitor
 from tests.unit.training.callbacks.example import line, network, trainer
 
 
-class Act(nd.Callback):
+class Act(nd.callbacks.Callback):
     """Does something at a step."""
 
     def __init__(self, step: int, action: Any) -> None:
@@ -140,7 +140,7 @@ def test_a_longer_training_writes_the_row_of_its_old_end_again_or_not_at_all(tmp
 
 
 def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> None:
-    class Spoil(nd.Callback):
+    class Spoil(nd.callbacks.Callback):
         """Loses the numbers, twice."""
 
         left = 2
@@ -153,7 +153,11 @@ def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> No
     settings = {"log_every": 3, "validate_every": 10, "early_stopping": None, "max_steps": 40}
     events = log(tmp_path)
     training = trainer(
-        LayerMonitor(events, fraction=1), events, Spoil(), divergence=nd.Divergence(policy="rollback"), **settings
+        LayerMonitor(events, fraction=1),
+        events,
+        Spoil(),
+        divergence=nd.training.Divergence(policy="rollback"),
+        **settings,
     )
     with pytest.warns(DivergenceWarning):
         training.fit(line(), line(20))
@@ -171,13 +175,13 @@ import neuro_divergent as nd
 from neuro_divergent.runs.directory import RunDirectory
 from tests.unit.training.callbacks.example import line, trainer
 
-class Die(nd.Callback):
+class Die(nd.callbacks.Callback):
     def logged(self, trainer):
         if trainer.state.step == 36:
             os.kill(os.getpid(), signal.SIGKILL)
 
 run = RunDirectory(Path(sys.argv[1]))
-checkpoints = nd.Checkpointing(every_epochs=None, every_steps=8, background=True)
+checkpoints = nd.callbacks.Checkpointing(every_epochs=None, every_steps=8, background=True)
 callbacks = [*run.callbacks(checkpoints), Die()]
 trainer(*callbacks, max_steps=60, log_every=3, validate_every=10, early_stopping=None).fit(line(), line(20))
 """
@@ -289,7 +293,7 @@ def test_what_is_not_finite_is_null_and_half_a_character_is_a_question_mark(tmp_
 def test_a_run_directory_changes_no_weight(tmp_path: Path) -> None:
     from neuro_divergent.runs.directory import RunDirectory
 
-    settings = {"log_every": 1, "validate_every": 5, "optimizer": nd.SGD(lr=0.01, momentum=0.9)}
+    settings = {"log_every": 1, "validate_every": 5, "optimizer": nd.optimizers.SGD(lr=0.01, momentum=0.9)}
     plain = trainer(**settings)
     plain.fit(line(), line(20))
     watched = trainer(*RunDirectory(tmp_path).callbacks(Checkpointing(every_steps=4)), **settings)
@@ -306,7 +310,7 @@ def test_a_run_directory_changes_no_weight(tmp_path: Path) -> None:
 def test_a_file_can_be_followed_while_it_grows(tmp_path: Path) -> None:
     following, seen = EventFile(tmp_path / "events.jsonl"), []
 
-    class Follow(nd.Callback):
+    class Follow(nd.callbacks.Callback):
         def logged(self, trainer: nd.Trainer) -> None:
             seen.append([event["step"] for event in following.read()])
 
@@ -326,6 +330,6 @@ def test_a_process_that_only_helps_writes_nothing(tmp_path: Path) -> None:
     config = nd.TrainingConfig(max_steps=10, threads=1)
     with warnings.catch_warnings():
         nd.Trainer(
-            network(), nd.MSE(), config, callbacks=[LayerMonitor(events, fraction=1), events], strategy=Helper()
+            network(), nd.losses.MSE(), config, callbacks=[LayerMonitor(events, fraction=1), events], strategy=Helper()
         ).fit(line())
     assert not list(tmp_path.iterdir())

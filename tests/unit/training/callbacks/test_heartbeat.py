@@ -18,7 +18,7 @@ from neuro_divergent.training.callbacks.heartbeat import Heartbeat
 from tests.unit.training.callbacks.example import line, trainer
 
 
-class Read(nd.Callback):
+class Read(nd.callbacks.Callback):
     """Reads the file at each event after it was written."""
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ def test_between_two_times_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_the_heartbeat_is_written_again_after_its_interval(tmp_path: Path) -> None:
-    class Wait(nd.Callback):
+    class Wait(nd.callbacks.Callback):
         def gradients_ready(self, trainer: nd.Trainer) -> None:
             time.sleep(0.02)
 
@@ -69,7 +69,7 @@ def test_the_heartbeat_is_written_again_after_its_interval(tmp_path: Path) -> No
 
 
 def test_a_disk_that_refuses_is_warned_about_once_and_training_goes_on(tmp_path: Path) -> None:
-    class Repair(nd.Callback):
+    class Repair(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 20:
                 (tmp_path / "run").mkdir()
@@ -111,7 +111,7 @@ def test_training_is_the_same_with_and_without(tmp_path: Path) -> None:
 
 def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
     for every in (-1.0, float("nan")):
-        with pytest.raises(nd.ConfigError, match="0 seconds or more"):
+        with pytest.raises(nd.errors.ConfigError, match="0 seconds or more"):
             Heartbeat(tmp_path / "beat", every=every)
 
 

@@ -18,7 +18,7 @@ from neuro_divergent.training.callbacks.layers import LayerMonitor
 from tests.unit.training.callbacks.example import line, trainer
 
 
-class ByHand(nd.Callback):
+class ByHand(nd.callbacks.Callback):
     """Keeps weights and gradients of each step as numpy arrays."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Mixed(nn.Module):
 
 
 def test_parameters_of_different_widths_are_measured_together(tmp_path: Path) -> None:
-    by_hand, found = measured(Mixed(), tmp_path, optimizer=nd.SGD(lr=0.01), log_every=10, max_steps=10)
+    by_hand, found = measured(Mixed(), tmp_path, optimizer=nd.optimizers.SGD(lr=0.01), log_every=10, max_steps=10)
     assert found["layer"].to_list() == ["narrow", "wide"]
     for row in found.iter_rows(named=True):
         expected = by_hand.found[row["step"], row["layer"]]

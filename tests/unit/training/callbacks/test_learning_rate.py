@@ -19,7 +19,7 @@ def cosine(step: int, total: int) -> float:
 
 def test_every_step_has_the_rate_of_its_schedule() -> None:
     log = LearningRateLog()
-    trainer(log, schedule=nd.Cosine()).fit(line())
+    trainer(log, schedule=nd.schedules.Cosine()).fit(line())
     frame = log.frame()
     assert frame["step"].to_list() == list(range(1, 31))
     assert frame["epoch"].to_list() == [step // 4 for step in range(30)]
@@ -28,13 +28,13 @@ def test_every_step_has_the_rate_of_its_schedule() -> None:
 
 def test_every_epoch_has_the_rate_of_its_first_step() -> None:
     log = LearningRateLog(every="epoch")
-    trainer(log, schedule=nd.Cosine()).fit(line())
+    trainer(log, schedule=nd.schedules.Cosine()).fit(line())
     assert log.frame()["step"].to_list() == list(range(1, 31, 4))
     assert log.frame()["learning_rate"].to_list() == pytest.approx([cosine(step, 30) for step in range(0, 30, 4)])
 
 
 def test_every_group_has_its_own_rate() -> None:
-    class Slow(nd.Callback):
+    class Slow(nd.callbacks.Callback):
         def fit_start(self, trainer: nd.Trainer) -> None:
             first = trainer.optimizer.param_groups[0]
             bias = first["params"].pop()
@@ -58,5 +58,5 @@ def test_rows_survive() -> None:
 
 def test_settings_are_checked() -> None:
     wrong: Any = "batch"
-    with pytest.raises(nd.ConfigError, match="'step' or 'epoch'; got 'batch'"):
+    with pytest.raises(nd.errors.ConfigError, match="'step' or 'epoch'; got 'batch'"):
         LearningRateLog(wrong)

@@ -11,7 +11,7 @@ from neuro_divergent.training.callbacks.limits import TimeLimit
 from tests.unit.training.callbacks.example import line, trainer
 
 
-class Slow(nd.Callback):
+class Slow(nd.callbacks.Callback):
     def step_end(self, trainer: nd.Trainer) -> None:
         time.sleep(0.02)
 
@@ -34,5 +34,5 @@ def test_training_that_is_quick_enough_is_not_stopped() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_limits_that_make_no_sense_are_refused(seconds: float) -> None:
-    with pytest.raises(nd.ConfigError, match="more than 0 seconds"):
+    with pytest.raises(nd.errors.ConfigError, match="more than 0 seconds"):
         TimeLimit(seconds)

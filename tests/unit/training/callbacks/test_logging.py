@@ -40,7 +40,7 @@ def test_rows_can_be_left_out_but_not_validations(caplog: pytest.LogCaptureFixtu
 
 
 def test_errors_are_told_as_errors(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(nd.Callback):
+    class Broken(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("broken")
 
@@ -51,5 +51,5 @@ def test_errors_are_told_as_errors(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(nd.ConfigError, match="log: every: 0 must be greater than or equal to 1"):
+    with pytest.raises(nd.errors.ConfigError, match="log: every: 0 must be greater than or equal to 1"):
         Log(every=0)

@@ -66,7 +66,7 @@ def test_settings_and_rows_can_be_read_back(store: str) -> None:
 def test_the_metrics_are_the_rows_of_the_run_directory(store: str, tmp_path: Path) -> None:
     callback = MLflow(tracking_uri=store).build()
     settings = {"log_every": 4, "validate_every": 10, "metrics": ["mae"], "early_stopping": None}
-    trainer(*RunDirectory(tmp_path).callbacks(nd.Checkpointing()), callback, **settings).fit(line(), line(20))
+    trainer(*RunDirectory(tmp_path).callbacks(nd.callbacks.Checkpointing()), callback, **settings).fit(line(), line(20))
     history = read_history(tmp_path)
     assert "validation_mae" in history.columns
     assert set(client(store).get_run(callback.run_id).data.metrics) == set(history.columns) - {"step"}
@@ -77,7 +77,7 @@ def test_the_metrics_are_the_rows_of_the_run_directory(store: str, tmp_path: Pat
 
 
 def test_a_reason_to_stop_and_an_error_are_recorded(store: str) -> None:
-    class Act(nd.Callback):
+    class Act(nd.callbacks.Callback):
         def __init__(self, error: BaseException | None) -> None:
             self.error = error
 

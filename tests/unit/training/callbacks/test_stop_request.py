@@ -23,7 +23,7 @@ from pathlib import Path
 import torch, neuro_divergent as nd
 from neuro_divergent.training.callbacks.stop_request import StopRequest
 
-class Tell(nd.Callback):
+class Tell(nd.callbacks.Callback):
     def step_end(self, trainer):
         if trainer.state.step == 5:
             Path("training").touch()
@@ -32,8 +32,8 @@ torch.manual_seed(0)
 inputs = torch.randn(64, 3)
 targets = inputs.sum(1, keepdim=True)
 request = StopRequest(file="stop", signals=sys.argv[1:])
-config = nd.TrainingConfig(max_steps=100_000_000, threads=1, early_stopping=None, optimizer=nd.Adam(lr=0.01))
-trainer = nd.Trainer(torch.nn.Linear(3, 1), nd.MSE(), config, callbacks=[request, Tell()])
+config = nd.TrainingConfig(max_steps=100_000_000, threads=1, early_stopping=None, optimizer=nd.optimizers.Adam(lr=0.01))
+trainer = nd.Trainer(torch.nn.Linear(3, 1), nd.losses.MSE(), config, callbacks=[request, Tell()])
 trainer.fit((inputs, targets), (inputs, targets))
 print(trainer.state.stop_reason, trainer.history.rows[-1]["step"] == trainer.state.step, trainer.module.training)
 """
@@ -82,7 +82,7 @@ def test_a_signal_ends_training_with_a_model(tmp_path: Path) -> None:
 def test_a_file_from_before_is_refused_and_stays(tmp_path: Path) -> None:
     (tmp_path / "stop").touch()
     training = trainer(StopRequest(tmp_path / "stop"))
-    with pytest.raises(nd.ConfigError, match="exists already"):
+    with pytest.raises(nd.errors.ConfigError, match="exists already"):
         training.fit(line())
     assert training.state.step == 0
     assert (tmp_path / "stop").exists()
@@ -96,7 +96,7 @@ def usual_interrupt() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-class Send(nd.Callback):
+class Send(nd.callbacks.Callback):
     """Sends signals to the process it runs in at some steps."""
 
     def __init__(self, *steps: int) -> None:
@@ -116,7 +116,7 @@ def test_training_stops_at_the_step_of_the_signal_and_the_handler_is_given_back(
 
 
 def test_a_second_signal_goes_to_the_previous_handler() -> None:
-    class Twice(nd.Callback):
+    class Twice(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)  # right after the first: the same request, sent to all of a group
@@ -131,7 +131,7 @@ def test_a_second_signal_goes_to_the_previous_handler() -> None:
 
 
 def test_handlers_are_given_back_after_an_error_and_a_request_can_be_used_again() -> None:
-    class Broken(nd.Callback):
+    class Broken(nd.callbacks.Callback):
         def step_end(self, trainer: nd.Trainer) -> None:
             raise RuntimeError("broken")
 
@@ -152,7 +152,7 @@ def test_signals_need_the_main_thread() -> None:
     def run() -> None:
         try:
             trainer(StopRequest(signals=["SIGINT"])).fit(line())
-        except nd.ConfigError as error:
+        except nd.errors.ConfigError as error:
             errors.append(error)
 
     thread = threading.Thread(target=run)
@@ -179,10 +179,10 @@ def test_files_are_looked_for_twice_a_second_at_most(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["SIGUSR", "SIGKILL", "SIGNALLY", "9"])
 def test_signals_that_cannot_be_handled_are_refused(name: str) -> None:
-    with pytest.raises(nd.ConfigError, match="is not a signal that can be handled"):
+    with pytest.raises(nd.errors.ConfigError, match="is not a signal that can be handled"):
         StopRequest(signals=[name])
 
 
 def test_a_request_listens_to_something() -> None:
-    with pytest.raises(nd.ConfigError, match="give a file, signals or both"):
+    with pytest.raises(nd.errors.ConfigError, match="give a file, signals or both"):
         StopRequest()

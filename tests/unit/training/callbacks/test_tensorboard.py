@@ -46,7 +46,7 @@ def test_the_charts_have_the_rows_of_the_run_directory(tmp_path: Path) -> None:
     run.path.mkdir()
     board = TensorBoard(tmp_path / "board")
     settings = {"log_every": 4, "validate_every": 10, "metrics": ["mae"], "early_stopping": None}
-    trainer(*run.callbacks(nd.Checkpointing()), board, **settings).fit(line(), line(20))
+    trainer(*run.callbacks(nd.callbacks.Checkpointing()), board, **settings).fit(line(), line(20))
     history, events = read_history(run.path), read(tmp_path / "board")
     assert "validation_mae" in history.columns
     assert set(events.Tags()["scalars"]) == set(history.columns) - {"step"}
@@ -65,7 +65,7 @@ def test_what_comes_after_the_step_of_a_resumed_training_is_replaced(tmp_path: P
 
 
 def test_rows_are_kept_after_an_error(tmp_path: Path) -> None:
-    class Broken(nd.Callback):
+    class Broken(nd.callbacks.Callback):
         def logged(self, trainer: nd.Trainer) -> None:
             if trainer.state.step == 20:
                 raise RuntimeError("broken")

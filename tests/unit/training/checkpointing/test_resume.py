@@ -22,14 +22,14 @@ STEPS = 26
 TIMES = ("seconds", "samples_per_second", "waiting_share")
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "average": {"average": nd.EMA()},
-    "swa": {"average": nd.SWA(start=0.5)},
+    "average": {"average": nd.callbacks.EMA()},
+    "swa": {"average": nd.callbacks.SWA(start=0.5)},
     "accumulate": {"accumulate": 3},
-    "plateau": {"schedule": nd.Plateau(patience=1)},
-    "restarts": {"schedule": nd.CosineRestarts(first_cycle=5)},
-    "noise": {"gradient_noise": nd.GradientNoise()},
-    "schedule_free": {"optimizer": nd.ScheduleFreeAdamW()},
-    "frozen": {"freeze": nd.Freeze("0.*", until=2)},
+    "plateau": {"schedule": nd.schedules.Plateau(patience=1)},
+    "restarts": {"schedule": nd.schedules.CosineRestarts(first_cycle=5)},
+    "noise": {"gradient_noise": nd.training.GradientNoise()},
+    "schedule_free": {"optimizer": nd.optimizers.ScheduleFreeAdamW()},
+    "frozen": {"freeze": nd.training.Freeze("0.*", until=2)},
     "fp16": {"precision": "fp16"},
     "float64": {"precision": "float64"},
     "patient": {"early_stopping": nd.EarlyStopping(patience=2, min_delta=0.05)},
@@ -46,10 +46,10 @@ def config(**settings: Any) -> nd.TrainingConfig:
     return nd.TrainingConfig(**{**fixed, **settings})
 
 
-def trainer(*callbacks: nd.Callback, **settings: Any) -> nd.Trainer:
+def trainer(*callbacks: nd.callbacks.Callback, **settings: Any) -> nd.Trainer:
     torch.manual_seed(2)
     module = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.3), nn.Linear(5, 1))
-    return nd.Trainer(module, nd.MSE(), config(**settings), callbacks=callbacks)
+    return nd.Trainer(module, nd.losses.MSE(), config(**settings), callbacks=callbacks)
 
 
 def everything(subject: nd.Trainer) -> dict[str, torch.Tensor]:
@@ -67,7 +67,7 @@ def assert_same(one: nd.Trainer, other: nd.Trainer) -> None:
     assert not different, (different, one.history.frame(), other.history.frame())
 
 
-class InterruptAt(nd.Callback):
+class InterruptAt(nd.callbacks.Callback):
     """Interrupts at a step, in an event."""
 
     def __init__(self, step: int, event: str = "step_end") -> None:
@@ -120,15 +120,15 @@ def test_resumed_in_the_middle_of_a_validation(name: str) -> None:
 
 
 def test_interrupted_again_and_again() -> None:
-    whole = trainer(average=nd.EMA())
+    whole = trainer(average=nd.callbacks.EMA())
     whole.fit(data(), data())
     state = None
     for step in (3, 4, 11, 25):
         keep = InterruptAt(step)
         with pytest.raises(Interrupted):
-            trainer(keep, average=nd.EMA()).fit(data(), data(), resume=state)
+            trainer(keep, average=nd.callbacks.EMA()).fit(data(), data(), resume=state)
         state = keep.state
-    again = trainer(average=nd.EMA())
+    again = trainer(average=nd.callbacks.EMA())
     again.fit(data(), data(), resume=state)
     assert_same(whole, again)
 
@@ -144,12 +144,12 @@ def test_one_state_can_be_resumed_from_twice() -> None:
 
 
 def test_resuming_with_more_steps_than_planned_at_first(tmp_path: Path) -> None:
-    constant = {"schedule": nd.Constant(), "early_stopping": None}
+    constant = {"schedule": nd.schedules.Constant(), "early_stopping": None}
     whole = trainer(**constant)
     whole.fit(data(), data())
-    first = trainer(nd.Checkpointing(directory=tmp_path).build(), **constant, max_steps=10)
+    first = trainer(nd.callbacks.Checkpointing(directory=tmp_path).build(), **constant, max_steps=10)
     first.fit(data(), data())
-    second = trainer(nd.Checkpointing(directory=tmp_path).build(), **constant)
+    second = trainer(nd.callbacks.Checkpointing(directory=tmp_path).build(), **constant)
     second.fit(data(), data(), resume=tmp_path)
     weights = [subject.module.state_dict() for subject in (whole, second)]
     assert all(torch.equal(tensor, weights[1][name]) for name, tensor in weights[0].items())
@@ -159,13 +159,13 @@ def test_resuming_with_more_steps_than_planned_at_first(tmp_path: Path) -> None:
 
 def test_a_finished_training_is_continued_only_with_a_longer_plan(tmp_path: Path) -> None:
     patient = {"early_stopping": nd.EarlyStopping(patience=1, min_delta=10.0)}
-    first = trainer(nd.Checkpointing(directory=tmp_path).build(), **patient)
+    first = trainer(nd.callbacks.Checkpointing(directory=tmp_path).build(), **patient)
     first.fit(data(), data())
     assert first.state.step < STEPS
-    again = trainer(nd.Checkpointing(directory=tmp_path).build(), **patient)
+    again = trainer(nd.callbacks.Checkpointing(directory=tmp_path).build(), **patient)
     again.fit(data(), data(), resume=tmp_path)
     assert again.state.step == first.state.step
-    longer = trainer(nd.Checkpointing(directory=tmp_path).build(), **patient, max_steps=STEPS + 1)
+    longer = trainer(nd.callbacks.Checkpointing(directory=tmp_path).build(), **patient, max_steps=STEPS + 1)
     longer.fit(data(), data(), resume=tmp_path)
     assert longer.state.step > first.state.step
 
@@ -205,13 +205,13 @@ def test_changed_settings_are_refused_with_the_difference() -> None:
 
 
 def test_another_network_is_refused() -> None:
-    other = nd.Trainer(nn.Linear(3, 1), nd.MSE(), config())
+    other = nd.Trainer(nn.Linear(3, 1), nd.losses.MSE(), config())
     with pytest.raises(ConfigError, match=r"that of another network: .*Missing key"):
         other.fit(data(), data(), resume=interrupted_at(5))
 
 
 def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_taken(tmp_path: Path) -> None:
-    checkpoints = nd.Checkpointing(directory=tmp_path, every_epochs=None, every_steps=5)
+    checkpoints = nd.callbacks.Checkpointing(directory=tmp_path, every_epochs=None, every_steps=5)
     whole = trainer(checkpoints.build())
     whole.fit(data(), data())
     assert [path.name for path in sorted(tmp_path.glob("step-*"))] == [f"step-{n:09d}" for n in (20, 25, 26)]

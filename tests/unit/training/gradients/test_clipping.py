@@ -52,7 +52,7 @@ def test_without_gradients_there_is_nothing_to_clip() -> None:
 
 def test_clipping_by_value_bounds_each_entry_and_tells_the_norm_before() -> None:
     both = parameters([-3.0, 0.5], [4.0])
-    assert float(nd.ClipValue(1.0).clip(both)) == pytest.approx(math.sqrt(9 + 0.25 + 16))
+    assert float(nd.training.ClipValue(1.0).clip(both)) == pytest.approx(math.sqrt(9 + 0.25 + 16))
     assert [parameter.grad.tolist() for parameter in both] == [[-1.0, 0.5], [1.0]]
 
 
@@ -68,13 +68,13 @@ def test_gradients_too_large_to_be_squared_are_still_clipped(size: float) -> Non
 
 
 def test_the_norm_that_is_reported_is_the_one_before_the_first_clipping() -> None:
-    both, context = parameters([3.0], [4.0]), nd.GradientContext()
+    both, context = parameters([3.0], [4.0]), nd.training.GradientContext()
     nd.ClipNorm(1.0).apply(both, context)
-    nd.ClipValue(0.1).apply(both, context)
+    nd.training.ClipValue(0.1).apply(both, context)
     assert float(context.norm) == pytest.approx(5.0)
     assert [parameter.grad.tolist() for parameter in both] == [[0.1], [0.1]]
 
 
 def test_a_transform_that_does_not_clip_is_refused_as_clip() -> None:
-    with pytest.raises(nd.ConfigError, match=r"Unknown clipping 'noise'\. Known: norm, value"):
+    with pytest.raises(nd.errors.ConfigError, match=r"Unknown clipping 'noise'\. Known: norm, value"):
         nd.TrainingConfig(clip="noise")

@@ -26,7 +26,7 @@ from tests.unit.training.callbacks.example import config, line
 
 PLAIN: dict[str, Any] = {
     "clip": None,
-    "optimizer": nd.SGD(lr=0.1, momentum=0.0),
+    "optimizer": nd.optimizers.SGD(lr=0.1, momentum=0.0),
     "schedule": "constant",
     "early_stopping": None,
     "shuffle": False,
@@ -54,7 +54,7 @@ class PerSampleClip(GradientEstimator):
 
     limit: float = 1.0
 
-    def estimate(self, step: nd.StepLoss) -> Tensor:
+    def estimate(self, step: nd.training.StepLoss) -> Tensor:
         """Take the rows one by one."""
         total, weight = torch.zeros(()), 0.0
         sums = [torch.zeros_like(parameter) for parameter in step.parameters]
@@ -77,7 +77,7 @@ class PerSampleClipAtOnce(GradientEstimator):
 
     limit: float = 1.0
 
-    def estimate(self, step: nd.StepLoss) -> Tensor:
+    def estimate(self, step: nd.training.StepLoss) -> Tensor:
         """Map over rows."""
         (batch,) = step.batches
         values = {name: item.detach() for name, item in step.module.named_parameters()}
@@ -104,7 +104,7 @@ class Proximal(GradientTransform):
         """Keep the weights at the start."""
         return {name: parameter.detach().clone() for name, parameter in named_parameters.items()}
 
-    def apply(self, parameters: list[nn.Parameter], context: nd.GradientContext) -> None:
+    def apply(self, parameters: list[nn.Parameter], context: nd.training.GradientContext) -> None:
         """Pull towards them."""
         del parameters
         for name, parameter in context.named_parameters.items():
@@ -118,7 +118,7 @@ class ControlVariate(GradientTransform):
     name: ClassVar[str] = "test_control_variate"
     correction: dict[str, Tensor]
 
-    def apply(self, parameters: list[nn.Parameter], context: nd.GradientContext) -> None:
+    def apply(self, parameters: list[nn.Parameter], context: nd.training.GradientContext) -> None:
         """Correct each gradient."""
         del parameters
         for name, parameter in context.named_parameters.items():
@@ -131,7 +131,7 @@ def test_per_sample_clipping_as_an_estimator_gives_the_closed_form_of_a_linear_m
     inputs, target = points()
     module, start = linear(), linear()
     settings = config(max_steps=1, batch_size=12, gradient=gradient, **PLAIN)
-    history = nd.Trainer(module, nd.MSE(), settings).fit((inputs, target))
+    history = nd.Trainer(module, nd.losses.MSE(), settings).fit((inputs, target))
     error = start(inputs).detach() - target
     rows = torch.cat([2 * error * inputs, 2 * error], 1)  # of (w x + b - y) ** 2
     factor = (0.5 / rows.norm(dim=1, keepdim=True)).clamp_max(1.0)
@@ -156,7 +156,7 @@ def test_a_proximal_term_gives_the_closed_form_and_survives_a_restart() -> None:
     inputs, target = points()
     settings = config(max_steps=6, batch_size=12, gradient_transforms=Proximal(strength=3.0), **PLAIN)
     start, module = linear(), linear()
-    nd.Trainer(module, nd.MSE(), settings).fit((inputs, target))
+    nd.Trainer(module, nd.losses.MSE(), settings).fit((inputs, target))
     features = torch.cat([inputs, torch.ones(12, 1, dtype=torch.float64)], 1)
     first = flat(start)
     weights = first.clone()
@@ -165,31 +165,31 @@ def test_a_proximal_term_gives_the_closed_form_and_survives_a_restart() -> None:
         weights = weights - 0.1 * (gradient + 3.0 * (weights - first))
     torch.testing.assert_close(flat(module), weights, rtol=1e-12, atol=1e-14)
 
-    half = nd.Trainer(linear(), nd.MSE(), settings.replace(max_steps=3))
+    half = nd.Trainer(linear(), nd.losses.MSE(), settings.replace(max_steps=3))
     half.fit((inputs, target))
     resumed = copy.deepcopy(half.module)
-    nd.Trainer(resumed, nd.MSE(), settings).fit((inputs, target), resume=half.state_dict())
+    nd.Trainer(resumed, nd.losses.MSE(), settings).fit((inputs, target), resume=half.state_dict())
     assert torch.equal(flat(resumed), flat(module))
 
 
 def test_the_state_of_a_transform_survives_a_checkpoint_on_disk(tmp_path: Path) -> None:
     settings = config(max_steps=6, gradient_transforms=(Proximal(),), **PLAIN)
     whole = linear()
-    nd.Trainer(whole, nd.MSE(), settings).fit(points())
-    saving = nd.Checkpointing(directory=tmp_path)
-    nd.Trainer(linear(), nd.MSE(), settings.replace(max_steps=3), callbacks=[saving]).fit(points())
+    nd.Trainer(whole, nd.losses.MSE(), settings).fit(points())
+    saving = nd.callbacks.Checkpointing(directory=tmp_path)
+    nd.Trainer(linear(), nd.losses.MSE(), settings.replace(max_steps=3), callbacks=[saving]).fit(points())
     resumed = linear()
-    nd.Trainer(resumed, nd.MSE(), settings, callbacks=[saving]).fit(points(), resume=tmp_path)
+    nd.Trainer(resumed, nd.losses.MSE(), settings, callbacks=[saving]).fit(points(), resume=tmp_path)
     assert torch.equal(flat(resumed), flat(whole))
 
 
 def test_resuming_without_the_transform_that_has_a_state_is_refused() -> None:
-    half = nd.Trainer(linear(), nd.MSE(), config(max_steps=3), gradient_transforms=[Proximal()])
+    half = nd.Trainer(linear(), nd.losses.MSE(), config(max_steps=3), gradient_transforms=[Proximal()])
     half.fit(points())
     with pytest.raises(
-        nd.ConfigError, match=r"gradient transforms that are missing now .*: Proximal \(now: ClipNorm\)"
+        nd.errors.ConfigError, match=r"gradient transforms that are missing now .*: Proximal \(now: ClipNorm\)"
     ):
-        nd.Trainer(linear(), nd.MSE(), config(max_steps=6)).fit(points(), resume=half.state_dict())
+        nd.Trainer(linear(), nd.losses.MSE(), config(max_steps=6)).fit(points(), resume=half.state_dict())
 
 
 def test_a_control_variate_with_tensors_corrects_the_gradients_of_a_client() -> None:
@@ -208,7 +208,9 @@ def test_a_control_variate_with_tensors_corrects_the_gradients_of_a_client() -> 
     for data in clients:
         own, module = gradient(data), linear()
         correction = {name: server[name] - own[name] for name in own}
-        trainer = nd.Trainer(module, nd.MSE(), settings, gradient_transforms=[ControlVariate(correction=correction)])
+        trainer = nd.Trainer(
+            module, nd.losses.MSE(), settings, gradient_transforms=[ControlVariate(correction=correction)]
+        )
         trainer.fit(data)
         torch.testing.assert_close(flat(module), expected, rtol=1e-12, atol=1e-14)
         json.dumps(trainer.state_dict()["config"])  # the tensors are not part of it
@@ -251,14 +253,14 @@ def reference(settings: nd.TrainingConfig, loss: Any, data: tuple[Tensor, ...]) 
     [
         {},
         {"clip": None},
-        {"clip": nd.ClipValue(0.05)},
+        {"clip": nd.training.ClipValue(0.05)},
         {"l1": 0.01, "l2": 0.1},
-        {"gradient_noise": nd.GradientNoise(eta=0.1)},
-        {"l1": 0.01, "l2": 0.1, "clip": nd.ClipNorm(0.1), "gradient_noise": nd.GradientNoise(eta=0.1)},
+        {"gradient_noise": nd.training.GradientNoise(eta=0.1)},
+        {"l1": 0.01, "l2": 0.1, "clip": nd.ClipNorm(0.1), "gradient_noise": nd.training.GradientNoise(eta=0.1)},
     ],
     ids=str,
 )
-@pytest.mark.parametrize("loss", [nd.MSE(), nn.functional.mse_loss], ids=["ours", "function"])
+@pytest.mark.parametrize("loss", [nd.losses.MSE(), nn.functional.mse_loss], ids=["ours", "function"])
 def test_the_settings_give_the_weights_of_a_plain_loop_to_the_bit(changes: dict[str, Any], loss: Any) -> None:
     settings = config(
         **{
@@ -277,8 +279,8 @@ def test_the_settings_give_the_weights_of_a_plain_loop_to_the_bit(changes: dict[
 
 
 def test_listed_transforms_give_the_same_weights_as_the_settings() -> None:
-    noise, modules = nd.GradientNoise(eta=0.1), [linear(), linear()]
-    listed = (nd.Penalty(l1=0.01, l2=0.1), nd.ClipNorm(0.1), noise)
+    noise, modules = nd.training.GradientNoise(eta=0.1), [linear(), linear()]
+    listed = (nd.training.Penalty(l1=0.01, l2=0.1), nd.ClipNorm(0.1), noise)
     for module, changes in zip(
         modules,
         (
@@ -287,14 +289,14 @@ def test_listed_transforms_give_the_same_weights_as_the_settings() -> None:
         ),
         strict=True,
     ):
-        history = nd.Trainer(module, nd.MSE(), config(**changes)).fit(points(64))
+        history = nd.Trainer(module, nd.losses.MSE(), config(**changes)).fit(points(64))
         assert history.rows[0]["gradient_norm"] > 0.1
     assert torch.equal(flat(modules[0]), flat(modules[1]))
 
 
 def test_transforms_come_in_the_documented_order() -> None:
     extra = Proximal()
-    settings = nd.TrainingConfig(l2=0.1, gradient_noise=nd.GradientNoise(), gradient_transforms=[extra])
+    settings = nd.TrainingConfig(l2=0.1, gradient_noise=nd.training.GradientNoise(), gradient_transforms=[extra])
     assert [item.name for item in settings.build_transforms()] == ["penalty", "norm", "noise", "test_proximal"]
     assert [item.name for item in nd.TrainingConfig(clip=None).build_transforms()] == ["none"]
     ours = nd.TrainingConfig(clip=None, gradient_transforms=[extra, nd.ClipNorm(2.0)])
@@ -302,9 +304,11 @@ def test_transforms_come_in_the_documented_order() -> None:
 
 
 def test_estimator_and_transforms_round_trip_through_toml() -> None:
-    settings = nd.TrainingConfig(gradient="central", gradient_transforms=[Proximal(strength=2.0), nd.ClipValue(0.5)])
+    settings = nd.TrainingConfig(
+        gradient="central", gradient_transforms=[Proximal(strength=2.0), nd.training.ClipValue(0.5)]
+    )
     assert nd.TrainingConfig.from_toml(settings.to_toml()) == settings
-    assert settings.gradient == nd.CentralDifference()
+    assert settings.gradient == nd.training.CentralDifference()
 
 
 @pytest.mark.parametrize("method", ["autodiff", "central", "forward"])
@@ -314,8 +318,8 @@ def test_settings_stored_as_gradient_method_still_load(method: str) -> None:
 
 
 def test_a_stored_config_of_an_earlier_version_equals_the_same_settings_now() -> None:
-    stored = nd.read_checkpoint(FORMATS / "checkpoint-2")["config"]
+    stored = nd.training.read_checkpoint(FORMATS / "checkpoint-2")["config"]
     assert stored["gradient_method"] == "autodiff"
     now = nd.TrainingConfig.from_dict(stored)
-    assert now.gradient == nd.Autodiff()
+    assert now.gradient == nd.training.Autodiff()
     assert {name: stored[name] for name in stored if name != "gradient_method"}.items() <= now.to_dict().items()

@@ -1,0 +1,17 @@
+from .core.errors import (
+    ConfigError as ConfigError,
+    DataError as DataError,
+    DataWarning as DataWarning,
+    DivergedError as DivergedError,
+    DivergenceWarning as DivergenceWarning,
+    InputError as InputError,
+    Interrupted as Interrupted,
+    MissingDependencyError as MissingDependencyError,
+    NeuroDivergentError as NeuroDivergentError,
+    NotFittedError as NotFittedError,
+    OutOfMemoryError as OutOfMemoryError,
+    StorageError as StorageError,
+    StorageWarning as StorageWarning,
+    UntrustedFileError as UntrustedFileError,
+    WorkerDiedError as WorkerDiedError,
+)

@@ -1,0 +1,5 @@
+"""Learning-rate schedules."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub("neuro_divergent", __file__)
