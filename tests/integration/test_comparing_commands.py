@@ -11,6 +11,8 @@ from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.evaluation.leaderboard.preset import PRESETS
 from tests.integration.test_command_line import COLUMNS, nd, refused, sales
 
+pytestmark = pytest.mark.long  # each test trains in a process of its own
+
 __all__ = ["sales"]  # the fixture
 
 FAST = ("--max-steps", "20")
@@ -43,7 +45,6 @@ def test_models_are_cross_validated_beside_the_baselines(sales: Path) -> None:
     assert json.loads(again)["models"] == document["models"]
 
 
-@pytest.mark.long
 def test_trained_models_are_compared_as_they_are(sales: Path) -> None:
     for model in ("nlinear", "dlinear"):
         nd(
@@ -113,7 +114,6 @@ class TestBenchmark:
         assert all(row["values"] == 112 for row in document["scores"])
 
 
-@pytest.mark.long
 def test_an_evaluation_says_what_is_more_than_luck_and_writes_it_down(sales: Path) -> None:
     nd(
         "train",

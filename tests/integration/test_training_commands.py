@@ -9,6 +9,8 @@ import pytest
 
 from tests.integration.test_command_line import COLUMNS, FAST, nd, refused, sales, start
 
+pytestmark = pytest.mark.long  # each test trains in a process of its own
+
 __all__ = ["sales"]  # the fixture
 
 TRAIN = ("train", "sales.csv", *COLUMNS, "--horizon", "7")
@@ -18,7 +20,6 @@ def config_of(run: Path) -> dict[str, dict[str, object]]:
     return tomllib.loads((run / "config.toml").read_text("utf-8"))
 
 
-@pytest.mark.long
 def test_a_preset_can_be_changed_and_is_written_out(sales: Path) -> None:
     command = (*TRAIN, "--model", "nlinear", "--preset", "best", "--max-steps", "30", "--threads", "1")
     nd(*command, "--set", "training.average.decay=0.9", "--output", "run", "--quiet", cwd=sales)
@@ -32,7 +33,6 @@ def test_a_preset_can_be_changed_and_is_written_out(sales: Path) -> None:
     assert first.equals(second)
 
 
-@pytest.mark.long
 def test_training_left_to_the_family_is_decided_before_the_run_begins(sales: Path) -> None:
     command = (*TRAIN, "--model", "dlinear", "--training", "auto", "--max-steps", "20", "--threads", "1", "--quiet")
     nd(*command, "--output", "run", cwd=sales)
@@ -84,7 +84,6 @@ def test_everything_of_the_loop_can_be_set_without_python(sales: Path) -> None:
     assert config_of(sales / "run")["training"]["curriculum"]["name"] == "horizon"
 
 
-@pytest.mark.long
 def test_a_student_learns_from_a_run(sales: Path) -> None:
     nd(*TRAIN, "--model", "mlp", "--set", "model.hidden_size=32", *FAST[2:], "--output", "teacher", "-q", cwd=sales)
     nd(*TRAIN, *FAST, "--teacher", "teacher", "--output", "student", "-q", cwd=sales)

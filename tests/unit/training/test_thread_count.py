@@ -125,6 +125,7 @@ def train(run: Path, **wishes: Any) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.long
 @needs_cores
 @pytest.mark.parametrize(("in_validation", "lowered_from", "step"), [(False, 5, 6), (True, 4, 4)])
 def test_resume_from_before_the_switch_repeats_it_and_gives_identical_weights(
