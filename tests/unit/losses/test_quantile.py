@@ -49,7 +49,8 @@ def test_monotone_outputs_are_a_middle_and_distances(raw: list[float]) -> None:
         middle + inner * softplus[2],
         middle + inner * softplus[2] + outer * softplus[3],
     ]
-    assert found.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    # Torch takes the softplus of values above 20 to be the value itself.
+    assert found.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
 def test_monotone_outputs_can_become_the_quantiles_of_a_sample() -> None:
