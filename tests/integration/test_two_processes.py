@@ -165,7 +165,7 @@ def in_two_processes() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("case", CASES[:-2])
-@pytest.mark.filterwarnings("ignore::neuro_divergent.GradientCostWarning")
+@pytest.mark.filterwarnings("ignore::neuro_divergent.training.GradientCostWarning")
 def test_two_processes_with_half_of_each_batch_give_the_weights_of_one_with_all(
     case: str, in_two_processes: dict[str, Any]
 ) -> None:

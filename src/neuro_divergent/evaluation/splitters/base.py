@@ -29,7 +29,7 @@ class Splitter(Component):
     """Divides a panel into rows to train on and rows to forecast, several times over.
 
     ``spans`` and ``draw`` show the folds. They take a panel or whatever ``fit`` takes, with the names of the columns as
-    keywords. ``neuro_divergent.plot_folds`` plots them.
+    keywords. ``neuro_divergent.plots.plot_folds`` plots them.
     """
 
     registry: ClassVar[Registry] = Registry("splitter", "neuro_divergent.evaluation.splitters")
