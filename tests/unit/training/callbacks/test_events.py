@@ -168,16 +168,19 @@ def test_rows_on_a_way_that_training_went_back_on_are_void(tmp_path: Path) -> No
 
 
 SCRIPT = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 import torch
 import neuro_divergent as nd
 from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.runs.events import read_events
 from tests.unit.training.callbacks.example import line, trainer
 
 class Die(nd.callbacks.Callback):
     def logged(self, trainer):
         if trainer.state.step == 36:
+            while not read_events(run.path, "checkpoint"):  # a thread is still writing the first
+                time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGKILL)
 
 run = RunDirectory(Path(sys.argv[1]))
