@@ -8,52 +8,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
-from torch import Tensor
 
-from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.errors import ConfigError, NotFittedError
-from neuro_divergent.core.seeding import seeded
-from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.io.source import backend_of
-from neuro_divergent.data.load import load_panel
-from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import pack_model, unpack_model
 from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
-from neuro_divergent.forecasting.fitted import FittedModel, build_network, num_parameters
+from neuro_divergent.forecasting.fitted import FittedModel, num_parameters
+from neuro_divergent.forecasting.network_training import NetworkTraining
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
-from neuro_divergent.forecasting.prepared_data import PreparedData
+from neuro_divergent.forecasting.predictor import WindowForecasts
+from neuro_divergent.forecasting.prepared_data import PreparedData, prepare
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
 from neuro_divergent.forecasting.saving import SavedModel
 from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
-from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
-from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
-from neuro_divergent.forecasting.warm_start import initial_weights, load_initial
+from neuro_divergent.forecasting.warm_start import InitialLike, check_initial, fitted_before, load_initial
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, RunDirectory
 from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.tuning.batch_size import find_batch_size
 from neuro_divergent.training.tuning.rate_finder import RateCurve, find_learning_rate
 
 if TYPE_CHECKING:
     from neuro_divergent.diagnostics.finding import Diagnosis
-
-_VALIDATION_ROWS = 1024
+    from neuro_divergent.forecasting.warm_start import Initial
 
 
 class Forecaster(SavedModel):
@@ -92,7 +79,7 @@ class Forecaster(SavedModel):
         *,
         callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
-        initial: Forecaster | Pretrained | str | Path | None = None,
+        initial: InitialLike | None = None,
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
@@ -106,9 +93,9 @@ class Forecaster(SavedModel):
             callbacks: Callbacks that receive the events of training.
             teacher: Fitted forecaster to learn from: ``training.distillation`` is the fraction of the loss that is
                 computed against its forecasts instead of the observed values.
-            initial: Weights to start from: a fitted forecaster (warm start on new data), what ``pretrain`` returned, or
+            initial: Weights to start from: a fitted model (warm start on new data), what ``pretrain`` returned, or
                 the directory that either was saved to. A warm start needs the same architecture, covariates and
-                horizon; ``input_size`` and the names of the columns are those of the fitted forecaster unless given.
+                horizon; ``input_size`` and the names of the columns are those of the fitted model unless given.
                 Optimizer, schedule and series scalers start from scratch.
             run: Directory for the run. Settings, checkpoints and events are written while it trains; model, scores,
                 forecasts, diagnosis and report at the end, as by ``nd train``. If training is interrupted, by a signal
@@ -125,22 +112,16 @@ class Forecaster(SavedModel):
             DataError: If the table cannot be used as it is.
             DivergedError: If the loss, the gradients or the weights became NaN or infinite.
         """
-        source = load_initial(initial)
-        prepared = self._prepare(data, schema, source)
-        weights = initial_weights(source, prepared)
+        prepared = self._prepare(data, schema, load_initial(initial))
         self.run = None
         if run is None:
-            self._train(
-                prepared, callbacks, teacher=teacher, initial=weights, resume=resume, allow_changes=allow_changes
-            )
+            self._train(prepared, callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
             return self
         from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
 
         training_run = TrainingRun.new(RunDirectory(Path(run)), self._as_run(data, prepared, checkpoints))
         with training_run.opened():
-            train_opened(
-                training_run, self, prepared, callbacks=callbacks, teacher=teacher, initial=weights, state=resume
-            )
+            train_opened(training_run, self, prepared, callbacks=callbacks, teacher=teacher, state=resume)
         return self
 
     def pretrain(
@@ -225,7 +206,7 @@ class Forecaster(SavedModel):
         if training_run.is_complete:
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
-        prepared = forecaster._prepare(source, dict(config.data.schema_fields))
+        prepared = forecaster._prepare(source, dict(config.data.schema_fields), training_run.initial())
         training_run.check_data(prepared.panel)
         with training_run.opened():
             state = training_run.load_state()
@@ -247,12 +228,14 @@ class Forecaster(SavedModel):
             steps: Steps to spend.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        prepared = self._prepare(data, schema)
-        batcher = prepared.batcher(resolve_device(self.training.device))
-        network = self._trainer(prepared, batcher, ()).module
-        train, _ = self._loaders(prepared.split, batcher)
+        training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
         return find_learning_rate(
-            network, prepared.task.loss, train, self.training, steps=steps, restore=batcher.restore
+            training.network,
+            self._task.loss,
+            training.train,
+            self.training,
+            steps=steps,
+            restore=training.batcher.restore,
         )
 
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
@@ -266,12 +249,14 @@ class Forecaster(SavedModel):
             memory: Bytes that training may take; unset, what is free. A fifth of it is not used.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        prepared = self._prepare(data, schema)
-        batcher = prepared.batcher(resolve_device(self.training.device))
-        network = self._trainer(prepared, batcher, ()).module
-        train, _ = self._loaders(prepared.split, batcher)
+        training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
         return find_batch_size(
-            network, prepared.task.loss, train, self.training, memory=memory, restore=batcher.restore
+            training.network,
+            self._task.loss,
+            training.train,
+            self.training,
+            memory=memory,
+            restore=training.batcher.restore,
         )
 
     def predict(
@@ -453,23 +438,11 @@ class Forecaster(SavedModel):
         """Number of trainable parameters."""
         return num_parameters(self.fitted.predictor.network)
 
-    def _prepare(
-        self, data: Any, schema: Mapping[str, Any], initial: Forecaster | Pretrained | None = None
-    ) -> PreparedData:
+    def _prepare(self, data: Any, schema: Mapping[str, Any], initial: Initial | None = None) -> PreparedData:
         """Read and check the data, and resolve what the task left open."""
-        before = initial.fitted if isinstance(initial, Forecaster) else None
-        panel = data if isinstance(data, Panel) else _read(data, schema, before)
-        own = self._task
-        if before is not None and own.input_size is None:
-            own = own.replace(input_size=before.task.input_size)
-        joint = self.architecture.traits.mixes_channels if own.joint is None else own.joint
-        task = own.replace(input_size=own.history_for(panel), joint=joint)
-        if joint:
-            panel.require_aligned()
-            _refuse_covariates(panel)
-        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        backend = "polars" if isinstance(data, Panel) else backend_of(data)
-        return PreparedData.of(task, panel, task.split(panel), backend)
+        prepared = prepare(self.architecture, self._task, data, schema, fitted_before(initial))
+        check_initial(initial, prepared)
+        return dataclasses.replace(prepared, initial=initial)
 
     def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
         """Return the settings of this training as those of a run."""
@@ -490,93 +463,19 @@ class Forecaster(SavedModel):
         callbacks: Sequence[CallbackLike],
         *,
         teacher: Forecaster | None = None,
-        initial: Pretrained | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
     ) -> None:
         """Train on prepared data."""
         self.panel, self.split, self._prediction = prepared.panel, prepared.split, None
-        batcher = prepared.batcher(resolve_device(self.training.device))
-        trainer = self._trainer(prepared, batcher, callbacks)
-        if initial is not None:
-            initial.give_to(trainer.module, self.architecture)
-        train, validation = self._loaders(prepared.split, batcher)
-        trainer.fit(
-            train if teacher is None else TaughtLoader(train, teacher.fitted),
-            validation,
-            resume=resume,
-            allow_changes=allow_changes,
-        )
-        self._fitted = _after(trainer, prepared, batcher)
-
-    def _trainer(self, prepared: PreparedData, batcher: WindowBatcher, callbacks: Sequence[CallbackLike]) -> Trainer:
-        """Build the network and what trains it."""
-        with seeded(self.training.seed):
-            network = build_network(self.architecture, prepared.task, prepared.spec)
-
-        def mean_absolute(output: Tensor, batch: Batch) -> Tensor:
-            assert batch.future_y is not None
-            if draws_paths(network, prepared.task.loss):  # the loss is of each step given the true steps before
-                output = forecast_from(network, batch)
-            point = prepared.task.loss.forecast(output, (), batch).point
-            return (batcher.restore(point, batch) - batcher.restore(batch.future_y, batch)).abs()
-
-        return Trainer(
-            network,
-            prepared.task.loss,
-            self.training,
-            callbacks=callbacks,
-            metrics={"mae": mean_absolute},
-            restore=batcher.restore,
-            name_row=prepared.name_row,
-        )
-
-    def _loaders(self, split: Split, batcher: WindowBatcher) -> tuple[WindowLoader, WindowLoader | None]:
-        """Return batches of the training and of the validation part."""
-        config = self.training
-        order = Order(
-            batch_size=config.batch_size_for(len(split.train)),
-            shuffle=config.shuffle,
-            seed=config.seed,
-            drop_last=config.drop_last,
-        )
-        train = WindowLoader(split.train, batcher, order, by_time=not config.shuffle, prefetch=config.prefetch)
-        if not len(split.validation):
-            return train, None
-        return train, WindowLoader(
-            split.validation, batcher, dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
-        )
+        training = NetworkTraining(self.architecture, self.training, prepared, callbacks)
+        train = training.train if teacher is None else TaughtLoader(training.train, teacher.fitted)
+        training.trainer.fit(train, training.validation, resume=resume, allow_changes=allow_changes)
+        self._fitted = training.fitted_model()
 
 
 def _fields(task: Task) -> dict[str, Any]:
     return {name: getattr(task, name) for name in Task.model_fields}
-
-
-def _after(trainer: Trainer, prepared: PreparedData, batcher: WindowBatcher) -> FittedModel:
-    """Return the fitted model, with its residuals on the validation part."""
-    residuals = fit_residuals(trainer.module, prepared.task.loss, batcher, prepared.split.validation)
-    return FittedModel(
-        task=prepared.task,
-        spec=prepared.spec,
-        context=prepared.panel.tail(prepared.task.history).without_weights(),
-        predictor=Predictor(trainer.module, prepared.task.loss, residuals.intervals, residuals.copula),
-        scaler_params=prepared.scaler_params,
-        covariates=batcher.covariates,
-        device=trainer.device,
-        backend=prepared.backend,
-        history=trainer.history.frame(),
-        environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
-    )
-
-
-def _read(data: Any, schema: Mapping[str, Any], before: FittedModel | None) -> Panel:
-    """Read a table; one for a warm start with the columns, unless others are given, and categories of before."""
-    if before is None:
-        return load_panel(data, Schema(**schema))
-    names = Schema(**schema) if schema else before.context.schema
-    if not before.context.categories:
-        return load_panel(data, names)
-    return build_panel(data, names, fitted=before.context)
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
@@ -586,14 +485,4 @@ def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:
         raise ConfigError(
             f"augment: {wrong[0]} changes targets, and {task.loss.name} needs them as they are. Leave it out, or "
             "choose a loss for values of any kind, such as normal or student_t."
-        )
-
-
-def _refuse_covariates(panel: Panel) -> None:
-    """Refuse covariates that differ between series where a window holds them all; calendar features do not."""
-    if panel.schema.covariates:
-        names = ", ".join(repr(name) for name in panel.schema.covariates)
-        raise ConfigError(
-            f"windows that span all series cannot have covariates of each ({names}). Leave them out, or train with "
-            "joint=False a model that takes one series at a time."
         )

@@ -1,23 +1,32 @@
-"""Training data prepared for a task: split into windows, with fitted scalers and row weights."""
+"""Training data prepared for a task: read, checked, split into windows, with fitted scalers and row weights."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
-from neuro_divergent.data.io.source import Backend
+from neuro_divergent.data.io.source import Backend, backend_of
+from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
-from neuro_divergent.forecasting.fitted import build_batcher
+from neuro_divergent.forecasting.fitted import FittedModel, build_batcher
 from neuro_divergent.forecasting.row_weights import row_weights
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.models.base import Architecture
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.warm_start import Initial
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +42,7 @@ class PreparedData:
         covariates: Scaling of the covariates.
         weight: How much each row counts.
         backend: Kind of the input table.
+        initial: Model whose weights training starts from, if any.
     """
 
     task: Task
@@ -43,11 +53,12 @@ class PreparedData:
     covariates: CovariateScaling
     weight: Array | None
     backend: Backend
+    initial: Initial | None = None
 
     @classmethod
-    def of(cls, task: Task, panel: Panel, split: Split, backend: Backend) -> PreparedData:
-        """Fit scalers to the training part and compute row weights."""
-        scaler = task.series_scaler
+    def of(cls, task: Task, panel: Panel, backend: Backend) -> PreparedData:
+        """Split a panel, fit scalers to its training part and compute row weights."""
+        scaler, split = task.series_scaler, task.split(panel)
         spec = TaskSpec(
             horizon=task.horizon,
             input_size=task.history,
@@ -78,3 +89,54 @@ class PreparedData:
         """Return what makes batches for training."""
         plain = build_batcher(self.task, self.panel, self.scaler_params, self.covariates, device)
         return dataclasses.replace(plain, weight=self.weight)
+
+
+def prepare(
+    architecture: Architecture, task: Task, data: Any, schema: Mapping[str, Any], before: FittedModel | None = None
+) -> PreparedData:
+    """Read and check the data, and resolve what the task left open.
+
+    Args:
+        architecture: What will be trained.
+        task: What it is to forecast.
+        data: As for ``Forecaster.fit``.
+        schema: Fields of ``Schema``.
+        before: Fitted model that training starts from; it decides what neither task nor schema say.
+    """
+    panel = read_panel(data, schema, before)
+    if task.input_size is None:
+        task = task.replace(input_size=task.history_for(panel) if before is None else before.task.input_size)
+    joint = architecture.traits.mixes_channels if task.joint is None else task.joint
+    if joint:
+        panel.require_aligned()
+        _refuse_covariates(panel)
+    panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
+    return PreparedData.of(task.replace(joint=joint), panel, backend_for(data))
+
+
+def read_panel(data: Any, schema: Mapping[str, Any], before: FittedModel | None = None) -> Panel:
+    """Read a table, if it is not a panel already.
+
+    For a warm start its columns are those of the fitted model, unless others are given, and so are its categories.
+    """
+    if isinstance(data, Panel):
+        return data
+    names = Schema(**schema) if schema or before is None else before.context.schema
+    if before is None or not before.context.categories:
+        return load_panel(data, names)
+    return build_panel(data, names, fitted=before.context)
+
+
+def backend_for(data: Any) -> Backend:
+    """Return the kind of table that forecasts are returned as: that of the input, Polars for a panel."""
+    return "polars" if isinstance(data, Panel) else backend_of(data)
+
+
+def _refuse_covariates(panel: Panel) -> None:
+    """Refuse covariates that differ between series where a window holds them all; calendar features do not."""
+    if panel.schema.covariates:
+        names = ", ".join(repr(name) for name in panel.schema.covariates)
+        raise ConfigError(
+            f"windows that span all series cannot have covariates of each ({names}). Leave them out, or train with "
+            "joint=False a model that takes one series at a time."
+        )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
     from neuro_divergent.forecasting.predictor import WindowForecasts
     from neuro_divergent.forecasting.task import Task
+    from neuro_divergent.forecasting.warm_start import InitialLike
     from neuro_divergent.training.callbacks.base import CallbackLike
     from neuro_divergent.training.config import TrainingConfig
 
@@ -70,8 +71,15 @@ class ForecastModel(Protocol):
     def holds(self) -> dict[str, str]:
         """What a saved copy of this model contains that comes from the training data, by name."""
 
-    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
-        """Train on a table."""
+    def fit(
+        self,
+        data: Any,
+        *,
+        callbacks: Sequence[CallbackLike] = (),
+        initial: InitialLike | None = None,
+        **schema: Any,
+    ) -> Self:
+        """Train on a table, from random weights or from those of ``initial``."""
 
     def predict(
         self, data: Any = None, *, future: Any = None, levels: Sequence[float] = (), quantiles: Sequence[float] = ()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.forecasting.prepared_data import PreparedData
-    from neuro_divergent.forecasting.pretrain import Pretrained
+    from neuro_divergent.forecasting.warm_start import Initial
     from neuro_divergent.training.callbacks.base import CallbackLike
 
 
@@ -109,6 +109,17 @@ class TrainingRun:
         """Return the latest checkpoint of a run that is resumed, or ``None``."""
         return self.directory.latest(self.config.checkpoints) if self.resuming else None
 
+    def initial(self) -> Initial | None:
+        """Return the model that training started from, if a run that is resumed was given one.
+
+        It names the columns and categories of the data, and a run that was killed before its first checkpoint starts
+        from it again.
+        """
+        from neuro_divergent.forecasting.warm_start import load_initial
+
+        kept = self.directory.path / PRETRAINED
+        return load_initial(kept) if self.resuming and kept.exists() else None
+
     def train(
         self,
         forecaster: Forecaster,
@@ -116,52 +127,49 @@ class TrainingRun:
         *,
         callbacks: Sequence[CallbackLike] = (),
         teacher: Forecaster | None = None,
-        initial: Pretrained | None = None,
         state: Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         """Train a forecaster in the opened directory and save its model there.
 
         Args:
             forecaster: The forecaster, changed in place.
-            prepared: The data.
+            prepared: The data. A model to start from is kept in the directory, see ``initial``.
             callbacks: Further callbacks.
             teacher: Fitted forecaster to learn from.
-            initial: Weights to start from; kept in the directory, so that a run which is killed before its first
-                checkpoint starts from them again.
             state: Checkpoint to continue from.
         """
-        from neuro_divergent.forecasting.pretrain import Pretrained
-
         kept = self.directory.path / PRETRAINED
-        if initial is not None:
-            initial.save(kept)
-        elif kept.exists():
-            initial = Pretrained.load(kept)
+        if prepared.initial is not None and not kept.exists():
+            prepared.initial.save(kept)
         self.directory.begin(self.config, prepared.panel)
         forecaster._train(
             prepared,
             [*callbacks, *self.directory.callbacks(self.config.checkpoints)],
             teacher=teacher,
-            initial=initial,
             resume=state,
             allow_changes=self.allow_changes,
         )
         forecaster.run = self.directory.path
         forecaster.save(self.directory.path / MODEL)
 
-    def fit(self, data: Any = None, *, callbacks: Sequence[CallbackLike] = ()) -> Forecaster:
+    def fit(
+        self, data: Any = None, *, callbacks: Sequence[CallbackLike] = (), initial: Initial | None = None
+    ) -> Forecaster:
         """Train the forecaster that the settings describe, or load it if nothing is left to train.
 
         Args:
             data: As for ``Forecaster.fit``; the file that the settings name if left out.
             callbacks: Further callbacks.
+            initial: Model to start from; for a run that is resumed, the one it was begun with.
         """
         from neuro_divergent.forecasting.forecaster import Forecaster
 
         if self.is_complete:
             return Forecaster.load(self.directory.path / MODEL)
         forecaster = Forecaster.for_run(self.config)
-        prepared = forecaster._prepare(self.source(data), dict(self.config.data.schema_fields))
+        prepared = forecaster._prepare(
+            self.source(data), dict(self.config.data.schema_fields), self.initial() or initial
+        )
         self.check_data(prepared.panel)
         with self.opened():
             self.train(forecaster, prepared, callbacks=callbacks, state=self.load_state())

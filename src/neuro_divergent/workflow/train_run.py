@@ -10,7 +10,6 @@ from typing import Any
 
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.prepared_data import PreparedData
-from neuro_divergent.forecasting.pretrain import Pretrained
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.runs.directory import RunDirectory
@@ -52,7 +51,6 @@ def train_opened(
     levels: Sequence[float] = USUAL_LEVELS,
     callbacks: Sequence[CallbackLike] = (),
     teacher: Forecaster | None = None,
-    initial: Pretrained | None = None,
     state: Mapping[str, Any] | str | Path | None = None,
 ) -> Outcome:
     """Train in a run directory that is open, then write scores, forecasts, diagnosis and report there.
@@ -64,10 +62,9 @@ def train_opened(
         levels: Intervals to forecast, in percent; those that cannot be given are left out with a note.
         callbacks: Further callbacks.
         teacher: Fitted forecaster to learn from.
-        initial: Weights to start from.
         state: Checkpoint to continue from.
     """
     began = time.perf_counter()
-    run.train(forecaster, prepared, callbacks=callbacks, teacher=teacher, initial=initial, state=state)
+    run.train(forecaster, prepared, callbacks=callbacks, teacher=teacher, state=state)
     outcome = conclude(run.config.resolve_model(), forecaster, levels=levels, seconds=time.perf_counter() - began)
     return dataclasses.replace(outcome, files=write_results(run.directory, outcome))

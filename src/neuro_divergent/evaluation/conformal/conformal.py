@@ -37,6 +37,7 @@ from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.warm_start import InitialLike
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
 
@@ -85,19 +86,27 @@ class Conformal(ModelWrapper[ForecastModel]):
         self._arrived: Scores | None = None
         self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after all scores so far
 
-    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
+    def fit(
+        self,
+        data: Any,
+        *,
+        callbacks: Sequence[CallbackLike] = (),
+        initial: InitialLike | None = None,
+        **schema: Any,
+    ) -> Self:
         """Train the forecaster, and calibrate its intervals on its validation part.
 
         Args:
             data: As for ``Forecaster.fit``.
             callbacks: What else to do at the events of training.
+            initial: Weights to start from, as for ``Forecaster.fit``.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
             DataError: If the table cannot be used as it is.
             InputError: If there is no validation part to calibrate on.
         """
-        self.forecaster.fit(data, callbacks=callbacks, **schema)
+        self.forecaster.fit(data, callbacks=callbacks, initial=initial, **schema)
         return self.calibrate()
 
     def calibrate(

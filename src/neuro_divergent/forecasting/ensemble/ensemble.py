@@ -11,8 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.data.io.source import Backend, backend_of
-from neuro_divergent.data.load import load_panel
+from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.schema import Schema
@@ -31,10 +30,12 @@ from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, 
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predictor import WindowForecasts
+from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.saving import SavedModel
 from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
+from neuro_divergent.forecasting.warm_start import Initial, InitialLike, fitted_before, load_initials
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
@@ -147,6 +148,7 @@ class Ensemble(SavedModel):
         data: Any,
         *,
         callbacks: Sequence[CallbackLike] = (),
+        initial: InitialLike | None = None,
         run: str | Path | None = None,
         checkpoints: Checkpointing | None = None,
         **schema: Any,
@@ -156,6 +158,8 @@ class Ensemble(SavedModel):
         Args:
             data: As for ``Forecaster.fit``.
             callbacks: Callbacks that receive the events of training, of each member in turn.
+            initial: Weights to start from, as for ``Forecaster.fit``: those of an ensemble, member by member, or of one
+                network for all members. Snapshots come from one training, which starts from the last of them.
             run: Directory for the settings, a run of each member, and the ensemble in the end. If training is
                 interrupted, ``Ensemble.resume(run)`` resumes it.
             checkpoints: When checkpoints are written there; every minute by default.
@@ -165,14 +169,15 @@ class Ensemble(SavedModel):
             DataError: If the table cannot be used as it is.
             DivergedError: If the loss or the gradients of a member became NaN or infinite.
         """
-        panel = self._read(data, schema)
+        initials = self._initials(initial)
+        panel = self._read(data, schema, initials)
         if self._weights == "validation" and not any(member._task.validation for member in self.members):
             raise ConfigError("weights: 'validation' needs a validation part: set validation to a fraction or rows.")
         place = None if run is None else EnsembleRun(Path(run))
         if place is not None:
             path = str(data) if isinstance(data, (str, Path)) else None
-            place.begin(self._plan(path, panel.schema, checkpoints), panel)
-        self._train(panel, _backend(data), callbacks, place, checkpoints)
+            place.begin(self._plan(path, panel.schema, checkpoints), panel, initials)
+        self._train(panel, backend_for(data), callbacks, place, checkpoints, initials)
         return self
 
     @classmethod
@@ -199,9 +204,10 @@ class Ensemble(SavedModel):
         if source is None:
             raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
         ensemble = cls._of(plan)
-        panel = ensemble._read(source, {name: getattr(plan.table, name) for name in Schema.model_fields})
+        initials = place.initials(1 if plan.snapshots else len(plan.members))
+        panel = ensemble._read(source, dict(plan.table), initials)
         place.require_same_data(panel)
-        ensemble._train(panel, _backend(source), callbacks, place, plan.checkpoints)
+        ensemble._train(panel, backend_for(source), callbacks, place, plan.checkpoints, initials)
         return ensemble
 
     def calibrate(self, data: Any, **schema: Any) -> Self:
@@ -214,7 +220,7 @@ class Ensemble(SavedModel):
         Raises:
             NotFittedError: If a member is not trained.
         """
-        self._measure(self._read(data, schema), _backend(data))
+        self._measure(self._read(data, schema), backend_for(data))
         return self
 
     def predict(
@@ -415,12 +421,23 @@ class Ensemble(SavedModel):
             checkpoints=checkpoints,
         )
 
-    def _read(self, data: Any, schema: dict[str, Any]) -> Panel:
+    def _initials(self, initial: InitialLike | None) -> Sequence[Initial | None]:
+        """Return what each training starts from."""
+        found: Sequence[Initial | None] = load_initials(initial, self._count) or [None] * self._count
+        return found if self._source is None else found[-1:]
+
+    def _read(self, data: Any, schema: dict[str, Any], initials: Sequence[Initial | None] = ()) -> Panel:
         """Read the data, and treat series that are too short for one member alike for all."""
-        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+        trained = self.members if self._source is None else self.members[:1]
+        before = [fitted_before(initial) for initial in initials or [None] * len(trained)]
+        panel = read_panel(data, schema, before[0])
+        tasks = [
+            member._task if model is None or member._task.input_size else model.task
+            for member, model in zip(trained, before, strict=True)
+        ]
         while True:
-            longest = max(member._task.history_for(panel) for member in self.members)
-            checked = check_lengths(panel, input_size=longest, horizon=self.members[0]._task.horizon)
+            longest = max(task.history_for(panel) for task in tasks)
+            checked = check_lengths(panel, input_size=longest, horizon=self.task.horizon)
             if checked is panel:
                 return panel
             panel = checked  # of other lengths, from which a member may choose another history
@@ -432,19 +449,29 @@ class Ensemble(SavedModel):
         callbacks: Sequence[CallbackLike],
         place: EnsembleRun | None,
         checkpoints: Checkpointing | None,
+        initials: Sequence[Initial | None],
     ) -> None:
         self._fitted = self._prediction = None
+
+        def train(member: Forecaster, number: int, *further: CallbackLike) -> Forecaster:
+            """Train a member, or resume its run, or load it if that is finished."""
+            heard, initial = [*further, *callbacks], initials[number]
+            if place is None:
+                return member.fit(panel, callbacks=heard, initial=initial)
+            directory = place.member(number)
+            if directory.has_begun:
+                return TrainingRun.resumed(directory).fit(panel, callbacks=heard)
+            config = member._as_run(panel, member._prepare(panel, {}, initial), checkpoints)
+            return TrainingRun.new(directory, config).fit(panel, callbacks=heard, initial=initial)
+
         if self._source is None:
-            self.members = tuple(
-                _trained(member, number, panel, callbacks, place, checkpoints)
-                for number, member in enumerate(self.members)
-            )
+            self.members = tuple(train(member, number) for number, member in enumerate(self.members))
         else:
             source = self._source.forecaster()
             schedule = source.training.schedule
             assert isinstance(schedule, Chain)
             snapshots = Snapshots(schedule, None if place is None else place.snapshots)
-            last = _trained(source, 0, panel, [snapshots, *callbacks], place, checkpoints)
+            last = train(source, 0, snapshots)
             self.members = (*self._others(last, snapshots, panel), last)
         self._measure(panel, backend)
         if place is not None:
@@ -486,24 +513,6 @@ class Ensemble(SavedModel):
         return Combination(tuple(member.task.loss for member in self.members), self.combine, weights)
 
 
-def _trained(
-    member: Forecaster,
-    number: int,
-    panel: Panel,
-    callbacks: Sequence[CallbackLike],
-    place: EnsembleRun | None,
-    checkpoints: Checkpointing | None,
-) -> Forecaster:
-    """Train a member, or resume its run, or load it if that is finished."""
-    if place is None:
-        return member.fit(panel, callbacks=callbacks)
-    directory = place.member(number)
-    if directory.has_begun:
-        return TrainingRun.resumed(directory).fit(panel, callbacks=callbacks)
-    config = member._as_run(panel, member._prepare(panel, {}), checkpoints)
-    return TrainingRun.new(directory, config).fit(panel, callbacks=callbacks)
-
-
 def _has_setting(member: Forecaster, key: str) -> bool:
     """Whether a member can take a setting: all but those of another architecture."""
     section, _, rest = key.partition(".")
@@ -538,7 +547,3 @@ def _check_requested(weights: Any) -> Literal["validation"] | tuple[float, ...] 
         return tuple(float(weight) for weight in weights)
     except (TypeError, ValueError):
         raise ConfigError(f"weights: {weights!r} must be 'validation' or a number for each member.") from None
-
-
-def _backend(data: Any) -> Backend:
-    return "polars" if isinstance(data, Panel) else backend_of(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.warm_start import Initial, load_initial
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, RunDirectory, fingerprint
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
@@ -23,6 +25,7 @@ from neuro_divergent.training.config import TrainingConfig
 FORMAT = 1
 PLAN = "ensemble.json"
 SNAPSHOTS = "snapshots"
+INITIAL = "initial"
 _LIMIT = 16 * 1024**2
 
 
@@ -98,8 +101,12 @@ class EnsembleRun:
         """Return the directory of a member, counted from 0."""
         return RunDirectory(self.path / f"member-{number + 1}")
 
-    def begin(self, plan: EnsemblePlan, panel: Panel) -> None:
-        """Write the settings, before training starts.
+    def initials(self, count: int) -> list[Initial | None]:
+        """Return the models that the members were to start from, ``None`` for members without one."""
+        return [load_initial(path) if (path := self._initial(number)).exists() else None for number in range(count)]
+
+    def begin(self, plan: EnsemblePlan, panel: Panel, initials: Sequence[Initial | None] = ()) -> None:
+        """Write the models to start from and the settings, before training starts.
 
         Raises:
             InputError: If the place is taken.
@@ -107,6 +114,9 @@ class EnsembleRun:
         if (self.path / PLAN).exists():
             raise InputError(f"{self.path}: exists already; resume it with Ensemble.resume, or choose another place.")
         RunDirectory(self.path).check_free()
+        for number, initial in enumerate(initials):
+            if initial is not None:
+                initial.save(self._initial(number))
         document = {"format": FORMAT, "version": __version__, "plan": plan.to_dict(), "data": fingerprint(panel)}
         write_file(self.path / PLAN, strict_json.dumps(document, indent=1))
 
@@ -130,6 +140,9 @@ class EnsembleRun:
         """
         if self._document()["data"] != fingerprint(panel):
             raise DataError(f"{self.path}: the data have changed since the run began. Begin a new run.")
+
+    def _initial(self, number: int) -> Path:
+        return self.path / INITIAL / f"member-{number + 1}"
 
     def _document(self) -> dict[str, Any]:
         path = self.path / PLAN

@@ -14,11 +14,9 @@ import polars as pl
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
 from neuro_divergent.data.cleaning.calendar import show, show_time
-from neuro_divergent.data.io.source import Backend, backend_of, to_native
+from neuro_divergent.data.io.source import Backend, to_native
 from neuro_divergent.data.io.table import describe
-from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.artifact import HintParts, pack_hint, unpack_hint
@@ -35,9 +33,11 @@ from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, 
 from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts, interval_quantiles
+from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.warm_start import InitialLike, fitted_before, load_initial
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
 
@@ -90,12 +90,20 @@ class HINT(ModelWrapper[Forecaster]):
         self._reconciliation: Reconciliation | None = None
         self._backend: Backend = "polars"
 
-    def fit(self, data: Any, *, callbacks: Sequence[CallbackLike] = (), **schema: Any) -> Self:
+    def fit(
+        self,
+        data: Any,
+        *,
+        callbacks: Sequence[CallbackLike] = (),
+        initial: InitialLike | None = None,
+        **schema: Any,
+    ) -> Self:
         """Train the forecaster on a table of all nodes, and measure its errors on the validation part.
 
         Args:
             data: As for ``Forecaster.fit``; its series are the nodes. ``Hierarchy.aggregate_table`` makes such a table.
             callbacks: Callbacks that receive the events of training.
+            initial: Weights to start from, as for ``Forecaster.fit``.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
@@ -104,10 +112,11 @@ class HINT(ModelWrapper[Forecaster]):
         """
         if self.method in NEED_ERRORS and not self.forecaster.task.validation:
             raise lacks_errors(self.method)
-        panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
+        source = load_initial(initial)
+        panel = read_panel(data, schema, fitted_before(source))
         _warn_incoherent(panel, self._places(panel), self.hierarchy)
-        self.forecaster.fit(panel, callbacks=callbacks)
-        self._measure("polars" if isinstance(data, Panel) else backend_of(data))
+        self.forecaster.fit(panel, callbacks=callbacks, initial=source)
+        self._measure(backend_for(data))
         return self
 
     def calibrate(self) -> Self:

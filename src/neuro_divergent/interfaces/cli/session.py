@@ -165,13 +165,14 @@ def execute(run: TrainingRun, panel: Panel, screen: Screen, options: TrainOption
     if config.training.device in _ON_CPU:
         Precision(config.training.precision, resolve_device(config.training.device))  # refuses what is unusable
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
-    state = run.load_state()
+    state, initial = run.load_state(), run.initial()
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
     return train_opened(
         run,
         forecaster,
-        forecaster._prepare(panel, {}),
+        # A warm start names the categories of the data, which were not known when the panel was read.
+        forecaster._prepare(panel if initial is None else config.data.path, dict(config.data.schema_fields), initial),
         levels=options.levels,
         callbacks=[
             *progress_for(screen.messages),

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from neuro_divergent.core.errors import InputError, OutOfMemoryError
 from neuro_divergent.core.spec import Batch, TaskSpec
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.network_training import NetworkTraining
 from neuro_divergent.losses.point import MAE
 from neuro_divergent.models.itransformer import ITransformer
 from neuro_divergent.models.mlp import MLP
@@ -155,13 +156,12 @@ def test_the_batch_size_found_is_at_most_the_number_of_items() -> None:
 def test_windows_of_a_table_are_counted_and_drawn_in_the_size_that_is_needed() -> None:
     frame = pl.DataFrame({"unique_id": "a", "ds": range(400), "y": [float(value % 12) for value in range(400)]})
     forecaster = Forecaster(NHITS(hidden_size=16), horizon=4, input_size=12, training=PLAIN, validation=0)
-    job = forecaster._prepare(frame, {})
-    batcher = job.batcher(torch.device("cpu"))
-    train, _ = forecaster._loaders(job.split, batcher)
-    module = forecaster._trainer(job, batcher, ()).module
-    found = find_batch_size(module, job.task.loss, train, PLAIN, restore=batcher.restore)
-    assert found == len(job.split.train) == 400 - 16 + 1
-    assert train.order.batch_size == 32
+    prepared = forecaster._prepare(frame, {})
+    training = NetworkTraining(forecaster.architecture, PLAIN, prepared)
+    restore = training.batcher.restore
+    found = find_batch_size(training.network, prepared.task.loss, training.train, PLAIN, restore=restore)
+    assert found == len(prepared.split.train) == 400 - 16 + 1
+    assert training.train.order.batch_size == 32
 
 
 def test_nothing_that_was_passed_is_changed() -> None:

@@ -1,0 +1,102 @@
+"""The network of a task, with its trainer and its batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from neuro_divergent.core.device import resolve_device
+from neuro_divergent.core.environment import describe_environment
+from neuro_divergent.core.seeding import seeded
+from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.forecasting.fitted import FittedModel, build_network
+from neuro_divergent.forecasting.predictor import Predictor
+from neuro_divergent.forecasting.prepared_data import PreparedData
+from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
+from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
+from neuro_divergent.forecasting.warm_start import load_weights
+from neuro_divergent.models.base import Architecture
+from neuro_divergent.training.callbacks.base import CallbackLike
+from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.engine import Trainer
+
+_VALIDATION_ROWS = 1024
+
+
+class NetworkTraining:
+    """All that is needed to train a network on prepared data.
+
+    Args:
+        architecture: Shape of the network.
+        config: How to train.
+        prepared: The data, and the weights to start from.
+        callbacks: Callbacks that receive the events of training.
+
+    Attributes:
+        trainer: The trainer, with the new network.
+        train: Batches of the training part.
+        validation: Batches of the validation part; ``None`` if there is none.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        config: TrainingConfig,
+        prepared: PreparedData,
+        callbacks: Sequence[CallbackLike] = (),
+    ) -> None:
+        self.prepared = prepared
+        self.batcher = prepared.batcher(resolve_device(config.device))
+        with seeded(config.seed):
+            self.network = build_network(architecture, prepared.task, prepared.spec)
+        if prepared.initial is not None:
+            load_weights(prepared.initial, self.network, architecture)
+        self.trainer = Trainer(
+            self.network,
+            prepared.task.loss,
+            config,
+            callbacks=callbacks,
+            metrics={"mae": self._mean_absolute_error},
+            restore=self.batcher.restore,
+            name_row=prepared.name_row,
+        )
+        split = prepared.split
+        order = Order(
+            batch_size=config.batch_size_for(len(split.train)),
+            shuffle=config.shuffle,
+            seed=config.seed,
+            drop_last=config.drop_last,
+        )
+        by_time = not config.shuffle
+        self.train = WindowLoader(split.train, self.batcher, order, by_time=by_time, prefetch=config.prefetch)
+        order = dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+        self.validation = WindowLoader(split.validation, self.batcher, order) if len(split.validation) else None
+
+    def fitted_model(self) -> FittedModel:
+        """Return the model after training, with its residuals on the validation part."""
+        prepared, trainer = self.prepared, self.trainer
+        residuals = fit_residuals(self.network, prepared.task.loss, self.batcher, prepared.split.validation)
+        return FittedModel(
+            task=prepared.task,
+            spec=prepared.spec,
+            context=prepared.panel.tail(prepared.task.history).without_weights(),
+            predictor=Predictor(self.network, prepared.task.loss, residuals.intervals, residuals.copula),
+            scaler_params=prepared.scaler_params,
+            covariates=self.batcher.covariates,
+            device=trainer.device,
+            backend=prepared.backend,
+            history=trainer.history.frame(),
+            environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
+        )
+
+    def _mean_absolute_error(self, output: Tensor, batch: Batch) -> Tensor:
+        """Return absolute errors in the units of the data."""
+        assert batch.future_y is not None
+        loss = self.prepared.task.loss
+        if draws_paths(self.network, loss):  # the loss is of each step given the true steps before
+            output = forecast_from(self.network, batch)
+        point = loss.forecast(output, (), batch).point
+        return (self.batcher.restore(point, batch) - self.batcher.restore(batch.future_y, batch)).abs()
