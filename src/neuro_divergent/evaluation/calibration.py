@@ -103,7 +103,7 @@ def pit_histogram(
 
 def _supported_quantiles(forecaster: Forecaster, windows: Windows) -> tuple[float, ...]:
     """Return quantiles that the forecaster supports: 19 evenly spread ones, or else those it was trained for."""
-    from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
+    from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles  # loads torch
 
     loss = forecaster.fitted.task.loss
     own: Sequence[float] = loss.quantile_levels

@@ -22,7 +22,7 @@ def supported_levels(
     Returns:
         The levels that are supported, and for each of the others the reason why not.
     """
-    from neuro_divergent.forecasting.predictor import interval_quantiles  # loads torch
+    from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles  # loads torch
 
     fitted = forecaster.fitted
     batcher = fitted.batcher(windows.panel)

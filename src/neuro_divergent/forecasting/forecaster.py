@@ -19,15 +19,14 @@ from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import FittedModel, num_parameters
 from neuro_divergent.forecasting.network_training import NetworkTraining
+from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData, prepare
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
-from neuro_divergent.forecasting.saving import SavedModel
-from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
+from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
 from neuro_divergent.forecasting.warm_start import InitialLike, check_initial, fitted_before, load_initial
 from neuro_divergent.models.base import Architecture
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.warm_start import Initial
 
 
-class Forecaster(SavedModel):
+class Forecaster(PredictingModel):
     """Trains an architecture on a table of series and forecasts with it.
 
     Args:
@@ -71,7 +70,6 @@ class Forecaster(SavedModel):
         self.split: Split | None = None
         self.run: Path | None = None
         self._fitted: FittedModel | None = None
-        self._prediction: PredictionContext | None = None
 
     def fit(
         self,
@@ -259,35 +257,10 @@ class Forecaster(SavedModel):
             restore=training.batcher.restore,
         )
 
-    def predict(
-        self,
-        data: Any = None,
-        *,
-        future: Any = None,
-        levels: Sequence[float] = (),
-        quantiles: Sequence[float] = (),
-        horizon: int | None = None,
-    ) -> Any:
-        """Forecast what comes after the end of each series.
-
-        Args:
-            data: Series to forecast, with the columns that training had; unset, those of training.
-            future: Table of the covariates known ahead, for the horizon of every series.
-            levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``.
-            horizon: Steps to forecast; more than trained for are reached by feeding forecasts back as history.
-
-        Returns:
-            A table of the same kind as the input: id, time, ``forecast``, then ``lo-80`` and ``hi-80`` for each level
-            and ``q-0.1`` for each quantile.
-        """
-        if data is None and future is None and horizon is None:
-            if self._prediction is None:
-                self._prediction = PredictionContext.of(self.fitted)
-            return self._prediction.table(tuple(levels), tuple(quantiles))
-        check_horizon(horizon)
-        prediction = PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
-        return prediction.table(tuple(levels), tuple(quantiles))
+    def prepare_prediction(
+        self, data: Any = None, *, future: Any = None, horizon: int | None = None
+    ) -> PredictionContext:
+        return PredictionContext.of(self.fitted, data, future=future, horizon=horizon)
 
     def simulate(
         self,
@@ -352,10 +325,8 @@ class Forecaster(SavedModel):
             levels: Central intervals to give, in percent.
             quantiles: Quantiles to give, between 0 and 1.
         """
-        check_levels(tuple(levels))
-        check_quantiles(tuple(quantiles))
         batcher = self.fitted.batcher(windows.panel, until=windows.begins)
-        return self.fitted.predictor.windows(batcher, windows, tuple(levels), tuple(quantiles))
+        return self.fitted.predictor.windows(batcher, windows, levels, quantiles)
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,8 @@ from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.forecasting.fitted import FittedModel
-from neuro_divergent.forecasting.predictor import by_series, interval_quantiles
-from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.predictor import by_series
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 _ROWS = 4096  # series that go through the network at once
 
@@ -77,28 +78,18 @@ class PredictionContext:
             fitted, batcher, _split(batcher, ahead, fitted.task.horizon), steps, ahead, _index(context, steps), backend
         )
 
-    def table(self, levels: tuple[float, ...], quantiles: tuple[float, ...]) -> Any:
+    def table(self, levels: Sequence[float] = (), quantiles: Sequence[float] = ()) -> Any:
         """Run the network and return the result as a table."""
-        if levels:
-            check_levels(levels)
-        if quantiles:
-            check_quantiles(quantiles)
-        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
+        requested = RequestedQuantiles(levels, quantiles)
         if self.steps > self.fitted.task.horizon:
-            if wanted:
+            if requested.all:
                 raise InputError(
                     f"intervals reach {self.fitted.task.horizon} steps, the horizon of training; {self.steps} were "
                     f"requested. Train with horizon={self.steps}, or leave out levels and quantiles."
                 )
             return to_native({**self.index, "forecast": self._far().reshape(-1)}, self.backend)
-        point, bounds = self._values(wanted)
-        columns: dict[str, Any] = {**self.index, "forecast": point[:, : self.steps].reshape(-1)}
-        if bounds is not None:
-            names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-            names += [f"q-{quantile:g}" for quantile in quantiles]
-            for place, name in enumerate(names):
-                columns[name] = bounds[:, : self.steps, place].reshape(-1)
-        return to_native(columns, self.backend)
+        point, bounds = self._values(requested.all)
+        return to_native(forecast_columns(self.index, point, requested, bounds, self.steps), self.backend)
 
     def _values(self, quantiles: tuple[float, ...]) -> tuple[Array, Array | None]:
         """Return point ``(num_series, horizon)`` and quantiles (one more axis)."""
@@ -136,6 +127,29 @@ class PredictionContext:
         panel = _append(self.batcher.panel, point, known)
         batcher = dataclasses.replace(self.batcher, panel=panel)
         return dataclasses.replace(self, batcher=batcher, batches=_split(batcher, ahead, horizon))
+
+
+def forecast_columns(
+    index: dict[str, pl.Series],
+    point: Array,
+    requested: RequestedQuantiles,
+    bounds: Array | None,
+    steps: int | None = None,
+) -> dict[str, Any]:
+    """Return the columns of a table of forecasts.
+
+    Args:
+        index: The id and time columns.
+        point: Forecasts, ``(series, horizon)``.
+        requested: The requested quantiles.
+        bounds: Forecasts of them, one more axis.
+        steps: How many steps of the horizon to return; all by default.
+    """
+    columns: dict[str, Any] = {**index, "forecast": point[:, :steps].reshape(-1)}
+    if bounds is not None:
+        for place, name in enumerate(requested.columns):
+            columns[name] = bounds[:, :steps, place].reshape(-1)
+    return columns
 
 
 def _split(batcher: WindowBatcher, future: Array | None, horizon: int) -> tuple[Batch, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,7 @@ from neuro_divergent.forecasting.forecast_module import ForecastModule, require_
 from neuro_divergent.forecasting.uncertainty.copula import Copula
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.training.thread_count import network_threads
 
@@ -53,32 +55,21 @@ class WindowForecasts:
     quantiles: dict[float, Array] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def join(
-        cls, panel: Panel, parts: list[list[Array]], levels: tuple[float, ...], quantiles: tuple[float, ...]
-    ) -> WindowForecasts:
+    def join(cls, panel: Panel, parts: list[list[Array]], requested: RequestedQuantiles) -> WindowForecasts:
         """Concatenate batches of forecasts and add the observed values.
 
         Args:
             panel: The series.
-            parts: For each batch series, first target rows, point and, where there are levels or quantiles, an array
-                ``(windows, horizon, quantiles)``: both ends of each level, then the quantiles.
-            levels: Central intervals that were requested.
-            quantiles: Quantiles that were requested.
+            parts: For each batch series, first target rows, point and, where any are requested, quantiles
+                ``(windows, horizon, quantile)``.
+            requested: Which quantiles these are.
         """
         series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Targets are read from the panel: scaling and its inverse would leave rounding errors in them, and a zero could
         # lie outside of an interval that ends at zero.
         actual, observed = panel.values_from(rows, points.shape[1])
-        return cls(
-            series,
-            rows,
-            points,
-            actual,
-            observed,
-            lower={level: ends[0][..., 2 * place] for place, level in enumerate(levels)},
-            upper={level: ends[0][..., 2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={quantile: ends[0][..., 2 * len(levels) + place] for place, quantile in enumerate(quantiles)},
-        )
+        values = np.moveaxis(ends[0], -1, 0) if ends else ()
+        return cls(series, rows, points, actual, observed, **requested.by_name(values))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,21 +142,21 @@ class Predictor:
         self,
         batcher: WindowBatcher,
         windows: Windows,
-        levels: tuple[float, ...] = (),
-        quantiles: tuple[float, ...] = (),
+        levels: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
     ) -> WindowForecasts:
         """Forecast every window, without training anything again."""
-        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
+        requested = RequestedQuantiles(levels, quantiles)
         parts: list[list[Array]] = []
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
             batch = batcher.windows(series, rows)
-            point, bounds = self.values(batcher, batch, wanted)
+            point, bounds = self.values(batcher, batch, requested.all)
             if batcher.joint:
                 series, rows = across(batcher.panel, rows)
             results = [point, *([] if bounds is None else [bounds])]
             parts.append([series, rows + batcher.input_size, *(by_series(item).cpu().numpy() for item in results)])
-        return WindowForecasts.join(batcher.panel, parts, levels, quantiles)
+        return WindowForecasts.join(batcher.panel, parts, requested)
 
     @property
     def draws_paths(self) -> bool:
@@ -193,12 +184,6 @@ class Predictor:
     @cached_property
     def _threads(self) -> dict[tuple[int, ...], int]:
         return {}
-
-
-def interval_quantiles(level: float) -> tuple[float, float]:
-    """Return the two quantiles between which a central interval of ``level`` percent lies."""
-    tail = (1 - level / 100) / 2
-    return tail, 1 - tail
 
 
 def by_series(values: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
 from neuro_divergent.evaluation.levels import supported_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles
 
 USUAL_LEVELS = (80.0, 95.0)
 

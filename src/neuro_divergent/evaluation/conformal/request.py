@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 
 class RequestedLevels:
@@ -18,9 +18,8 @@ class RequestedLevels:
     """
 
     def __init__(self, levels: Sequence[float], quantiles: Sequence[float]) -> None:
-        self.levels, self.quantiles = tuple(levels), tuple(quantiles)
-        check_levels(self.levels)
-        check_quantiles(self.quantiles)
+        requested = RequestedQuantiles(levels, quantiles)
+        self.levels, self.quantiles = requested.levels, requested.quantiles
         implied = {_level_of(quantile) for quantile in self.quantiles}
         self.all: tuple[float, ...] = tuple(sorted({*self.levels, *implied} - {0.0}))
 

@@ -29,11 +29,11 @@ from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
 from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
-from neuro_divergent.forecasting.saving import SavedModel
-from neuro_divergent.forecasting.task import Task, check_horizon, describe_task
+from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.warm_start import Initial, InitialLike, fitted_before, load_initials
 from neuro_divergent.losses.quantile import QuantileLoss
@@ -50,7 +50,7 @@ class Label:
     name: str
 
 
-class Ensemble(SavedModel):
+class Ensemble(PredictingModel):
     """Trains several forecasters on the same table and combines their forecasts.
 
     Members may differ in everything but the horizon. Where each of them forecasts quantiles, so does the ensemble,
@@ -86,7 +86,6 @@ class Ensemble(SavedModel):
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._fitted: FittedEnsemble | None = None
-        self._prediction: EnsemblePrediction | None = None
         combination = self._combination()
         if combination.by_quantile and self._weights == "validation":
             raise ConfigError(
@@ -223,36 +222,10 @@ class Ensemble(SavedModel):
         self._measure(self._read(data, schema), backend_for(data))
         return self
 
-    def predict(
-        self,
-        data: Any = None,
-        *,
-        future: Any = None,
-        levels: Sequence[float] = (),
-        quantiles: Sequence[float] = (),
-        horizon: int | None = None,
-    ) -> Any:
-        """Forecast what comes after the end of each series.
-
-        Args:
-            data: Series to forecast, with the columns that training had; unset, those of training.
-            future: Table of the covariates known ahead, for the horizon of every series.
-            levels: Central intervals to give, in percent: ``[80, 95]``.
-            quantiles: Quantiles to give, between 0 and 1: ``[0.1, 0.9]``.
-            horizon: Steps to forecast; more than trained for are reached by each member on its own, feeding its
-                forecasts back as history.
-
-        Returns:
-            A table like that of ``Forecaster.predict``.
-        """
-        check_horizon(horizon)
-        if data is None and future is None and horizon is None:
-            if self._prediction is None:
-                self._prediction = EnsemblePrediction.of(self.fitted)
-            return self._prediction.table(tuple(levels), tuple(quantiles))
-        return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon).table(
-            tuple(levels), tuple(quantiles)
-        )
+    def prepare_prediction(
+        self, data: Any = None, *, future: Any = None, horizon: int | None = None
+    ) -> EnsemblePrediction:
+        return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon)
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()

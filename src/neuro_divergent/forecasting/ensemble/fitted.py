@@ -28,9 +28,10 @@ from neuro_divergent.forecasting.ensemble.combination import (
     accuracy_weights,
 )
 from neuro_divergent.forecasting.fitted import FittedModel
-from neuro_divergent.forecasting.predictor import WindowForecasts, by_series, interval_quantiles
+from neuro_divergent.forecasting.predictor import WindowForecasts, by_series
 from neuro_divergent.forecasting.task import Task
-from neuro_divergent.forecasting.uncertainty.intervals import Intervals, check_levels, check_quantiles
+from neuro_divergent.forecasting.uncertainty.intervals import Intervals
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.losses.quantile import QuantileLoss
 
 _ROWS = 4096  # windows that go through the networks at once
@@ -145,9 +146,7 @@ class FittedEnsemble:
 
         Windows with less history than the whole reads are left out.
         """
-        check_levels(levels)
-        check_quantiles(quantiles)
-        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
+        requested = RequestedQuantiles(levels, quantiles)
         batcher = self.batcher(windows.panel, windows.begins)
         windows = dataclasses.replace(windows, input_size=batcher.input_size, joint=batcher.joint)
         if not len(windows):
@@ -156,11 +155,11 @@ class FittedEnsemble:
         for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
             series, rows = windows.locate(numbers)
             batches = batcher.windows(series, rows)
-            point, bounds = self._values(batcher, batches, wanted)
+            point, bounds = self._values(batcher, batches, requested.all)
             if batcher.joint:
                 series, rows = across(windows.panel, rows)
             parts.append([series, rows + batcher.input_size, point, *([] if bounds is None else [bounds])])
-        return WindowForecasts.join(windows.panel, parts, levels, quantiles)
+        return WindowForecasts.join(windows.panel, parts, requested)
 
     def split(self, panel: Panel) -> Split:
         """Split a panel so that no member was trained on what is held out."""
@@ -256,10 +255,7 @@ class FittedEnsemble:
                 "intervals of an ensemble are measured on a validation part, and there was none. Train it with "
                 "validation set to a fraction or a number of rows, calibrate it, or train members with quantiles."
             )
-        if abs(quantile - 0.5) < 1e-9:
-            return torch.zeros(self.intervals.errors.shape[1])
-        width = self.intervals.half_widths(abs(2 * quantile - 1))
-        return width if quantile > 0.5 else -width
+        return self.intervals.quantile_offset(quantile)
 
     def _relative_errors(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""

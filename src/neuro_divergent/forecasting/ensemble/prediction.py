@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,9 +16,8 @@ from neuro_divergent.data.io.source import Backend, read_table, to_native
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.forecasting.ensemble.combination import MemberForecast, Quantiles
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
-from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.predictor import interval_quantiles
-from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.prediction_context import PredictionContext, forecast_columns
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,30 +48,23 @@ class EnsemblePrediction:
         made = (PredictionContext.of(member, future=future, horizon=horizon) for member in members)
         return cls(fitted, tuple(dataclasses.replace(member, backend="polars") for member in made), backend)
 
-    def table(self, levels: Quantiles, quantiles: Quantiles) -> Any:
+    def table(self, levels: Sequence[float] = (), quantiles: Sequence[float] = ()) -> Any:
         """Run the networks and lay the result out as a table."""
-        check_levels(levels)
-        check_quantiles(quantiles)
-        wanted = (*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles)
+        requested = RequestedQuantiles(levels, quantiles)
+        wanted = requested.all
         first, trained, combination = self.members[0], self.fitted.task.horizon, self.fitted.combination
-        requested = combination.member_quantiles(wanted)
-        if first.steps > trained and (wanted or any(requested)):
+        of_members = combination.member_quantiles(wanted)
+        if first.steps > trained and (wanted or any(of_members)):
             cure = "leave out levels and quantiles" if wanted else "train members that each forecast a point"
             raise InputError(
                 f"quantiles reach {trained} steps, the horizon of training; {first.steps} were requested. Train with "
                 f"horizon={first.steps}, or {cure}."
             )
-        forecasts = [_member_forecast(member, wanted) for member, wanted in zip(self.members, requested, strict=True)]
+        forecasts = [_member_forecast(member, own) for member, own in zip(self.members, of_members, strict=True)]
         point, bounds = combination.combine(wanted, forecasts)
         if wanted and bounds is None:
             bounds = self._around(point, wanted)
-        columns: dict[str, Any] = {**first.index, "forecast": point.reshape(-1)}
-        names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-        names += [f"q-{quantile:g}" for quantile in quantiles]
-        for place, name in enumerate(names):
-            assert bounds is not None
-            columns[name] = bounds[..., place].reshape(-1)
-        return to_native(columns, self.backend)
+        return to_native(forecast_columns(first.index, point, requested, bounds), self.backend)
 
     def _around(self, point: Array, wanted: Quantiles) -> Array:
         lead, parts, begin = self.members[self.fitted.lead_place], [], 0

@@ -32,11 +32,11 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
 from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.predictor import WindowForecasts, interval_quantiles
+from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.task import check_horizon
-from neuro_divergent.forecasting.uncertainty.intervals import check_levels, check_quantiles
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.forecasting.warm_start import InitialLike, fitted_before, load_initial
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
@@ -170,21 +170,14 @@ class HINT(ModelWrapper[Forecaster]):
         Returns:
             A table like that of ``Forecaster.predict``.
         """
-        if levels:
-            check_levels(tuple(levels))
-        if quantiles:
-            check_quantiles(tuple(quantiles))
+        requested = RequestedQuantiles(levels, quantiles)
         check_horizon(horizon)
         base = self._base(data, future, horizon)
         columns: dict[str, Any] = {**base.index, "forecast": base.column(base.reconciliation.apply(base.values))}
-        wanted = [*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles]
-        if wanted:
-            names = [f"{end}-{level:g}" for level in levels for end in ("lo", "hi")]
-            names += [f"q-{quantile:g}" for quantile in quantiles]
-            found = np.quantile(
-                self._paths(base.values, base.reconciliation, num_paths, seed, noise, wanted), wanted, axis=0
-            )
-            columns |= {name: base.column(values) for name, values in zip(names, found, strict=True)}
+        if wanted := requested.all:
+            paths = self._paths(base.values, base.reconciliation, num_paths, seed, noise, wanted)
+            found = np.quantile(paths, wanted, axis=0)
+            columns |= {name: base.column(values) for name, values in zip(requested.columns, found, strict=True)}
         return to_native(columns, base.backend)
 
     def simulate(
@@ -248,8 +241,8 @@ class HINT(ModelWrapper[Forecaster]):
         Raises:
             InputError: If a node has no window at a cut-off of another, or if there are too few errors for a level.
         """
-        check_levels(tuple(levels))
-        check_quantiles(tuple(quantiles))
+        requested = RequestedQuantiles(levels, quantiles)
+        wanted = requested.all
         self._require_fitted()
         panel, found = windows.panel, self.forecaster.forecast_windows(windows)
         places = self._places(panel)
@@ -263,7 +256,6 @@ class HINT(ModelWrapper[Forecaster]):
                 f"node {panel.ids[int(missing.argmax())]!r} has no window at some cut-offs of others. Forecasts add up "
                 "only at cut-offs that all nodes have: pass windows that begin at the same times."
             )
-        wanted = [*(quantile for level in levels for quantile in interval_quantiles(level)), *quantiles]
         made = np.empty((1 + len(wanted), *base.shape))
         for number, age in enumerate(ages.tolist()):
             reconciliation, values = self._reconciliation_at(panel, places, age), base[number, places]
@@ -272,13 +264,7 @@ class HINT(ModelWrapper[Forecaster]):
                 paths = self._paths(values, reconciliation, _PATHS, 0, noise, wanted)
                 made[1:, number, places] = np.quantile(paths, wanted, axis=0)
         point, *ends = made[:, cutoff, found.series]
-        return dataclasses.replace(
-            found,
-            point=point,
-            lower={level: ends[2 * place] for place, level in enumerate(levels)},
-            upper={level: ends[2 * place + 1] for place, level in enumerate(levels)},
-            quantiles={quantile: ends[2 * len(levels) + place] for place, quantile in enumerate(quantiles)},
-        )
+        return dataclasses.replace(found, point=point, **requested.by_name(ends))
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         """Yield the files that ``save`` writes."""
@@ -413,7 +399,7 @@ class HINT(ModelWrapper[Forecaster]):
         prediction = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
         context = prediction.fitted.context
         places = self._places(context)
-        table = dataclasses.replace(prediction, backend="polars").table((), ())
+        table = dataclasses.replace(prediction, backend="polars").table()
         values = table["forecast"].to_numpy().astype(np.float64).reshape(len(places), prediction.steps)
         backend = self._backend if data is None else prediction.backend
         return _Base(values[places], self._reconciliation_after(context), prediction.index, places, backend)

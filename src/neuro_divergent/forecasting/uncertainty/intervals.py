@@ -85,17 +85,3 @@ class Intervals:
         horizon = self.errors.shape[1]
         begins = [min(max(step - steps // 2, 0), horizon - steps) for step in range(horizon)]
         return torch.stack([self.errors[:, begin : begin + steps].flatten() for begin in begins])
-
-
-def check_levels(levels: tuple[float, ...]) -> None:
-    """Refuse levels that are not percentages."""
-    wrong = [level for level in levels if not 0 < level < 100]
-    if wrong:
-        raise InputError(f"levels are percentages between 0 and 100, such as [80, 95]; got {wrong[0]!r}.")
-
-
-def check_quantiles(quantiles: tuple[float, ...]) -> None:
-    """Refuse quantiles that are not between 0 and 1."""
-    wrong = [quantile for quantile in quantiles if not 0 < quantile < 1]
-    if wrong:
-        raise InputError(f"quantiles are between 0 and 1, such as [0.1, 0.9]; got {wrong[0]!r}.")

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
+from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
