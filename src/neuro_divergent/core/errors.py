@@ -6,7 +6,7 @@ message in one line and exits with ``exit_code``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -112,3 +112,13 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
     close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def check_choice(what: str, value: object, known: Collection[str]) -> None:
+    """Refuse a value that is not one of those known.
+
+    Raises:
+        ConfigError: With the closest one, and all of them.
+    """
+    if value not in known:
+        raise ConfigError(f"Unknown {what} {value!r}.{did_you_mean(str(value), known)} Known: {', '.join(known)}.")

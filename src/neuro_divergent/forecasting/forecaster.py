@@ -27,7 +27,7 @@ from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
 from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.forecasting.uncertainty.simulation import Dependence, as_table, simulate
+from neuro_divergent.forecasting.uncertainty.simulation import Dependence, paths_table, simulate
 from neuro_divergent.forecasting.warm_start import InitialLike, check_initial, fitted_before, load_initial
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, RunDirectory
@@ -290,7 +290,8 @@ class Forecaster(PredictingModel):
             A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
         prediction = PredictionContext.of(self.fitted, data, future=future)
-        return as_table(prediction, simulate(prediction, num_paths, seed=seed, dependence=dependence))
+        paths = simulate(prediction, num_paths, seed=seed, dependence=dependence)
+        return paths_table(prediction.index, paths, prediction.backend)
 
     def explain(self, data: Any = None, *, future: Any = None) -> Explanation:
         """Return the weights of variables and steps in the forecast after the end of each series.

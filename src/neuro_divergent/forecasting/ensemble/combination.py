@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from neuro_divergent.core.arrays import Array
-from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.core.errors import ConfigError, InputError, check_choice
 from neuro_divergent.losses.base import Loss
 
 Method = Literal["mean", "median", "quantile_average", "pool"]
@@ -57,7 +57,7 @@ class Combination:
 
     def __post_init__(self) -> None:
         """Refuse a method that the members do not allow."""
-        check_method(self.method)
+        check_choice("combine method", self.method, METHODS)
         if self.method == "pool":
             for place, loss in enumerate(self.losses, 1):
                 if not loss.traits.any_level:
@@ -168,17 +168,6 @@ class Combination:
     def _round_counts(self, quantiles: Array) -> Array:
         """Round quantiles of counts, whose averages need not be integers."""
         return np.rint(quantiles) if all(loss.traits.integer_valued for loss in self.losses) else quantiles
-
-
-def check_method(method: str) -> None:
-    """Refuse a method that does not exist.
-
-    Raises:
-        ConfigError: With the closest known one.
-    """
-    if method not in METHODS:
-        hint = did_you_mean(str(method), METHODS) or f" Known: {', '.join(METHODS)}."
-        raise ConfigError(f"combine: unknown method {method!r}.{hint}")
 
 
 def weighted_mean(values: Array, weights: Array | None = None) -> Array:

@@ -23,7 +23,7 @@ from neuro_divergent.forecasting.ensemble.artifact import (
     pack_ensemble,
     unpack_ensemble,
 )
-from neuro_divergent.forecasting.ensemble.combination import Combination, Method, check_method
+from neuro_divergent.forecasting.ensemble.combination import Combination, Method
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
@@ -78,7 +78,6 @@ class Ensemble(PredictingModel):
     ) -> None:
         self.members = tuple(members)
         _check_members(self.members)
-        check_method(combine)
         self.combine = combine
         self._weights = _check_requested(weights)
         self._source: MemberPlan | None = None

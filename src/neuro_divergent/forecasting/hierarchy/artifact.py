@@ -12,14 +12,14 @@ from torch import Tensor
 
 from neuro_divergent import __version__
 from neuro_divergent.core.arrays import Floats
-from neuro_divergent.core.errors import UntrustedFileError
+from neuro_divergent.core.errors import UntrustedFileError, check_choice
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors, require_finite
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
-from neuro_divergent.forecasting.hierarchy.reconciliation import Method, check_method
+from neuro_divergent.forecasting.hierarchy.reconciliation import METHODS, Method
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals
 from neuro_divergent.forecasting.load import read_description
 
@@ -83,7 +83,7 @@ def unpack_hint(files: dict[str, bytes], place: str) -> HintParts:
 
 def _rebuild(description: dict[str, Any], tensors: dict[str, Tensor], forecaster: Forecaster) -> HintParts:
     method, backend = description["method"], description["backend"]
-    check_method(method)
+    check_choice("reconciliation", method, METHODS)
     nodes, bottom = (_names(description[kind]) for kind in ("nodes", "bottom"))
     unknown = set(tensors) - {*_MATRIX, "errors", "splits", "covariance"}
     if unknown or backend not in get_args(Backend):

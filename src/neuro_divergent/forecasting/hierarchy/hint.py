@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Floats, Ints
-from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError
+from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError, check_choice
 from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.io.source import Backend, to_native
 from neuro_divergent.data.io.table import describe
@@ -23,10 +23,10 @@ from neuro_divergent.forecasting.hierarchy.artifact import HintParts, pack_hint,
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, check_names
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors, Noise
 from neuro_divergent.forecasting.hierarchy.reconciliation import (
+    METHODS,
     NEED_ERRORS,
     Method,
     Reconciliation,
-    check_method,
     lacks_errors,
 )
 from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
@@ -37,6 +37,7 @@ from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
 from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
 from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
+from neuro_divergent.forecasting.uncertainty.simulation import paths_table
 from neuro_divergent.forecasting.warm_start import InitialLike, fitted_before, load_initial
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
@@ -81,7 +82,7 @@ class HINT(ModelWrapper[Forecaster]):
     """
 
     def __init__(self, forecaster: Forecaster, hierarchy: Hierarchy, method: Method = "mint_shrink") -> None:
-        check_method(method)
+        check_choice("reconciliation", method, METHODS)
         self.forecaster = forecaster
         self.hierarchy = hierarchy
         self.method = method
@@ -201,13 +202,8 @@ class HINT(ModelWrapper[Forecaster]):
         Returns:
             A table of the same kind as the input: ``path`` (from 0), id, time, ``value``.
         """
-        base = self._base(data, future, None)
-        paths = self._paths(base.values, base.reconciliation, num_paths, seed, noise)
-        rows = base.values.size
-        repeat = np.tile(np.arange(rows), num_paths)
-        columns: dict[str, Any] = {"path": np.repeat(np.arange(num_paths), rows)}
-        columns |= {name: values.gather(repeat) for name, values in base.index.items()}
-        return to_native({**columns, "value": base.column(paths)}, base.backend)
+        base, paths = self._sampled(num_paths, data, future, seed, noise)
+        return paths_table(base.index, base.column(paths).reshape(num_paths, -1), base.backend)
 
     def sample(
         self,
@@ -219,8 +215,7 @@ class HINT(ModelWrapper[Forecaster]):
         noise: Noise = "bootstrap",
     ) -> Floats:
         """Return what ``simulate`` draws as an array ``(num_paths, nodes, horizon)``, nodes as in the hierarchy."""
-        base = self._base(data, future, None)
-        return self._paths(base.values, base.reconciliation, num_paths, seed, noise)
+        return self._sampled(num_paths, data, future, seed, noise)[1]
 
     def forecast_windows(
         self,
@@ -392,6 +387,10 @@ class HINT(ModelWrapper[Forecaster]):
         errors = self._residuals.after(reconciliation, self.method)
         errors.check_quantiles(wanted, noise)
         return reconciliation.apply(values) + errors.draw(num_paths, seed=seed, noise=noise)[:, :, :steps]
+
+    def _sampled(self, num_paths: int, data: Any, future: Any, seed: int, noise: Noise) -> tuple[_Base, Floats]:
+        base = self._base(data, future, None)
+        return base, self._paths(base.values, base.reconciliation, num_paths, seed, noise)
 
     def _base(self, data: Any, future: Any, horizon: int | None) -> _Base:
         """Return the base forecasts of every node."""

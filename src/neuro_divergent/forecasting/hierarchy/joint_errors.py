@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from neuro_divergent.core.arrays import Floats
-from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.core.errors import InputError, check_choice
 
 Noise = Literal["bootstrap", "normal"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
@@ -63,7 +63,7 @@ class JointErrors:
         series, so few windows are enough to know it. Both are sums of past errors, so errors of sums that are sums of
         errors remain so.
         """
-        check_noise(noise)
+        check_choice("noise", noise, NOISES)
         if count < 1:
             raise InputError(f"num_paths: {count} must be at least 1.")
         generator = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ class JointErrors:
         Raises:
             InputError: If more windows would be needed.
         """
-        check_noise(noise)
+        check_choice("noise", noise, NOISES)
         if noise == "normal" or not quantiles:
             return
         furthest = min(quantiles, key=lambda quantile: min(quantile, 1 - quantile))
@@ -99,13 +99,3 @@ class JointErrors:
                 f"the quantile {furthest:g} needs at least {needed} validation windows, there are {len(self.values)}. "
                 "Pass noise='normal', take a lower level, or hold out more for validation."
             )
-
-
-def check_noise(noise: str) -> None:
-    """Refuse a kind of noise that does not exist.
-
-    Raises:
-        ConfigError: With the names that do.
-    """
-    if noise not in NOISES:
-        raise ConfigError(f"Unknown noise {noise!r}.{did_you_mean(str(noise), NOISES)} Known: {', '.join(NOISES)}.")

@@ -21,7 +21,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.errors import ConfigError, check_choice
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 
 Method = Literal["bottom_up", "top_down", "mint_ols", "mint_structural", "mint_variance", "mint_shrink"]
@@ -57,7 +57,7 @@ class Reconciliation:
         Raises:
             ConfigError: If there is no such method, or it lacks what it needs.
         """
-        check_method(method)
+        check_choice("reconciliation", method, METHODS)
         summing = hierarchy.summing
         if method == "bottom_up":
             return cls(hierarchy, np.eye(len(hierarchy.nodes))[hierarchy.bottom_rows])
@@ -82,18 +82,6 @@ class Reconciliation:
         matrix = self.hierarchy.summing @ self.projection
         result: Floats = matrix @ covariance @ matrix.T
         return result
-
-
-def check_method(method: str) -> None:
-    """Refuse a method that does not exist.
-
-    Raises:
-        ConfigError: With the names that do.
-    """
-    if method not in METHODS:
-        raise ConfigError(
-            f"Unknown reconciliation {method!r}.{did_you_mean(str(method), METHODS)} Known: {', '.join(METHODS)}."
-        )
 
 
 def lacks_errors(method: str) -> ConfigError:

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 import torch
 from torch import Tensor
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.core.errors import ConfigError, InputError, did_you_mean
+from neuro_divergent.core.errors import ConfigError, InputError, check_choice
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.io.source import to_native
+from neuro_divergent.data.io.source import Backend, to_native
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import Predictor, by_series
 from neuro_divergent.forecasting.uncertainty.copula import independent, not_measured
@@ -54,13 +55,13 @@ def simulate(context: PredictionContext, num_paths: int, *, seed: int, dependenc
     return np.concatenate(parts, axis=1)
 
 
-def as_table(context: PredictionContext, paths: Array) -> Any:
-    """Return paths as a table of the same kind as the input: ``path`` (from 0), id, time, ``value``."""
-    rows = paths[0].size
-    repeat = np.tile(np.arange(rows), len(paths))
-    columns: dict[str, Any] = {"path": np.repeat(np.arange(len(paths)), rows)}
-    columns |= {name: values.gather(repeat) for name, values in context.index.items()}
-    return to_native({**columns, "value": paths.reshape(-1)}, context.backend)
+def paths_table(index: dict[str, pl.Series], paths: Array, backend: Backend) -> Any:
+    """Return paths ``(num_paths, rows of the index)`` as a table: ``path`` (from 0), id, time, ``value``."""
+    count, rows = len(paths), paths[0].size
+    repeat = np.tile(np.arange(rows), count)
+    columns: dict[str, Any] = {"path": np.repeat(np.arange(count), rows)}
+    columns |= {name: values.gather(repeat) for name, values in index.items()}
+    return to_native({**columns, "value": paths.reshape(-1)}, backend)
 
 
 def _dependence(
@@ -113,6 +114,4 @@ def _check(num_paths: int, seed: int, dependence: str) -> None:
         raise InputError(f"num_paths: {num_paths!r} must be an integer of at least 1.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: {seed!r} must be an integer of at least 0.")
-    if dependence not in DEPENDENCES:
-        hint = did_you_mean(str(dependence), DEPENDENCES)
-        raise ConfigError(f"Unknown dependence {dependence!r}.{hint} Known: {', '.join(DEPENDENCES)}.")
+    check_choice("dependence", dependence, DEPENDENCES)

@@ -294,7 +294,7 @@ def test_what_was_altered_is_not_loaded(seeds: Ensemble, tmp_path: Path) -> None
     assert sorted(files)[:2] == ["ensemble.json", "ensemble.safetensors"]
     description = json.loads(files["ensemble.json"])
     for change, error in (
-        ({"combine": "best"}, "unknown method"),
+        ({"combine": "best"}, "Unknown combine method"),
         ({"members": 2}, "member-3"),
         ({"members": 4}, "is not a model"),
         ({"fitted_weights": [1, -1, 1]}, "at least 0"),
@@ -466,7 +466,7 @@ def test_history_and_size_are_of_all_members(seeds: Ensemble) -> None:
         (lambda: Ensemble([]), "at least one member"),
         (lambda: Ensemble(["nhits"]), "member 1 is str"),  # type: ignore[list-item]
         (lambda: Ensemble([forecaster(), forecaster(horizon=5)]), "member 2 forecasts 5 steps"),
-        (lambda: Ensemble([forecaster()], combine="avg"), "unknown method 'avg'"),  # type: ignore[arg-type]
+        (lambda: Ensemble([forecaster()], combine="avg"), "Unknown combine method 'avg'"),  # type: ignore[arg-type]
         (lambda: Ensemble([forecaster()] * 2, weights=[1]), "weights must be 2 numbers"),
         (lambda: Ensemble([forecaster()] * 2, weights=[1, -1]), "at least 0"),
         (lambda: Ensemble([forecaster()] * 2, weights="best"), "must be 'validation' or"),  # type: ignore[arg-type]
