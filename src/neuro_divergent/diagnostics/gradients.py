@@ -19,34 +19,23 @@ LARGE_UPDATES, SMALL_UPDATES = "large updates", "small updates"
 # Numbers for healthy networks come from all architectures but the language models: small ones, trained for 120 steps
 # with recommended settings (docs/diagnostics.md).
 
+# A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
+# smallest in a healthy network was 0.005 times the median, and 0.04 with one exception.
 VANISHING_SHARE = 1e-3
-"""A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
-smallest in a healthy network was 0.005 times the median, and 0.04 with one exception."""
-
-SWALLOWED = 1e-8
-"""A gradient with a norm below this vanishes whatever the others are: it is the epsilon of Adam."""
-
+SWALLOWED = 1e-8  # A gradient with a norm below this vanishes whatever the others are: it is the epsilon of Adam
+# A gradient this large relative to the median of the layers, absolutely and divided by its weights, explodes. The
+# largest in a healthy network was 54 times the median.
 EXPLODING_SHARE = 1e3
-"""A gradient this large relative to the median of the layers, absolutely and divided by its weights, explodes. The
-largest in a healthy network was 54 times the median."""
-
+# So does one whose median in the last quarter of the recorded steps is this many times that in the first ...
 GROWTH = 1e3
-"""So does one whose median in the last quarter of the recorded steps is this many times that in the first ..."""
-
-GROWN = 10.0
-"""... and this many times as large as its weights: gradients that were tiny at the start have to grow."""
-
+GROWN = 10.0  # ... and this many times as large as its weights: gradients that were tiny at the start have to grow.
+# Fraction of steps without a gradient at which a layer is frozen; one that is unfrozen late in training is not.
 FROZEN_SHARE = 0.95
-"""Fraction of steps without a gradient at which a layer is frozen; one that is unfrozen late in training is not."""
-
+# Relative update, at the median step, above which updates are too large; in healthy networks 0.00008 to 0.02.
 LARGEST_RATIO = 0.1
-"""Relative update, at the median step, above which updates are too large; in healthy networks 0.00008 to 0.02."""
-
-SMALLEST_RATIO = 1e-6
-"""Relative update below which a thousand steps change a layer by at most a thousandth."""
-
+SMALLEST_RATIO = 1e-6  # relative update below which a thousand steps change a layer by at most a thousandth
+# How much larger the updates of biases and normalisation parameters may be: they start at zero, or are few.
 LENIENCE = 10.0
-"""How much larger the updates of biases and normalisation parameters may be: they start at zero, or are few."""
 
 _SMALL_NAMES = ("bias", "gain", "shift", "gamma", "beta", "scale")
 _COLUMNS = ("layer", "gradient", "weight")

@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 
 UNDERFITTING, OVERFITTING, DATA_LIMITED, WELL_FITTED = "underfitting", "overfitting", "data-limited", "well fitted"
 
+# Largest slope of the validation error, in logarithms of size and error, at which the verdict is ``"data-limited"``:
+# twice the data would reduce the error by 7 %.
 STEEP = -0.1
-"""Largest slope of the validation error, in logarithms of size and error, at which the verdict is ``"data-limited"``:
-twice the data would reduce the error by 7 %."""
-
-WIDE_GAP = 0.3
-"""Least relative gap between validation and training error at which the verdict is ``"overfitting"``."""
-
-LITTLE_SKILL = 0.05
-"""Skill, compared with the seasonal naive forecast, below which the verdict is ``"underfitting"``."""
+WIDE_GAP = 0.3  # least relative gap between validation and training error at which the verdict is ``"overfitting"``
+LITTLE_SKILL = 0.05  # skill, compared with the seasonal naive forecast, below which the verdict is ``"underfitting"``
 
 SIZES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _HELD_OUT = 0.3  # fraction of a series that all folds together are tested on

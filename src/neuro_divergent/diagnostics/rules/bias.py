@@ -9,11 +9,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 
-SHARE = 0.5
-"""Mean error relative to the mean absolute error. At 1 all errors have the same sign."""
-
-DISTANCE = 4.0
-"""Least distance from zero in standard errors, clustered by cutoff."""
+SHARE = 0.5  # mean error relative to the mean absolute error. At 1 all errors have the same sign.
+DISTANCE = 4.0  # least distance from zero in standard errors, clustered by cutoff
 
 _MEDIANS = ("mae", "quantile", "mase", "smape", "mape", "laplace")
 
@@ -27,7 +24,6 @@ class Bias(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the mean error with its standard error and with the mean absolute error."""
         errors = Errors.of(evidence)
         errors.require_groups()
         size, estimate = errors.mean_absolute, errors.mean(errors.error)

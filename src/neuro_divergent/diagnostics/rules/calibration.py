@@ -18,12 +18,10 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 from neuro_divergent.evaluation.pointwise import is_covered
 
-CLEAR, SLIGHT = 0.1, 0.05
-"""Difference between coverage and level, as fractions, for a warning and for a hint."""
-
+CLEAR, SLIGHT = 0.1, 0.05  # difference between coverage and level, as fractions, for a warning and for a hint
+# Least difference in standard errors. Widths are estimated on a part as small as the one they are checked on, so that
+# the standard error is that of a difference.
 DISTANCE = 4.0
-"""Least difference in standard errors. Widths are estimated on a part as small as the one they are checked on, so that
-the standard error is that of a difference."""
 
 _OWN_INTERVALS = ("quantile", "implicit_quantile", "expectile", "cross_entropy")
 
@@ -36,7 +34,6 @@ class Calibration(Rule):
     needs = ("backtest", "scores")
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count the values inside each interval."""
         assert evidence.scores is not None
         note = evidence.scores.get("note")
         if "right by construction" in (note if isinstance(note, str) else ""):
@@ -60,8 +57,7 @@ class Calibration(Rule):
         level, off, spread = worst
         text = (
             f"The {level:g} % interval holds {format_number(level + 100 * off)} ± {format_number(100 * spread)} % of "
-            f"{len(errors):,} "
-            f"held-out values: it is too {'wide' if off > 0 else 'narrow'}."
+            f"{len(errors):,} held-out values: it is too {'wide' if off > 0 else 'narrow'}."
         )
         numbers = {"level": level, "coverage": level + 100 * off, "standard_error": 100 * spread}
         return self.finding("warning" if abs(off) >= CLEAR else "hint", text, numbers, _changes(evidence))

@@ -11,12 +11,10 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate
 
-UNITS = 16
-"""Least number of units of a layer."""
-
+UNITS = 16  # least number of units of a layer
+# Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
+# the deepest layer of a small one two thirds of the units may be inactive at the start.
 ALL, MANY = 0.95, 0.8
-"""Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
-the deepest layer of a small one two thirds of the units may be inactive at the start."""
 
 
 @register("dead_units")
@@ -28,7 +26,6 @@ class DeadUnits(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for the layer with the largest fraction of dead units."""
         assert evidence.network is not None
         layers = [row for row in _rows(evidence.network) if row["units"] >= UNITS]
         if not layers:

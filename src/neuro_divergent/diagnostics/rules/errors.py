@@ -17,8 +17,7 @@ from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
 
-ENOUGH_GROUPS = 10
-"""Least number of independent groups of values for a standard error."""
+ENOUGH_GROUPS = 10  # least number of independent groups of values for a standard error
 
 BASELINES = ("last value", "seasonal naive", "drift")
 

@@ -10,15 +10,11 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
-SAME = 0.9
-"""Fraction of rows in which a covariate equals the target, for a finding."""
-
+SAME = 0.9  # fraction of rows in which a covariate equals the target, for a finding
+# Correlation, of values and of their differences, from which a covariate is the target in other units. Even a strong
+# legitimate covariate leaves more than a thousandth of the differences unexplained.
 ALIKE = 0.999
-"""Correlation, of values and of their differences, from which a covariate is the target in other units. Even a strong
-legitimate covariate leaves more than a thousandth of the differences unexplained."""
-
-TOO_GOOD = 0.05
-"""MASE that no forecast of a noisy series reaches; checked only if there are covariates."""
+TOO_GOOD = 0.05  # MASE that no forecast of a noisy series reaches; checked only if there are covariates
 
 
 @register("leakage")
@@ -29,7 +25,6 @@ class Leakage(Rule):
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare each covariate with the target at the same and at other rows, and the score with what is possible."""
         moving = [row for row in covariates(evidence) if row["role"] in ("past", "future") and row["kind"] == "number"]
         for row in moving:
             if (found := self._judge(evidence, row)) is not None:

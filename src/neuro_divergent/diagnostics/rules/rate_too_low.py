@@ -15,21 +15,13 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
 
-ROWS = 10
-"""Least number of rows of the history."""
-
-TINY_RATIO = 2e-5
-"""Median relative update for a finding, fifty times smaller than usual."""
-
+ROWS = 10  # least number of rows of the history
+TINY_RATIO = 2e-5  # median relative update for a finding, fifty times smaller than usual
+# Decrease per unit of learning rate in the second half of training, relative to the first half. A loss near a plateau
+# falls ever more slowly; one that falls linearly is far from it.
 STRAIGHT = 0.7
-"""Decrease per unit of learning rate in the second half of training, relative to the first half. A loss near a plateau
-falls ever more slowly; one that falls linearly is far from it."""
-
-SMALL_FALL = 0.1
-"""Relative decrease of the loss up to which training counts as hardly begun."""
-
-SURE = 4.0
-"""Least slope in both halves, in standard errors, of a falling loss."""
+SMALL_FALL = 0.1  # relative decrease of the loss up to which training counts as hardly begun
+SURE = 4.0  # least slope in both halves, in standard errors, of a falling loss
 
 
 @register("rate_too_low")
@@ -41,7 +33,6 @@ class RateTooLow(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the decrease of the loss with the relative updates."""
         if evidence.is_running:
             raise NotEnoughError("training still goes on")
         require_same_targets(evidence)

@@ -8,11 +8,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.gradients import FROZEN, VANISHING, analyse_gradients, is_small
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model
 
-STEPS = 3
-"""Least number of recorded steps."""
-
-SHARE = 0.1
-"""Fraction of the layers with weights for a warning; a single one may be unused."""
+STEPS = 3  # least number of recorded steps
+SHARE = 0.1  # fraction of the layers with weights for a warning; a single one may be unused
 
 
 @register("vanishing_gradients")
@@ -24,7 +21,6 @@ class VanishingGradients(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count layers with vanishing gradients, except for frozen ones."""
         assert evidence.layers is not None
         report = analyse_gradients(evidence.layers)
         if report.steps < STEPS:

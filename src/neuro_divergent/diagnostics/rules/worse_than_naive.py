@@ -11,12 +11,10 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, scale_windows
 from neuro_divergent.diagnostics.rules.errors import Errors, Estimate
 
-DISTANCE = 2.5
-"""Difference of the errors, in standard errors clustered by cutoff, that counts as significant."""
-
+DISTANCE = 2.5  # difference of the errors, in standard errors clustered by cutoff, that counts as significant
+# Ratio to the error of the baseline for a problem, if significant and otherwise. On a random walk, for which the last
+# value is the best forecast, good models are worse by a few percent.
 CLEAR, FAR = 1.1, 1.2
-"""Ratio to the error of the baseline for a problem, if significant and otherwise. On a random walk, for which the last
-value is the best forecast, good models are worse by a few percent."""
 
 
 @register("worse_than_naive")
@@ -28,7 +26,6 @@ class WorseThanNaive(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the mean absolute errors and test the difference."""
         own, (name, naive) = model_error(evidence), best_baseline(evidence)
         if own <= naive:
             return None
