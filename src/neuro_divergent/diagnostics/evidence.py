@@ -68,6 +68,11 @@ class Evidence:
         found = getattr(self, part)
         return found is not None and (not hasattr(found, "__len__") or len(found) > 0)
 
+    def rows(self, part: str, name: str) -> list[dict[str, Any]]:
+        """Return the tables listed in a part, such as the ``activations`` of the ``network``; nothing else."""
+        found = (getattr(self, part) or {}).get(name)
+        return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
     def setting(self, name: str, default: Any = None) -> Any:
         """Return a setting of the run by its dotted name; ``"none"`` is ``None``."""
         found: Any = self.config
@@ -93,10 +98,8 @@ class Evidence:
     @property
     def season_length(self) -> int:
         """Rows in a season; 1 if there is none or it is not known."""
-        for found in (
-            (self.scores or {}).get("season_length"),
-            ((self.data or {}).get("seasonality") or {}).get("period"),
-        ):
+        period = ((self.data or {}).get("seasonality") or {}).get("period")
+        for found in ((self.scores or {}).get("season_length"), period):
             if isinstance(found, int) and not isinstance(found, bool) and found >= 1:
                 return found
         return 1
@@ -140,6 +143,7 @@ class Evidence:
             NotFittedError: If it has not been trained.
         """
         from neuro_divergent.data.profile import describe_data
+        from neuro_divergent.diagnostics.network import analyse_network
 
         panel, split = forecaster.panel, forecaster.split
         evaluation = None
@@ -148,7 +152,7 @@ class Evidence:
         return cls(
             history=forecaster.history,
             layers=_layers(forecaster),
-            network=_network(forecaster),
+            network=analyse_network(forecaster),
             backtest=None if evaluation is None else evaluation.forecasts,
             id=None if evaluation is None else evaluation.forecasts.columns[0],
             time=forecaster.schema.time,
@@ -177,12 +181,6 @@ def _layers(forecaster: Forecaster) -> pl.DataFrame | None:
         if len(recorded):
             return recorded
     return None if forecaster.split is None else gradient_snapshot(forecaster)
-
-
-def _network(forecaster: Forecaster) -> dict[str, Any]:
-    from neuro_divergent.diagnostics.network import analyse_network
-
-    return analyse_network(forecaster)
 
 
 def _config(forecaster: Forecaster) -> dict[str, Any]:

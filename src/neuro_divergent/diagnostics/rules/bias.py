@@ -29,11 +29,10 @@ class Bias(Rule):
         size, estimate = errors.mean_absolute, errors.mean(errors.error)
         if size <= 0 or abs(estimate.mean) < SHARE * size or abs(estimate.distance) < DISTANCE:
             return None
-        side = "high" if estimate.mean > 0 else "low"
+        side, away = "high" if estimate.mean > 0 else "low", abs(estimate.mean)
         text = (
-            f"Forecasts are {format_number(abs(estimate.mean))} ± {format_number(estimate.error)} too {side} on "
-            "average, "
-            f"{format_number(100 * abs(estimate.mean) / size)} % of the mean absolute error ({format_number(size)})."
+            f"Forecasts are {format_number(away)} ± {format_number(estimate.error)} too {side} on average, "
+            f"{format_number(100 * away / size)} % of the mean absolute error ({format_number(size)})."
         )
         numbers = {"bias": estimate.mean, "standard_error": estimate.error, "mae": size}
         return self.finding("warning", text, numbers, _changes(evidence))
@@ -48,7 +47,6 @@ def _changes(evidence: Evidence) -> list[Change]:
         changes.append(Change("task.loss", "mse", why))
     history = evidence.number("task.input_size")
     if history is not None and history > 2:
-        changes.append(
-            Change("task.input_size", max(2, int(history // 2)), "A shorter history follows changes sooner.")
-        )
+        shorter = max(2, int(history // 2))
+        changes.append(Change("task.input_size", shorter, "A shorter history follows changes sooner."))
     return changes

@@ -29,8 +29,7 @@ class Leakage(Rule):
         for row in moving:
             if (found := self._judge(evidence, row)) is not None:
                 return found
-        scores = (evidence.scores or {}).get("scores")
-        mase = scores[0].get("mase") if isinstance(scores, list) and scores and isinstance(scores[0], dict) else None
+        mase = next((row.get("mase") for row in evidence.rows("scores", "scores")), None)
         if moving and isinstance(mase, (int, float)) and mase < TOO_GOOD:
             names = ", ".join(repr(row["name"]) for row in moving[:5])
             text = (
@@ -67,13 +66,8 @@ class Leakage(Rule):
 
 def covariates(evidence: Evidence) -> list[dict[str, Any]]:
     """Return the description of each covariate; malformed rows are left out."""
-    assert evidence.data is not None
-    rows = evidence.data.get("covariates")
-    return [
-        row
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("name", "role", "kind"))
-    ]
+    keys = ("name", "role", "kind")
+    return [row for row in evidence.rows("data", "covariates") if all(isinstance(row.get(key), str) for key in keys)]
 
 
 def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[Change]:

@@ -68,7 +68,6 @@ class NotFinite(Rule):
             changes.append(Change("training.clip", "norm", "Bounds the gradients of unusual batches."))
         changes += scale_windows(evidence, "Scaled values keep gradients in range.")
         if evidence.setting("training.divergence.policy") == "stop":
-            changes.append(
-                Change("training.divergence.policy", "rollback", "Rolls back and continues with a lower rate.")
-            )
+            why = "Rolls back and continues with a lower rate."
+            changes.append(Change("training.divergence.policy", "rollback", why))
         return changes

@@ -72,11 +72,8 @@ def _changes(evidence: Evidence, fraction: float) -> list[Change]:
     if decay is not None:
         why = "Pulls weights towards zero."
         changes.append(Change("training.optimizer.weight_decay", rounded(max(10 * decay, 0.01)), why))
-    changes += (
-        change_length(evidence, min(1.25 * fraction, 1.0), "Later steps did not improve validation.")
-        if fraction < 0.8
-        else []
-    )
+    if fraction < 0.8:
+        changes += change_length(evidence, 1.25 * fraction, "Later steps did not improve validation.")
     if evidence.setting("training.early_stopping", {}) is None:
         why = "Stops when validation no longer improves and returns to the best weights."
         changes.append(Change("training.early_stopping", {"patience": 10}, why))

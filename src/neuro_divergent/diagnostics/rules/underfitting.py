@@ -8,7 +8,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
-from neuro_divergent.diagnostics.rules.worse_than_naive import best_baseline, model_error
+from neuro_divergent.diagnostics.rules.worse_than_naive import compared_errors
 
 # Ratio of the error of the model to that of the best baseline. On a random walk, which cannot be forecast better, a
 # trained model is about as good as the best baseline; a clearly worse one underfits.
@@ -27,7 +27,7 @@ class Underfitting(Rule):
 
     def check(self, evidence: Evidence) -> Finding | None:
         require_same_targets(evidence)
-        own, (name, naive) = model_error(evidence), best_baseline(evidence)
+        own, name, naive = compared_errors(evidence)
         training = Curve.of(evidence, "train_loss", least=ROWS)
         validation = Curve.of(evidence, "validation_loss", least=1)
         if naive <= 0 or own < WORSE * naive:

@@ -24,7 +24,6 @@ class UnstableSpeed(Rule):
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        assert evidence.history is not None
         seconds = float(Curve.of(evidence, "seconds").values[-1])
         speed = _speed_without_validation(evidence)
         if seconds < SECONDS:

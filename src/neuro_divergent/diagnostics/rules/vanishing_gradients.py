@@ -31,9 +31,8 @@ class VanishingGradients(Rule):
         fraction = len(found) / max(weights, 1)
         if not found:
             return None
-        gradients = report.layers["gradient"].drop_nulls()
-        smallest = float(report.layers.filter(report.layers["layer"] == found[0])["gradient"].fill_null(0.0)[0])
-        usual = float(gradients.median() or 0.0)  # type: ignore[arg-type]
+        smallest = float(report.layers.filter(layer=found[0])["gradient"].fill_null(0.0)[0])
+        usual = float(report.layers["gradient"].median() or 0.0)  # type: ignore[arg-type]
         text = (
             f"{len(found)} of {weights} layers have vanishing gradients, such as {found[0]}: {smallest:.1e}, where "
             f"the median of the layers is {usual:.1e}."
@@ -43,9 +42,8 @@ class VanishingGradients(Rule):
         if evidence.setting("model.activation") in ("Sigmoid", "Tanh", "ReLU"):
             changes += change_model(evidence, "activation", "GELU", "Has a gradient on both sides of zero.")
         if evidence.setting("model.norm") == "none":
-            changes += change_model(
-                evidence, "norm", "layer", "Keeps the inputs of layers in the range where they react."
-            )
+            why = "Keeps the inputs of layers in the range where they react."
+            changes += change_model(evidence, "norm", "layer", why)
         depth = evidence.number("model.num_layers")
         if depth is not None and depth > 2:
             changes += change_model(evidence, "num_layers", max(2, int(depth // 2)), "A shorter way for the gradient.")

@@ -101,12 +101,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         return self.calibrate()
 
     def calibrate(
-        self,
-        data: Any = None,
-        *,
-        last: int | float = 0.2,
-        cutoffs: int | None = None,
-        step: int | None = None,
+        self, data: Any = None, *, last: int | float = 0.2, cutoffs: int | None = None, step: int | None = None
     ) -> Self:
         """Compute conformity scores on windows that training did not fit; earlier scores are discarded.
 

@@ -140,11 +140,7 @@ def describe(template: Any) -> dict[str, Any]:
 
     if type(template) is Forecaster:
         training = {name: value for name, value in template.training.to_dict().items() if name not in _IGNORED_SETTINGS}
-        return {
-            "architecture": template.architecture.to_dict(),
-            "task": template.task.to_dict(),
-            "training": training,
-        }
+        return {"architecture": template.architecture.to_dict(), "task": template.task.to_dict(), "training": training}
     to_dict = getattr(template, "to_dict", None)
     if to_dict is None:
         raise InputError(
