@@ -61,3 +61,40 @@ def bounds_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[
         return Bounds(both, both)
     lower, upper = (np.stack([quantiles[pair[side]] for pair in pairs]).astype(np.float64) for side in (0, 1))
     return Bounds(lower, upper)
+
+
+def widen(
+    base: Bounds, pairs: Sequence[Pair], levels: Sequence[float], spread: Floats, widths: Floats, *, whole: bool
+) -> dict[float, tuple[Floats, Floats]]:
+    """Return both calibrated bounds of the interval of every level; an interval contains all narrower ones.
+
+    Args:
+        base: Uncalibrated bounds.
+        pairs: Their quantiles.
+        levels: In percent, ascending.
+        spread: Unit of the widths of each window.
+        widths: ``(windows, levels, sides, horizon)``.
+        whole: Whether bounds are integers.
+    """
+    result: dict[float, tuple[Floats, Floats]] = {}
+    inner: tuple[Floats, Floats] | None = None
+    for place, level in enumerate(levels):
+        pair = nearest_pair(pairs, level)
+        lower = base.lower[pair] - spread[:, None] * widths[:, place, 0]
+        upper = base.upper[pair] + spread[:, None] * widths[:, place, -1]
+        # Quantiles that are too far apart are moved inwards and may cross.
+        middle = (lower + upper) / 2
+        lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
+        if inner is not None:
+            lower, upper = np.minimum(lower, inner[0]), np.maximum(upper, inner[1])
+        inner = lower, upper
+        result[level] = _to_integers(lower, upper) if whole else inner
+    return result
+
+
+def _to_integers(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return the outermost integers of an interval; if it holds none, the one nearest to its middle."""
+    inside = np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
+    middle = np.round((lower + upper) / 2)
+    empty = inside[0] > inside[1]
+    return np.where(empty, middle, inside[0]), np.where(empty, middle, inside[1])
