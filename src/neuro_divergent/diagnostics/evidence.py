@@ -32,7 +32,6 @@ class Evidence:
         id: Column of ids in the backtest; ``None`` if there is none.
         time: Its column of times.
         scores: Scores of the model and the baselines, as ``Evaluation.to_dict``.
-        calibration: Coverage by level, and the probability integral transform.
         data: What ``data.health`` says about the data.
         config: Settings of the run in plain values, as in ``config.toml``.
         state: State of the run: ``finished``, ``running``, ``diverged``...
@@ -49,7 +48,6 @@ class Evidence:
     id: str | None = None
     time: str = "ds"
     scores: Mapping[str, Any] | None = None
-    calibration: Mapping[str, Any] | None = None
     data: Mapping[str, Any] | None = None
     config: Mapping[str, Any] | None = None
     state: str | None = None
@@ -123,7 +121,6 @@ class Evidence:
             id=tables.id if backtest is not None and tables.id in backtest.columns else None,
             time=tables.time,
             scores=tables.scores,
-            calibration=tables.calibration,
             data=tables.data,
             config=tables.config,
             state=summary.state,

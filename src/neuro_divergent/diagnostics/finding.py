@@ -53,9 +53,7 @@ class Finding:
     Attributes:
         rule: Name of the rule that found it.
         title: What it is, in a few words.
-        severity: ``problem``, ``warning`` or ``hint``.
         evidence: The evidence, with numbers, in words.
-        numbers: The numbers by name.
         changes: What to change, the most promising first.
     """
 

@@ -39,7 +39,7 @@ def windows_from(panel: Panel, task: Task, begins: Ints, step: int) -> Windows:
 
 
 def rows_at_end(panel: Panel, last: int | float, least: int) -> Ints:
-    """Return how many rows ``last`` means in each series, at least ``least``: a fraction below 1, or a number of rows."""
+    """Return how many rows of each series ``last`` means, a fraction below 1 or a number; no fewer than ``least``."""
     if isinstance(last, bool) or not last > 0 or (last >= 1 and last != int(last)):
         raise InputError(f"last: {last!r} must be a fraction between 0 and 1 or an integer number of rows.")
     rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)

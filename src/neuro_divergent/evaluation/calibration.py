@@ -15,8 +15,8 @@ from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.evaluation.levels import supported_levels
-from neuro_divergent.evaluation.window_sample import sample_of
 
 if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
@@ -53,7 +53,7 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
     levels, _ = supported_levels(forecaster, windows, LEVELS)
     quantiles = _supported_quantiles(forecaster, windows)
     most = _MOST_SAMPLED if forecaster.fitted.predictor.draws_paths else _MOST_WINDOWS
-    result = forecaster.forecast_windows(sample_of(windows, most), levels, quantiles)
+    result = forecaster.forecast_windows(WindowList.sample(windows, most), levels, quantiles)
     if not result.observed.any():
         raise InputError("windows: no value in them was observed.")
     return {

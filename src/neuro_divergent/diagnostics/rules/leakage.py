@@ -81,9 +81,7 @@ def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[C
 
 
 def _where(lead: int) -> str:
-    if lead == 0:
-        return "at the same time"
-    return f"{format_count(abs(lead), 'row')} {'ahead' if lead > 0 else 'late'}"
+    return f"{format_count(abs(lead), 'row')} {'ahead' if lead > 0 else 'late'}" if lead else "at the same time"
 
 
 def _number(value: object) -> float:

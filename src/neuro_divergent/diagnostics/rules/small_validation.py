@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.diagnostics.evidence import Evidence
-from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 
 # Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths of
@@ -36,8 +36,7 @@ class SmallValidation(Rule):
         changes = []
         if fraction is not None and fraction < 0.3:
             changes.append(Change("task.validation", 0.3, "Holds out more."))
-        severity: Severity = "warning" if windows < FEWER else "hint"
-        return self.finding(severity, text, {"windows": windows}, changes)
+        return self.finding("warning" if windows < FEWER else "hint", text, {"windows": windows}, changes)
 
 
 def _windows(evidence: Evidence, fraction: float) -> int:

@@ -41,10 +41,8 @@ class Comparison:
     """Scores of several models and tests of their differences; tables are of the same kind as the input.
 
     Attributes:
-        metric: The metric.
         reference: The model that the others are compared with.
         test: Where ``p_value`` in ``table`` comes from: ``diebold_mariano``, ``nemenyi`` or ``none``.
-        alpha: Significance level.
         table: A row per model, the best first: ``model``, ``score`` (over all values), ``std`` (of the scores of the
             folds, or of the cut-offs where there are no folds), ``skill`` (one minus its ratio to the score of
             the reference), ``rank`` (mean over the series), ``p_value`` (of being as good as the reference, adjusted
@@ -125,9 +123,6 @@ def compare(
         season_length: With a table: rows in a season of ``train``.
         id: With a table: column of ids; unset, ``unique_id`` if it exists.
         time: With a table: column of times.
-
-    Raises:
-        InputError: If an argument cannot be used.
     """
     if test not in get_args(Test):
         raise InputError(f"test: {test!r} must be one of {', '.join(get_args(Test))}.")

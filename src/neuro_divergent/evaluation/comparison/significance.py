@@ -41,7 +41,6 @@ class Friedman:
 
     Attributes:
         ranks: Mean rank of each forecast; 1 is best.
-        series: Number of series.
         chi_square: Friedman's statistic.
         chi_square_p: Its p value, which is conservative for few series.
         f: The statistic of Iman & Davenport (1980), computed from it.
@@ -127,13 +126,7 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
 
 
 def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> float:
-    """Return the difference of two mean ranks that is significant by Nemenyi's test.
-
-    Args:
-        forecasts: Number of forecasts that are compared.
-        series: Number of series they were ranked on.
-        alpha: Significance level.
-    """
+    """Return the difference of two mean ranks that is significant by Nemenyi's test."""
     if not 0 < alpha < 1:
         raise InputError(f"alpha: {alpha!r} must be between 0 and 1.")
     if forecasts < 2 or series < 1:
@@ -145,12 +138,7 @@ def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> flo
 
 
 def nemenyi(ranks: npt.ArrayLike, series: int) -> Floats:
-    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, adjusted for the number of pairs.
-
-    Args:
-        ranks: Mean rank of each forecast.
-        series: Number of series they were ranked on.
-    """
+    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, adjusted for the number of pairs."""
     from scipy import stats
 
     mean = np.asarray(ranks, np.float64)

@@ -26,11 +26,7 @@ class Bounds(NamedTuple):
 
 
 def pairs_of(loss: Loss) -> tuple[Pair, ...]:
-    """Return the pairs of quantiles, symmetric around the median, that a loss forecasts.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the pairs of quantiles, symmetric around the median, that a loss forecasts."""
     if loss.traits.any_level:
         return tuple((round(0.5 - level / 200, 9), round(0.5 + level / 200, 9)) for level in _USUAL)
     own = loss.quantile_levels
@@ -66,15 +62,9 @@ def bounds_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[
 def widen(
     base: Bounds, pairs: Sequence[Pair], levels: Sequence[float], spread: Floats, widths: Floats, *, whole: bool
 ) -> dict[float, tuple[Floats, Floats]]:
-    """Return both calibrated bounds of the interval of every level; an interval contains all narrower ones.
+    """Return both calibrated bounds of the interval of every level, which contains all narrower ones.
 
-    Args:
-        base: Uncalibrated bounds.
-        pairs: Their quantiles.
-        levels: In percent, ascending.
-        spread: Unit of the widths of each window.
-        widths: ``(windows, levels, sides, horizon)``.
-        whole: Whether bounds are integers.
+    Levels are ascending, widths ``(windows, levels, sides, horizon)`` in units of the spread of each window.
     """
     result: dict[float, tuple[Floats, Floats]] = {}
     inner: tuple[Floats, Floats] | None = None

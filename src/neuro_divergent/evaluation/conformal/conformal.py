@@ -172,9 +172,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         spread = self._spread(panel, panel.offsets[1:], task.history)
         widths = self._known().widths_now(requested.all, names(panel.ids.to_list()))
         bounds = widen(base, self._pairs, requested.all, spread, widths, whole=self.settings.whole)
-        columns: dict[str, Any] = {
-            name: frame[name] for name in frame.columns if name not in {f"q-{quantile:g}" for quantile in own}
-        }
+        columns: dict[str, Any] = frame.drop([f"q-{quantile:g}" for quantile in own]).to_dict()
         dtype = frame["forecast"].to_numpy().dtype
         for level in requested.levels:
             for end, values in zip(("lo", "hi"), bounds[level], strict=True):
@@ -229,9 +227,6 @@ class Conformal(ModelWrapper[ForecastModel]):
         Args:
             changes: Values by dotted name: those of the forecaster, and ``conformal.method`` and the other fields of
                 ``ConformalSettings``.
-
-        Raises:
-            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
         own, rest = own_settings(changes, "conformal")
         check_own_settings(own, "conformal", ConformalSettings.model_fields)

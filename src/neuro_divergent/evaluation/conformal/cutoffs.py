@@ -20,11 +20,7 @@ _WINDOWS = 5000  # maximum, unless a step is given
 
 
 def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
-    """Return windows of the part of the training data that was held out for validation.
-
-    Raises:
-        InputError: If there is no such part.
-    """
+    """Return windows of the part of the training data that was held out for validation."""
     if forecaster.split is None:
         raise InputError("a loaded forecaster does not hold the data of training: pass data to calibrate on.")
     if not len(forecaster.split.validation):

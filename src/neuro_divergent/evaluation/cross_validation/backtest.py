@@ -46,7 +46,6 @@ class Backtest:
         windows: Number of forecasts, each of a complete horizon.
         seconds: Time of forecasting.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
-        panel: The data.
         backend: Kind of the input table.
     """
 
@@ -91,10 +90,6 @@ def backtest(
         quantiles: Quantiles to forecast, between 0 and 1.
         season_length: Rows in a season; unset, it follows from the frequency.
         baselines: Whether to include the naive baselines.
-
-    Raises:
-        InputError: If an argument cannot be used or there is nothing to forecast.
-        DataError: If the data cannot be used.
     """
     require_counts(cutoffs=cutoffs, step=step, season_length=season_length)
     panel, backend = _data(forecaster, data)

@@ -31,7 +31,6 @@ class Leaderboard:
     """Results of a leaderboard.
 
     Attributes:
-        preset: The data set and the forecasting task.
         table: A row per model and baseline, the best first: ``model``, ``values``, the metrics (``owa`` where the data
             set has the reference forecasts) and the ``seconds`` of training and forecasting.
         comparison: Comparison of the models, with significance tests.

@@ -17,15 +17,9 @@ class Preset:
 
     Attributes:
         name: Name on the command line.
-        title: Description.
-        files: Parquet files of the data set.
-        horizon: Steps to forecast.
-        input_size: Steps of history.
         season_length: Rows in a season.
         test: Rows at the end of each series that are held out; windows there are one horizon apart.
         validation: Rows before those for early stopping and intervals.
-        future: Covariates known ahead.
-        calendar: Calendar features.
         frequency: Step between two rows, where it cannot be inferred from the times.
         read: Converts the tables of the files into one long table.
         reference: File of the reference forecasts of the test part for OWA, if there is one.
@@ -46,11 +40,7 @@ class Preset:
     reference: str | None = None
 
     def load(self, directory: Path) -> pl.DataFrame:
-        """Return the data set as one long table, with the test part at the end of each series.
-
-        Raises:
-            InputError: If a file is missing.
-        """
+        """Return the data set as one long table, with the test part at the end of each series."""
         for file in self.files:
             if not (directory / file).is_file():
                 raise InputError(
@@ -68,11 +58,7 @@ class Preset:
 
 
 def preset_named(name: str) -> Preset:
-    """Return the preset with a name.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the preset with a name."""
     if name not in PRESETS:
         raise InputError(f"Unknown benchmark {name!r}.{did_you_mean(name, PRESETS)} Known: {', '.join(PRESETS)}.")
     return PRESETS[name]

@@ -32,8 +32,6 @@ class Scorer:
     """Scores models on the same rows of a table.
 
     Attributes:
-        table: The table of forecasts.
-        columns: Names of its columns.
         requests: Scores to compute.
         models: All models that are scored; a row counts if none of them lacks a value.
         quantiles: Levels of the quantiles that count.

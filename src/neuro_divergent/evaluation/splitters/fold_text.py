@@ -21,14 +21,7 @@ _LEAST = 40
 
 
 def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: bool = False) -> list[Line]:
-    """Draw each fold as a line over time, or as several where its series differ.
-
-    Args:
-        folds: Folds of a splitter.
-        panel: The series.
-        width: Characters from left to right; at least 40.
-        plain: Use characters that every terminal can show.
-    """
+    """Draw each fold as a line over time, or as several where its series differ; see ``Splitter.draw``."""
     letters = _ASCII if plain else _UNICODE
     segments = segments_of(folds)
     label = len(f"fold {segments['fold'][-1]}  ")
