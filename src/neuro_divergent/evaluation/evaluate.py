@@ -61,15 +61,9 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain values; undefined ones are ``None``."""
-        return {
-            "model": self.model,
-            "part": self.part,
-            "note": self.note,
-            "season_length": self.season_length,
-            "windows": self.windows,
-            "scores": finite_or_none(self.table.to_dicts()),
-            "coverage": finite_or_none(self.coverage.to_dicts()),
-        }
+        plain = {name: getattr(self, name) for name in ("model", "part", "note", "season_length", "windows")}
+        tables = {"scores": self.table.to_dicts(), "coverage": self.coverage.to_dicts()}
+        return {**plain, **finite_or_none(tables)}
 
 
 def evaluate(

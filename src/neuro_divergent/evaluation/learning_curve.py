@@ -242,8 +242,8 @@ def _reason(gap: float, slope: float, skill: float | None) -> str:
 
 def _check_sizes(sizes: Sequence[int | float]) -> None:
     for size in sizes:
-        is_count = isinstance(size, int) and not isinstance(size, bool) and size > 1
-        if not is_count and not (isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size <= 1):
+        is_number = isinstance(size, (int, float)) and not isinstance(size, bool)
+        if not is_number or not (0 < size <= 1 or (size > 1 and isinstance(size, int))):
             raise InputError(f"sizes: {size!r} must be a fraction above 0 and up to 1, or an integer number of rows.")
     if len(set(sizes)) < 2:
         raise InputError("sizes: there must be at least two different ones.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
-from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
 MANY = 0.5  # fraction of constant series for a warning
@@ -33,5 +33,5 @@ class ConstantSeries(Rule):
             "teach nothing and make scores look better than they are: leave them out of the table."
         )
         change = Change("data.strict", True, "Refuses such series, with their names.")
-        severity: Severity = "warning" if fraction >= MANY else "hint"
-        return self.finding(severity, text, {"count": count, "share": fraction}, [change])
+        numbers = {"count": count, "share": fraction}
+        return self.finding("warning" if fraction >= MANY else "hint", text, numbers, [change])

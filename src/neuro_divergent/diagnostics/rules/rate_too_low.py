@@ -23,6 +23,8 @@ STRAIGHT = 0.7
 SMALL_FALL = 0.1  # relative decrease of the loss up to which training counts as hardly begun
 SURE = 4.0  # least slope in both halves, in standard errors, of a falling loss
 
+_WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks for the best."
+
 
 @register("rate_too_low")
 class RateTooLow(Rule):
@@ -50,7 +52,8 @@ class RateTooLow(Rule):
         )
         if ratio is not None and ratio < TINY_RATIO:
             text = f"{moved}, and a step changes half of the layers by less than {ratio:.1g} of their size."
-            return self.finding("warning", text, numbers, change_rate(evidence, _factor(ratio), _WHY))
+            factor = min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0)
+            return self.finding("warning", text, numbers, change_rate(evidence, rounded(factor), _WHY))
         straight = _straightness(evidence, curve)
         if straight is None or straight < STRAIGHT or (ratio is not None and ratio > USUAL_RATIO):
             return None
@@ -59,14 +62,6 @@ class RateTooLow(Rule):
             "the first."
         )
         return self.finding("warning", text, {**numbers, "straightness": straight}, change_rate(evidence, 10.0, _WHY))
-
-
-_WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks for the best."
-
-
-def _factor(ratio: float) -> float:
-    """Return the factor for the rate that gives updates of usual size, within limits."""
-    return rounded(min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0))
 
 
 def _straightness(evidence: Evidence, curve: Curve) -> float | None:

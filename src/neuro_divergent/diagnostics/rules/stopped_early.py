@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
-from neuro_divergent.diagnostics.finding import Finding, Severity
+from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
@@ -43,5 +43,5 @@ class StoppedEarly(Rule):
             f"{curve.steps[-1]:,.0f} steps: {format_number(100 * fraction)} % of all it fell."
         )
         changes = change_length(evidence, 2, "The loss was still falling.")
-        severity: Severity = "warning" if fraction >= CLEAR else "hint"
-        return self.finding(severity, text, {"gained": gained, "best": best, "share": fraction}, changes)
+        numbers = {"gained": gained, "best": best, "share": fraction}
+        return self.finding("warning" if fraction >= CLEAR else "hint", text, numbers, changes)

@@ -71,16 +71,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; undefined ones are ``None``."""
+        plain = ("metric", "reference", "test", "alpha", "series", "cutoffs", "overlap")
         ranking = {name: value for name, value in dataclasses.asdict(self.friedman).items() if name != "ranks"}
         document: dict[str, Any] = finite_or_none(
-            {
-                "metric": self.metric,
-                "reference": self.reference,
-                "test": self.test,
-                "alpha": self.alpha,
-                "series": self.series,
-                "cutoffs": self.cutoffs,
-                "overlap": self.overlap,
+            {name: getattr(self, name) for name in plain}
+            | {
                 "models": read_table(self.table).frame.to_dicts(),
                 "pairs": read_table(self.pairs).frame.to_dicts(),
                 "friedman": {**ranking, "critical_difference": self.critical_difference},

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.core.arrays import Array, Floats, Ints
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
@@ -176,9 +175,9 @@ class Conformal(ModelWrapper[ForecastModel]):
         dtype = frame["forecast"].to_numpy().dtype
         for level in requested.levels:
             for end, values in zip(("lo", "hi"), bounds[level], strict=True):
-                columns[f"{end}-{level:g}"] = _series(values, dtype)
+                columns[f"{end}-{level:g}"] = values.reshape(-1).astype(dtype)
         for quantile in requested.quantiles:
-            columns[f"q-{quantile:g}"] = _series(requested.quantile(quantile, point, bounds), dtype)
+            columns[f"q-{quantile:g}"] = requested.quantile(quantile, point, bounds).reshape(-1).astype(dtype)
         return to_native(columns, table.backend)
 
     def forecast_windows(
@@ -317,7 +316,3 @@ class Conformal(ModelWrapper[ForecastModel]):
 
 def _fields(settings: ConformalSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in ConformalSettings.model_fields}
-
-
-def _series(values: Array, dtype: npt.DTypeLike) -> Array:
-    return values.reshape(-1).astype(dtype)

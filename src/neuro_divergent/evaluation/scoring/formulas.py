@@ -57,7 +57,7 @@ class Values:
         )
 
     def mean(self, values: Floats, where: Bools | None = None) -> Floats:
-        """Return the weighted mean of each group, ``(groups,)``, over all values or ``where`` it is true; NaN if none is."""
+        """Return the weighted mean of each group, ``(groups,)``; NaN if it is empty. ``where`` marks what counts."""
         group, weight = self.group, self.weight
         if where is not None:
             group, values = group[where], values[where]

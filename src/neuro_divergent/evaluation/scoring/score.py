@@ -17,7 +17,7 @@ from neuro_divergent.evaluation.scoring.columns import choose_models, find_model
 from neuro_divergent.evaluation.scoring.groups import ratio
 from neuro_divergent.evaluation.scoring.history import read_history
 from neuro_divergent.evaluation.scoring.requests import Available, Request, resolve
-from neuro_divergent.evaluation.scoring.scorer import Columns, Scorer
+from neuro_divergent.evaluation.scoring.scorer import Scorer
 
 Aggregate = Literal["mean", "series"]
 _MODEL, _VALUES, _WEIGHT = "model", "values", "weight"
@@ -88,7 +88,9 @@ def score(
         history = read_history(train, table, series=series, time=time, target=train_target, season_length=season_length)
     scorer = Scorer(
         table=table,
-        columns=Columns(series=series, time=time, target=target),
+        series=series,
+        time=time,
+        target=target,
         requests=tuple({part.label: part for request in requests for part in request.needed}.values()),
         models=scored,
         quantiles=available.quantiles,

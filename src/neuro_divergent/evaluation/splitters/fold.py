@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,12 @@ class Fold:
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
-            object.__setattr__(self, name, self._as_integers(name))
+            values = np.asarray(getattr(self, name))
+            if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
+                raise DataError(
+                    f"fold {self.number}: {name} must be a list of integers; got {values.dtype} shaped {values.shape}."
+                )
+            object.__setattr__(self, name, values.astype(np.int64))
         for part in _PARTS:
             sizes = [len(getattr(self, f"{part}_{array}")) for array in ("series", "begins", "ends")]
             if len(set(sizes)) > 1:
@@ -137,12 +141,3 @@ class Fold:
             f"fold {self.number}: row {begins[two]}, of series {show(panel.ids[int(series[two])])}, is {roles}. A row "
             "must be in one segment at most."
         )
-
-    def _as_integers(self, name: str) -> Ints:
-        given: Any = getattr(self, name)
-        values = np.asarray(given)
-        if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
-            raise DataError(
-                f"fold {self.number}: {name} must be a list of integers; got {values.dtype} shaped {values.shape}."
-            )
-        return values.astype(np.int64)
