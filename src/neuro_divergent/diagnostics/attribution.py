@@ -59,7 +59,7 @@ def permutation_importance(
         repeats; ``low`` and ``high``, its minimum and maximum.
 
     Raises:
-        InputError: If an argument cannot be used, or there are fewer than two windows.
+        InputError: If there are fewer than two windows.
     """
     for name, count in (("windows", windows), ("repeats", repeats)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -114,7 +114,6 @@ def integrated_gradients(
         variables); and ``attribution``.
 
     Raises:
-        InputError: If an argument cannot be used.
         MissingDependencyError: If captum is not installed.
     """
     try:

@@ -135,9 +135,6 @@ class Evidence:
 
         A loaded forecaster has no data of training, so that only its history and its network are used. For one that
         was trained in a run directory, the norms by layer recorded there are used as well.
-
-        Raises:
-            NotFittedError: If it has not been trained.
         """
         from neuro_divergent.data.profile import describe_data
         from neuro_divergent.diagnostics.network import analyse_network

@@ -75,9 +75,6 @@ def analyse_gradients(layers: pl.DataFrame) -> GradientReport:
     Args:
         layers: A row per step and layer: ``step``, ``layer``, ``gradient`` and ``weight``, and ``update``, the norm of
             the update of the step, where it is known; ``runs.events.layers_of`` returns them.
-
-    Raises:
-        InputError: If a column is missing.
     """
     missing = [name for name in (*_COLUMNS, "step") if name not in layers.columns]
     if missing:

@@ -84,9 +84,6 @@ def evaluate(
         last: With ``data``: fraction of each series (below 1) or number of rows at its end to forecast.
         levels: Levels of the intervals to check, in percent; unset, 80 and 95 where the forecaster supports them.
         season_length: Rows in a season; unset, it follows from the frequency.
-
-    Raises:
-        InputError: If there is no window to score, or a level is not supported.
     """
     task = forecaster.fitted.task
     if data is None:

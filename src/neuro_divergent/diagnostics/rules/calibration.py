@@ -40,21 +40,20 @@ class Calibration(Rule):
             raise NotEnoughError("the widths were estimated on the same values; hold out a test part (--test 0.1)")
         errors = Errors.of(evidence)
         errors.require_groups()
-        worst: tuple[float, float, float] | None = None
-        for level in sorted(_levels(errors)):
+        levels = _levels(errors)
+        if not levels:
+            raise NotEnoughError("there are no intervals")
+        found = []
+        for level in sorted(levels):
             inside, wanted = _inside(errors, level), level / 100
             estimate = errors.mean(inside - wanted)
             # Of few values all may be inside, with no variance: the error is at least the binomial one.
             spread = max(estimate.error, math.sqrt(wanted * (1 - wanted) / len(inside)))
-            if abs(estimate.mean) < max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
-                continue
-            if worst is None or abs(estimate.mean) > abs(worst[1]):
-                worst = (level, estimate.mean, spread)
-        if worst is None:
-            if not _levels(errors):
-                raise NotEnoughError("there are no intervals")
+            if abs(estimate.mean) >= max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
+                found.append((level, estimate.mean, spread))
+        if not found:
             return None
-        level, off, spread = worst
+        level, off, spread = max(found, key=lambda item: abs(item[1]))
         text = (
             f"The {level:g} % interval holds {format_number(level + 100 * off)} ± {format_number(100 * spread)} % of "
             f"{len(errors):,} held-out values: it is too {'wide' if off > 0 else 'narrow'}."

@@ -122,7 +122,8 @@ def compare(
     if test not in get_args(Test):
         raise InputError(f"test: {test!r} must be one of {', '.join(get_args(Test))}.")
     _require_error(metric)
-    table = _Table.of(forecasts, metric, models, train, season_length, id, time)
+    scoring = {"models": None if models is None else list(models), "train": train, "season_length": season_length}
+    table = _Table.of(forecasts, metric, id, time, scoring)
     names, scores = table.overall()
     table = dataclasses.replace(table, scoring={**table.scoring, "models": names})
     chosen = reference or (REFERENCE if REFERENCE in names else names[int(scores.argmin())])
@@ -174,24 +175,11 @@ class _Table:
     scoring: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        forecasts: Any,
-        metric: str,
-        models: Sequence[str] | None,
-        train: Any,
-        season_length: int | None,
-        named_by: str | None,
-        time: str,
-    ) -> _Table:
-        target = "y"
+    def of(cls, forecasts: Any, metric: str, named_by: str | None, time: str, scoring: dict[str, Any]) -> _Table:
         panel = getattr(forecasts, "panel", None)
         if panel is not None:
-            train, season_length, target = (
-                history_of(panel),
-                season_length or forecasts.season_length,
-                panel.schema.target,
-            )
+            season = scoring["season_length"] or forecasts.season_length
+            scoring |= {"train": history_of(panel), "season_length": season, "train_target": panel.schema.target}
             named_by, time, forecasts = id_column(panel), panel.schema.time, forecasts.forecasts
         table = read_table(forecasts)
         needed = [name for name in ("cutoff", "step", "actual", time) if name not in table.frame.columns]
@@ -201,15 +189,7 @@ class _Table:
                 "table with id, time, cutoff, step, actual and the forecasts of each model."
             )
         named_by = named_by or (DEFAULT_ID if DEFAULT_ID in table.frame.columns else None)
-        scoring = {
-            "models": None if models is None else list(models),
-            "metrics": [metric],
-            "train": train,
-            "season_length": season_length,
-            "id": named_by,
-            "time": time,
-            "train_target": target,
-        }
+        scoring |= {"metrics": [metric], "id": named_by, "time": time}
         return cls(table.frame, table.backend, metric, named_by, time, scoring)
 
     def overall(self) -> tuple[list[str], Floats]:

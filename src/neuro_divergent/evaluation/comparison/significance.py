@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError
 
 
@@ -100,7 +100,9 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
     """
     from scipy import stats
 
-    values = _matrix(scores)
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 2:
+        raise InputError(f"scores: shape {values.shape} must be (series, forecasts).")
     values = values[np.isfinite(values).all(1)]
     series, count = values.shape
     if series < 2 or count < 2:
@@ -166,19 +168,9 @@ def _long_run_variance(centred: Floats, lags: int) -> float:
     plain = autocovariances[0] + 2 * sum(autocovariances[1:])
     if plain > 0:
         return plain
-    weights = [1 - lag / (lags + 1) for lag in range(1, lags + 1)]
-    return autocovariances[0] + 2 * sum(
-        weight * value for weight, value in zip(weights, autocovariances[1:], strict=True)
-    )
+    return autocovariances[0] + 2 * sum((1 - lag / (lags + 1)) * autocovariances[lag] for lag in range(1, lags + 1))
 
 
 def _rank_error(forecasts: int, series: int) -> float:
     """Return the standard error of the difference of two mean ranks."""
     return math.sqrt(forecasts * (forecasts + 1) / (6 * series))
-
-
-def _matrix(scores: npt.ArrayLike) -> Array:
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 2:
-        raise InputError(f"scores: shape {values.shape} must be (series, forecasts).")
-    return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -244,10 +244,8 @@ def _results(
     tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
 ) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
     """Yield the results of tasks: first those in the store, then the others as they are computed."""
-    with ExitStack() as stack:
-        stored = None if store is None else FoldStore.of(store, panel)
-        if stored is not None:
-            stack.enter_context(stored.opened())
+    stored = None if store is None else FoldStore.of(store, panel)
+    with nullcontext() if stored is None else stored.opened():
         missing = []
         for task in tasks:
             found = None if stored is None else stored.find(task)
@@ -255,11 +253,11 @@ def _results(
                 missing.append(task)
             else:
                 yield task, found
-        computed = stack.enter_context(closing(_compute(missing, panel, jobs, threads)))
-        for task, results in computed:
-            if stored is not None:
-                stored.save(task, results)
-            yield task, results
+        with closing(_compute(missing, panel, jobs, threads)) as computed:
+            for task, results in computed:
+                if stored is not None:
+                    stored.save(task, results)
+                yield task, results
 
 
 def _compute(

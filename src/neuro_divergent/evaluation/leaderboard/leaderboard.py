@@ -70,9 +70,6 @@ def run_leaderboard(
         jobs: Number of worker processes.
         store: Directory in which results of finished models are stored, from which an interrupted run resumes.
         progress: Called as by ``cross_validate``.
-
-    Raises:
-        InputError: If a file is missing or a model is unknown.
     """
     table = preset.load(Path(data))
     forecasters = models if isinstance(models, Mapping) else _forecasters(preset, models, training, settings or {})

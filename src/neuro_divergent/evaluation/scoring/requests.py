@@ -78,10 +78,6 @@ def resolve(names: Sequence[str] | str | None, available: Available) -> tuple[Re
 
     A metric that is computed for each level or quantile has a column for each of them, such as ``"coverage-80"`` and
     ``"coverage-95"`` for ``"coverage"``, unless its name includes one.
-
-    Raises:
-        ConfigError: If there is no such metric.
-        InputError: If it needs an argument or a column that was not given.
     """
     names = available.usual() if names is None else (names,) if isinstance(names, str) else names
     found = {request.label: request for name in names for request in _requests(name, available)}

@@ -68,9 +68,6 @@ def score(
     Returns:
         A frame of the same kind as the input, with a row for each group and model: the columns of ``by``, ``model``,
         ``values`` and one column for each metric, null where it is undefined.
-
-    Raises:
-        InputError: If a column, model or metric is unknown, or a metric needs an argument that was not given.
     """
     if aggregate not in ("mean", "series"):
         raise InputError(f"aggregate: {aggregate!r} must be 'mean' or 'series'.")
