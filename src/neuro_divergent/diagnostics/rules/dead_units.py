@@ -24,12 +24,8 @@ class DeadUnits(Rule):
 
     def check(self, evidence: Evidence) -> Finding | None:
         numeric = (int, float)
-        known = [
-            row
-            for row in evidence.rows("network", "activations")
-            if isinstance(row.get("units"), numeric) and isinstance(row.get("dead_share"), numeric)
-        ]
-        layers = [row for row in known if row["units"] >= UNITS]
+        rows = [row for row in evidence.rows("network", "activations") if isinstance(row.get("dead_share"), numeric)]
+        layers = [row for row in rows if isinstance(row.get("units"), numeric) and row["units"] >= UNITS]
         if not layers:
             raise NotEnoughError("the network has no layer of units that could die")
         worst = max(layers, key=lambda row: row["dead_share"])
