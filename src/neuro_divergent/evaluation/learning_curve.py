@@ -21,7 +21,7 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.baselines import Baselines
-from neuro_divergent.evaluation.cross_validation.fold_task import clone, test_windows, training_part
+from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part, windows_to_test
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
 from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
 from neuro_divergent.evaluation.cross_validation.window_list import WindowList
@@ -357,7 +357,7 @@ def _fit(task: _CurveTask, panel: Panel, threads: int | None = None) -> dict[str
     forecaster: Forecaster = clone(task.template, threads)
     forecaster.training = forecaster.training.replace(seed=forecaster.training.seed + task.repeat)
     forecaster.fit(training_part(forecaster.task, _last_rows(task.fold, task.lengths), panel))
-    result = forecaster.forecast_windows(test_windows(forecaster.task, task.fold, panel))
+    result = forecaster.forecast_windows(windows_to_test(forecaster.task, task.fold, panel))
     scale = _scale(panel, task.fold, task.season)
     naive = Baselines(panel, result.series, result.rows, result.point.shape[1], task.season).seasonal_naive()
     return {

@@ -232,10 +232,9 @@ class Conformal(ModelWrapper[ForecastModel]):
         return type(self)(self.forecaster.with_settings(rest), **_fields(self.settings.replace(**own)))
 
     def __repr__(self) -> str:
-        known = (
-            "not calibrated" if self._calibration is None else f"calibrated on {len(self._known().scores):,} windows"
-        )
-        return f"{type(self).__name__}({self.settings.method}, {known}, {self.forecaster!r})"
+        known = self._calibration
+        state = "not calibrated" if known is None else f"calibrated on {len(known.scores):,} windows"
+        return f"{type(self).__name__}({self.settings.method}, {state}, {self.forecaster!r})"
 
     @property
     def is_fitted(self) -> bool:

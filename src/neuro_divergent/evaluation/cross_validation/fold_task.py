@@ -59,7 +59,7 @@ def fit_fold(task: FoldTask, panel: Panel, threads: int | None = None) -> list[F
         forecaster.fit(training_part(forecaster.task, task.folds[0], panel))
         if forecaster.task.joint:
             _require_all_series(task.folds[0], panel)
-        parts = [test_windows(forecaster.task, fold, panel) for fold in task.folds]
+        parts = [windows_to_test(forecaster.task, fold, panel) for fold in task.folds]
         result = forecaster.forecast_windows(WindowList.of(parts), task.levels, task.quantiles)
     # A window that spans all series gives a forecast for each.
     rows = np.cumsum([0, *(len(part) for part in parts)]) * (result.point.size // sum(len(part) for part in parts))
@@ -105,7 +105,7 @@ def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:
     return part.take(np.flatnonzero(enough))
 
 
-def test_windows(task: Any, fold: Fold, panel: Panel) -> Windows:
+def windows_to_test(task: Any, fold: Fold, panel: Panel) -> Windows:
     """Return the windows of the test part of a fold; at least one."""
     windows = fold.test_windows(panel, task.history, task.horizon, joint=bool(task.joint))
     if not len(windows):
