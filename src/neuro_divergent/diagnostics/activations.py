@@ -45,10 +45,6 @@ def describe_activations(module: nn.Module, batch: Batch) -> list[dict[str, Any]
     function that a block calls several times with the same number of units is described once. The network does not
     change.
 
-    Args:
-        module: The network.
-        batch: The windows.
-
     Returns:
         For each activation ``layer`` (the block that calls it), ``kind``, ``units``; ``dead_units`` and ``dead_share``,
         those whose output is always 0 (ReLU and similar) or constant (all others); ``saturated_share``, the fraction of

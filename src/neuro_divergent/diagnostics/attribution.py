@@ -16,10 +16,11 @@ from neuro_divergent.core.spec import Batch, Feature
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import backend_of, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.diagnostics.sample import spread, take
 from neuro_divergent.diagnostics.undisturbed import undisturbed
+from neuro_divergent.evaluation.arguments import new_panel, windows_from
+from neuro_divergent.evaluation.cross_validation.forecast_values import native
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.uncertainty.paths import forecast_from
 
@@ -58,7 +59,7 @@ def permutation_importance(
         repeats; ``low`` and ``high``, its minimum and maximum.
 
     Raises:
-        InputError: If an argument cannot be used, or there are fewer than two windows.
+        InputError: If there are fewer than two windows.
     """
     for name, count in (("windows", windows), ("repeats", repeats)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -76,9 +77,8 @@ def permutation_importance(
     for variable, part, swap in _variables(batcher, fitted):
         rises = [_error(fitted, batcher, swap(batch, order)) - before for order in orders]
         rows.append((variable, part, float(np.mean(rises)), min(rises), max(rises)))
-    names = ("variable", "part", "importance", "low", "high")
-    columns = {name: pl.Series(list(values)) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
-    return to_native(columns, fitted.backend if data is None or isinstance(data, Panel) else backend_of(data))
+    table = pl.DataFrame(rows, schema=["variable", "part", "importance", "low", "high"], orient="row")
+    return native(table, fitted.backend if data is None or isinstance(data, Panel) else backend_of(data))
 
 
 def integrated_gradients(
@@ -114,7 +114,6 @@ def integrated_gradients(
         variables); and ``attribution``.
 
     Raises:
-        InputError: If an argument cannot be used.
         MissingDependencyError: If captum is not installed.
     """
     try:
@@ -140,7 +139,8 @@ def integrated_gradients(
     )
     tables: list[pl.DataFrame] = []
     # A window of all series is explained once for each; windows of one series many at a time.
-    groups = [[place] for place in places] if batcher.joint else _chunks(places, _EXPLAINED)
+    together = 1 if batcher.joint else _EXPLAINED
+    groups = [places[begin : begin + together] for begin in range(0, len(places), together)]
     with undisturbed(network), torch.enable_grad():
         for group in groups:
             batch = whole if batcher.joint else take(whole, np.array(group))
@@ -161,21 +161,12 @@ def integrated_gradients(
 
 
 class _Inputs:
-    """Inputs of a batch that are interpolated between a baseline and their values, and the other inputs.
-
-    Args:
-        batch: Windows to forecast from.
-        fitted: The model.
-        batcher: The batcher that made the batch.
-        baseline: Kind of baseline.
-    """
+    """Inputs of a batch that are interpolated between a baseline and their values, and the other inputs."""
 
     def __init__(self, batch: Batch, fitted: FittedModel, batcher: WindowBatcher, baseline: Baseline) -> None:
-        self._mask = torch.ones_like(batch.past_y) if batch.past_mask is None else batch.past_mask
-        self._batch = batch
-        self._fitted, self._batcher, self._baseline = fitted, batcher, baseline
-        self._moved = ["past_y", *(name for role in _ROLES if self._numeric(role) for name in [f"{role}_x"])]
-        kept = {name: item for name, item in self._batch._asdict().items() if item is not None}
+        self._batch, self._fitted, self._batcher, self._baseline = batch, fitted, batcher, baseline
+        self._moved = ["past_y", *(f"{role}_x" for role in _ROLES if self._numeric(role))]
+        kept = {name: item for name, item in batch._asdict().items() if item is not None}
         self._kept = list(kept)
         self.rest = tuple(kept.values())
         self.values = tuple(kept[name] for name in self._moved)
@@ -187,7 +178,7 @@ class _Inputs:
 
         def forecast(*items: Tensor) -> Tensor:
             moved, rest = items[: len(self._moved)], items[len(self._moved) :]
-            batch = Batch(**{**dict(zip(self._kept, rest, strict=True)), **dict(zip(self._moved, moved, strict=True))})
+            batch = Batch(**dict(zip([*self._kept, *self._moved], [*rest, *moved], strict=True)))
             point = loss.forecast(forecast_from(network, batch), (), batch).point
             values = self._batcher.restore(point, batch)[..., channel]
             chosen = values.mean(1) if step is None else values[:, step - 1]
@@ -211,18 +202,13 @@ class _Inputs:
             values = values.unsqueeze(1) if values.ndim == 2 else values
             positions = [None] if role == "static" else list(range(1 - length, values.shape[1] - length + 1))
             count, steps, width = values.shape
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "series": pl.Series(np.repeat(np.array(series, np.uint32), steps * width)),
-                        "variable": pl.Series(
-                            np.repeat(np.array(names, object), steps).tolist() * count, dtype=pl.String
-                        ),
-                        "position": pl.Series(positions * (width * count), dtype=pl.Int64),
-                        "attribution": values.detach().transpose(1, 2).reshape(-1).double().cpu().numpy(),
-                    }
-                )
-            )
+            columns = {
+                "series": np.repeat(np.array(series, np.uint32), steps * width),
+                "variable": pl.Series(np.repeat(np.array(names, object), steps).tolist() * count, dtype=pl.String),
+                "position": pl.Series(positions * (width * count), dtype=pl.Int64),
+                "attribution": values.detach().transpose(1, 2).reshape(-1).double().cpu().numpy(),
+            }
+            parts.append(pl.DataFrame(columns))
         return pl.concat(parts).sort("series", maintain_order=True)
 
     def _numeric(self, role: str) -> list[int]:
@@ -233,7 +219,7 @@ class _Inputs:
         """Return the baseline of one input; categories and unobserved values keep their values."""
         values: Tensor = getattr(self._batch, name)
         if name == "past_y":
-            mask = self._mask
+            mask = torch.ones_like(values) if self._batch.past_mask is None else self._batch.past_mask
             if self._baseline == "zero":
                 begin = self._batcher.rescale(torch.zeros_like(values), self._batch)
             else:
@@ -255,19 +241,13 @@ class _Inputs:
 
 def _windows(forecaster: Forecaster, data: Any) -> Windows:
     """Return the windows to forecast."""
-    fitted, task = forecaster.fitted, forecaster.fitted.task
-    if data is None:
-        split = forecaster.split
-        if split is None:
-            raise InputError("a loaded forecaster does not hold the data of training: pass data to forecast.")
-        return next((part for part in (split.test, split.validation) if len(part) > 1), split.train)
-    context = fitted.context
-    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
-    if task.joint:
-        panel.require_aligned()
-    panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-    ends = panel.offsets[1:]
-    return Windows(panel, task.history, task.horizon, panel.offsets[:-1], ends, joint=bool(task.joint))
+    if data is not None:
+        panel = new_panel(forecaster, data)
+        return windows_from(panel, forecaster.task, panel.offsets[:-1], 1)
+    split = forecaster.split
+    if split is None:
+        raise InputError("a loaded forecaster does not hold the data of training: pass data to forecast.")
+    return next((part for part in (split.test, split.validation) if len(part) > 1), split.train)
 
 
 def _error(fitted: FittedModel, batcher: WindowBatcher, batch: Batch) -> float:
@@ -340,7 +320,3 @@ def _places(panel: Panel, series: Any) -> list[int]:
         some = ", ".join(repr(name) for name in list(known)[:3])
         raise InputError(f"series: {(unknown or [series])[0]!r} is not one of the {len(known)} series, such as {some}.")
     return [known[name] for name in wanted]
-
-
-def _chunks(items: Sequence[int], size: int) -> list[list[int]]:
-    return [list(items[begin : begin + size]) for begin in range(0, len(items), size)]

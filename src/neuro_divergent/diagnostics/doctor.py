@@ -18,18 +18,11 @@ _MODEL = "model.json"
 
 
 def diagnose(subject: Forecaster | str | Path) -> Diagnosis:
-    """Diagnose a run or a trained forecaster.
+    """Diagnose a run, by its directory, or a forecaster that was trained in this process.
 
     A run is diagnosed from its files alone, without torch, also while it trains. Rules whose files are missing or
     damaged are skipped, and the diagnosis lists them with the reason. A forecaster forecasts its held-out part, which
     takes as long as ``evaluate``.
-
-    Args:
-        subject: A run directory, or a forecaster that was trained in this process.
-
-    Raises:
-        InputError: If there is no run.
-        NotFittedError: If the forecaster was not trained.
     """
     if isinstance(subject, (str, Path)):
         return examine(Evidence.of_run(_run_directory(Path(subject))))

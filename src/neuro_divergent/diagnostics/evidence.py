@@ -32,7 +32,6 @@ class Evidence:
         id: Column of ids in the backtest; ``None`` if there is none.
         time: Its column of times.
         scores: Scores of the model and the baselines, as ``Evaluation.to_dict``.
-        calibration: Coverage by level, and the probability integral transform.
         data: What ``data.health`` says about the data.
         config: Settings of the run in plain values, as in ``config.toml``.
         state: State of the run: ``finished``, ``running``, ``diverged``...
@@ -49,7 +48,6 @@ class Evidence:
     id: str | None = None
     time: str = "ds"
     scores: Mapping[str, Any] | None = None
-    calibration: Mapping[str, Any] | None = None
     data: Mapping[str, Any] | None = None
     config: Mapping[str, Any] | None = None
     state: str | None = None
@@ -67,6 +65,11 @@ class Evidence:
         """Whether a part exists and is not empty."""
         found = getattr(self, part)
         return found is not None and (not hasattr(found, "__len__") or len(found) > 0)
+
+    def rows(self, part: str, name: str) -> list[dict[str, Any]]:
+        """Return the tables listed in a part, such as the ``activations`` of the ``network``; nothing else."""
+        found = (getattr(self, part) or {}).get(name)
+        return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
     def setting(self, name: str, default: Any = None) -> Any:
         """Return a setting of the run by its dotted name; ``"none"`` is ``None``."""
@@ -93,10 +96,8 @@ class Evidence:
     @property
     def season_length(self) -> int:
         """Rows in a season; 1 if there is none or it is not known."""
-        for found in (
-            (self.scores or {}).get("season_length"),
-            ((self.data or {}).get("seasonality") or {}).get("period"),
-        ):
+        period = ((self.data or {}).get("seasonality") or {}).get("period")
+        for found in ((self.scores or {}).get("season_length"), period):
             if isinstance(found, int) and not isinstance(found, bool) and found >= 1:
                 return found
         return 1
@@ -120,7 +121,6 @@ class Evidence:
             id=tables.id if backtest is not None and tables.id in backtest.columns else None,
             time=tables.time,
             scores=tables.scores,
-            calibration=tables.calibration,
             data=tables.data,
             config=tables.config,
             state=summary.state,
@@ -135,11 +135,9 @@ class Evidence:
 
         A loaded forecaster has no data of training, so that only its history and its network are used. For one that
         was trained in a run directory, the norms by layer recorded there are used as well.
-
-        Raises:
-            NotFittedError: If it has not been trained.
         """
         from neuro_divergent.data.profile import describe_data
+        from neuro_divergent.diagnostics.network import analyse_network
 
         panel, split = forecaster.panel, forecaster.split
         evaluation = None
@@ -148,7 +146,7 @@ class Evidence:
         return cls(
             history=forecaster.history,
             layers=_layers(forecaster),
-            network=_network(forecaster),
+            network=analyse_network(forecaster),
             backtest=None if evaluation is None else evaluation.forecasts,
             id=None if evaluation is None else evaluation.forecasts.columns[0],
             time=forecaster.schema.time,
@@ -177,12 +175,6 @@ def _layers(forecaster: Forecaster) -> pl.DataFrame | None:
         if len(recorded):
             return recorded
     return None if forecaster.split is None else gradient_snapshot(forecaster)
-
-
-def _network(forecaster: Forecaster) -> dict[str, Any]:
-    from neuro_divergent.diagnostics.network import analyse_network
-
-    return analyse_network(forecaster)
 
 
 def _config(forecaster: Forecaster) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from neuro_divergent.core.errors import UntrustedFileError
@@ -36,7 +36,8 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"setting": self.setting, "value": _plain(self.value), "why": self.why}
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
 
     @classmethod
     def from_dict(cls, values: object) -> Change:
@@ -52,9 +53,7 @@ class Finding:
     Attributes:
         rule: Name of the rule that found it.
         title: What it is, in a few words.
-        severity: ``problem``, ``warning`` or ``hint``.
         evidence: The evidence, with numbers, in words.
-        numbers: The numbers by name.
         changes: What to change, the most promising first.
     """
 
@@ -72,22 +71,12 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; numbers that are not finite are ``None``."""
-        return {
-            "rule": self.rule,
-            "title": self.title,
-            "severity": self.severity,
-            "evidence": self.evidence,
-            "numbers": _plain(dict(self.numbers)),
-            "changes": [change.to_dict() for change in self.changes],
-        }
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
 
     @classmethod
     def from_dict(cls, values: object) -> Finding:
-        """Restore a finding from what ``to_dict`` returned; unknown keys are ignored.
-
-        Raises:
-            UntrustedFileError: If something is missing or of another kind.
-        """
+        """Restore a finding from what ``to_dict`` returned; unknown keys are ignored."""
         found = _table(values, "a finding")
         severity = _text(found, "severity")
         if severity not in SEVERITIES:
@@ -146,7 +135,7 @@ class Diagnosis:
     @property
     def summary(self) -> str:
         """The result in one sentence."""
-        checks = f"{format_count(len(self.checked), 'check')}"
+        checks = format_count(len(self.checked), "check")
         if not self.checked:
             return "Nothing could be checked."
         if not self.findings:

@@ -19,34 +19,18 @@ LARGE_UPDATES, SMALL_UPDATES = "large updates", "small updates"
 # Numbers for healthy networks come from all architectures but the language models: small ones, trained for 120 steps
 # with recommended settings (docs/diagnostics.md).
 
+# A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
+# smallest in a healthy network was 0.005 times the median, and 0.04 with one exception.
 VANISHING_SHARE = 1e-3
-"""A gradient this small relative to the median of the layers, absolutely and divided by its weights, vanishes. The
-smallest in a healthy network was 0.005 times the median, and 0.04 with one exception."""
-
-SWALLOWED = 1e-8
-"""A gradient with a norm below this vanishes whatever the others are: it is the epsilon of Adam."""
-
+SWALLOWED = 1e-8  # norm below which a gradient vanishes whatever the others are: the epsilon of Adam
+# Likewise, one this large explodes. The largest in a healthy network was 54 times the median.
 EXPLODING_SHARE = 1e3
-"""A gradient this large relative to the median of the layers, absolutely and divided by its weights, explodes. The
-largest in a healthy network was 54 times the median."""
-
-GROWTH = 1e3
-"""So does one whose median in the last quarter of the recorded steps is this many times that in the first ..."""
-
-GROWN = 10.0
-"""... and this many times as large as its weights: gradients that were tiny at the start have to grow."""
-
-FROZEN_SHARE = 0.95
-"""Fraction of steps without a gradient at which a layer is frozen; one that is unfrozen late in training is not."""
-
-LARGEST_RATIO = 0.1
-"""Relative update, at the median step, above which updates are too large; in healthy networks 0.00008 to 0.02."""
-
-SMALLEST_RATIO = 1e-6
-"""Relative update below which a thousand steps change a layer by at most a thousandth."""
-
-LENIENCE = 10.0
-"""How much larger the updates of biases and normalisation parameters may be: they start at zero, or are few."""
+GROWTH = 1e3  # so does one whose median in the last quarter of the recorded steps is this many times that in the first
+GROWN = 10.0  # ... and this many times as large as its weights: gradients that were tiny at the start have to grow
+FROZEN_SHARE = 0.95  # fraction of steps without a gradient; a layer that is unfrozen late in training is not frozen
+LARGEST_RATIO = 0.1  # relative update, at the median step, that is too large; in healthy networks 0.00008 to 0.02
+SMALLEST_RATIO = 1e-6  # relative update below which a thousand steps change a layer by at most a thousandth
+LENIENCE = 10.0  # how much larger updates of biases and normalisation parameters may be: they start at 0, or are few
 
 _SMALL_NAMES = ("bias", "gain", "shift", "gamma", "beta", "scale")
 _COLUMNS = ("layer", "gradient", "weight")
@@ -91,9 +75,6 @@ def analyse_gradients(layers: pl.DataFrame) -> GradientReport:
     Args:
         layers: A row per step and layer: ``step``, ``layer``, ``gradient`` and ``weight``, and ``update``, the norm of
             the update of the step, where it is known; ``runs.events.layers_of`` returns them.
-
-    Raises:
-        InputError: If a column is missing.
     """
     missing = [name for name in (*_COLUMNS, "step") if name not in layers.columns]
     if missing:
@@ -191,13 +172,7 @@ def _summary(layers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _judge(row: Mapping[str, Any], usual: float | None, usual_relative: float | None) -> tuple[str, str]:
-    """Return verdict and reason for a layer.
-
-    Args:
-        row: Statistics of the layer.
-        usual: Median gradient of the layers.
-        usual_relative: Median of their gradients divided by their weights.
-    """
+    """Return verdict and reason for a layer, given the median gradient, and gradient by weight, of the layers."""
     gradient, weight, ratio, small = row["gradient"], row["weight"], row["ratio"], is_small(row["layer"])
     if row["broken"]:
         return EXPLODING, "its gradient was not finite"

@@ -27,8 +27,7 @@ def sample_windows(forecaster: Forecaster, rows: int) -> Batch:
         batcher = fitted.batcher(split.train.panel)
         return batcher.windows(*split.train.locate(spread(len(split.train), rows)))
     batch = fitted.batcher(fitted.context).context(_ahead(fitted))
-    chosen = spread(len(batch.past_y), rows)
-    return take(batch, chosen)
+    return take(batch, spread(len(batch.past_y), rows))
 
 
 def take(batch: Batch, chosen: Ints | slice) -> Batch:

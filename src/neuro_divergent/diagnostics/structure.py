@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,13 +19,10 @@ _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn
 _Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     name: str
-    kind: str
     depth: int
     module: nn.Module
-    own: int
 
 
 def describe_network(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
@@ -34,10 +30,6 @@ def describe_network(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
 
     Containers are replaced by their contents; a block that is used several times is listed once. One or two windows are
     passed through the network, which does not change.
-
-    Args:
-        module: The network.
-        batch: Windows for the forward pass.
 
     Returns:
         For each block ``name``, ``kind`` (its class), ``depth`` (0 is the network itself), ``inputs`` and ``outputs``
@@ -52,11 +44,11 @@ def describe_network(module: nn.Module, batch: Batch) -> list[dict[str, Any]]:
     return [
         {
             "name": block.name or ROOT,
-            "kind": block.kind,
+            "kind": type(block.module).__name__.lstrip("_"),
             "depth": block.depth,
             "inputs": _compare(one, two, place, 0),
             "outputs": _compare(one, two, place, 1),
-            "own": block.own,
+            "own": _own(block.module),
             "parameters": sum(parameter.numel() for parameter in block.module.parameters()),
         }
         for place, block in enumerate(blocks)
@@ -69,7 +61,7 @@ def _blocks(module: nn.Module, seen: set[int], name: str, depth: int) -> list[_B
         return []
     seen.add(id(module))
     folded = isinstance(module, _CONTAINERS) and depth > 0
-    found = [] if folded else [_Block(name, type(module).__name__.lstrip("_"), depth, module, _own(module))]
+    found = [] if folded else [_Block(name, depth, module)]
     for key, part in module.named_children():
         found += _blocks(part, seen, f"{name}.{key}" if name else key, depth if folded else depth + 1)
     return found

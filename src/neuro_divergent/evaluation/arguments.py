@@ -1,12 +1,20 @@
-"""Checks of arguments that several functions of this package share."""
+"""Arguments that several functions share: counts, new data, and the windows at the end of it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.windows import Windows
+
+if TYPE_CHECKING:
+    from neuro_divergent.forecasting.protocol import ForecastModel
+    from neuro_divergent.forecasting.task import Task
 
 
 def require_counts(**counts: int | None) -> None:
@@ -16,17 +24,22 @@ def require_counts(**counts: int | None) -> None:
             raise InputError(f"{name}: {count!r} must be an integer of at least 1.")
 
 
+def new_panel(forecaster: ForecastModel, data: Any) -> Panel:
+    """Return new data as a panel with the schema and encodings of training, whose series have room for a window."""
+    context, task = forecaster.fitted.context, forecaster.task
+    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
+    if task.joint:
+        panel.require_aligned()
+    return check_lengths(panel, input_size=task.history, horizon=task.horizon)
+
+
+def windows_from(panel: Panel, task: Task, begins: Ints, step: int) -> Windows:
+    """Return the windows with targets from some row of each series to its end, ``step`` rows apart."""
+    return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
+
+
 def rows_at_end(panel: Panel, last: int | float, least: int) -> Ints:
-    """Return how many rows at the end of each series ``last`` means: a fraction below 1, or a number of rows.
-
-    Args:
-        panel: The series.
-        last: Fraction of each series, or number of rows.
-        least: Rows of each series at least.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """Return how many rows of each series ``last`` means, a fraction below 1 or a number; no fewer than ``least``."""
     if isinstance(last, bool) or not last > 0 or (last >= 1 and last != int(last)):
         raise InputError(f"last: {last!r} must be a fraction between 0 and 1 or an integer number of rows.")
     rows = np.round(last * panel.lengths) if last < 1 else np.full(panel.num_series, last)

@@ -22,11 +22,8 @@ class Baselines:
     """The three baselines for the windows of a panel.
 
     Attributes:
-        panel: The series.
         series: Index of each window's series in the panel, ``(windows,)``.
         rows: First target row of each window in the panel, ``(windows,)``.
-        horizon: Rows to forecast.
-        season_length: Rows in a season.
     """
 
     panel: Panel

@@ -15,12 +15,13 @@ from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.evaluation import metrics
+from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.evaluation.levels import supported_levels
-from neuro_divergent.evaluation.window_sample import sample_of
 
 if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
     from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.predictor import WindowForecasts
 
 LEVELS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0)
 _BINS = 20
@@ -52,23 +53,27 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
     levels, _ = supported_levels(forecaster, windows, LEVELS)
     quantiles = _supported_quantiles(forecaster, windows)
     most = _MOST_SAMPLED if forecaster.fitted.predictor.draws_paths else _MOST_WINDOWS
-    result = forecaster.forecast_windows(sample_of(windows, most), levels, quantiles)
+    result = forecaster.forecast_windows(WindowList.sample(windows, most), levels, quantiles)
     if not result.observed.any():
         raise InputError("windows: no value in them was observed.")
-    found = [
-        {
-            "level": level,
-            "coverage": metrics.coverage(result.actual, low, result.upper[level], result.observed),
-            "width": metrics.width(low, result.upper[level], result.observed),
-        }
-        for level, low in result.lower.items()
-    ]
     return {
         "part": _name_of(forecaster, windows) if part is None else part,
         "windows": len(result.rows),
-        "levels": finite_or_none(found),
+        "levels": finite_or_none(score_intervals(result, result.observed)),
         "pit": pit_histogram(result.actual, result.quantiles, result.observed) if result.quantiles else None,
     }
+
+
+def score_intervals(result: WindowForecasts, observed: Bools) -> list[dict[str, float]]:
+    """Return the ``level`` of each interval, its ``coverage`` in percent and its mean ``width``."""
+    return [
+        {
+            "level": float(level),
+            "coverage": metrics.coverage(result.actual, low, result.upper[level], observed),
+            "width": metrics.width(low, result.upper[level], observed),
+        }
+        for level, low in result.lower.items()
+    ]
 
 
 def pit_histogram(
@@ -80,13 +85,8 @@ def pit_histogram(
     too narrow give a U, too wide ones a hump, too low ones a slope. A value that equals several quantiles, as counts
     often do, is spread over the bins between them (Czado et al., 2009).
 
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        quantiles: Quantile forecasts by their level, each ``(windows, horizon)``.
-        observed: Which actual values were observed.
-
-    Returns:
-        ``edges``, from 0 over the levels to 1, and ``shares``, the fractions of values between them, which sum to 1.
+    Arguments are as in ``probabilistic``. The result has ``edges``, from 0 over the levels to 1, and ``shares``, the
+    fractions of values between them, which sum to 1.
     """
     known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
     levels = sorted(quantiles)

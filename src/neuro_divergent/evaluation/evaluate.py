@@ -13,22 +13,22 @@ from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation import metrics
-from neuro_divergent.evaluation.arguments import rows_at_end
+from neuro_divergent.evaluation.arguments import new_panel, rows_at_end, windows_from
 from neuro_divergent.evaluation.baselines import Baselines
+from neuro_divergent.evaluation.calibration import score_intervals
 from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, id_column, name_rows, values_of
 from neuro_divergent.evaluation.levels import supported_levels
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.forecasting.predictor import WindowForecasts
-    from neuro_divergent.forecasting.task import Task
 
 Part = Literal["test", "validation"]
 REFERENCE = "seasonal naive"
 _USUAL_LEVELS = (80.0, 95.0)
+_INTERVAL_SCORES = ("level", "coverage", "width")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +61,9 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as plain values; undefined ones are ``None``."""
-        return {
-            "model": self.model,
-            "part": self.part,
-            "note": self.note,
-            "season_length": self.season_length,
-            "windows": self.windows,
-            "scores": finite_or_none(self.table.to_dicts()),
-            "coverage": finite_or_none(self.coverage.to_dicts()),
-        }
+        plain = {name: getattr(self, name) for name in ("model", "part", "note", "season_length", "windows")}
+        tables = {"scores": self.table.to_dicts(), "coverage": self.coverage.to_dicts()}
+        return {**plain, **finite_or_none(tables)}
 
 
 def evaluate(
@@ -90,22 +84,16 @@ def evaluate(
         last: With ``data``: fraction of each series (below 1) or number of rows at its end to forecast.
         levels: Levels of the intervals to check, in percent; unset, 80 and 95 where the forecaster supports them.
         season_length: Rows in a season; unset, it follows from the frequency.
-
-    Raises:
-        InputError: If there is no window to score, or a level is not supported.
     """
     task = forecaster.fitted.task
     if data is None:
         windows, name = _held_out(forecaster, part)
         note = _note(forecaster, name)
     else:
-        context = forecaster.fitted.context
-        panel = build_panel(data, context.schema, fitted=context)
-        if task.joint:
-            panel.require_aligned()
-        panel = check_lengths(panel, input_size=task.history, horizon=task.horizon)
-        windows = _end_of(panel, last, task)
-        name, note = "new data", _note_on_new_data(context, windows)
+        panel = new_panel(forecaster, data)
+        begins = panel.offsets[1:] - rows_at_end(panel, last, task.horizon)
+        windows = windows_from(panel, task, begins, task.horizon)
+        name, note = "new data", _note_on_new_data(forecaster.fitted.context, windows)
     if not len(windows):
         raise InputError(
             f"there is no {name} window to score: a window needs {task.history + task.horizon} rows. Hold out more, or "
@@ -144,7 +132,7 @@ def score_windows(
         windows=len(result.rows),
         table=pl.DataFrame(rows),
         per_series=_per_series(result, baselines[REFERENCE], observed, scale, panel),
-        coverage=_coverage(result, observed),
+        coverage=pl.DataFrame(score_intervals(result, observed), schema=dict.fromkeys(_INTERVAL_SCORES, pl.Float64)),
         forecasts=_long(result, baselines, panel),
     )
 
@@ -160,13 +148,6 @@ def _held_out(forecaster: Forecaster, part: Part | None) -> tuple[Windows, str]:
     if not len(windows):
         raise InputError(f"nothing was held out for {name}: train with {name}=0.2, or pass data to score.")
     return windows, name
-
-
-def _end_of(panel: Panel, last: int | float, task: Task) -> Windows:
-    """Return windows, one horizon apart, over the end of each series."""
-    ends = panel.offsets[1:]
-    begins = ends - rows_at_end(panel, last, task.horizon)
-    return Windows(panel, task.history, task.horizon, begins, ends, task.horizon, bool(task.joint))
 
 
 def _note(forecaster: Forecaster, part: str) -> str:
@@ -221,18 +202,14 @@ def _scale(panel: Panel, series: Ints, rows: Ints, season_length: int) -> Floats
 def _scores(
     name: str, forecast: AnyFloats, actual: AnyFloats, observed: Bools, scale: AnyFloats, reference: float
 ) -> dict[str, Any]:
-    error = metrics.mae(actual, forecast, observed)
+    unscaled = (metrics.mae, metrics.mse, metrics.rmse, metrics.mape, metrics.smape, metrics.wape)
+    scores = {metric.__name__: metric(actual, forecast, observed) for metric in unscaled}
     return {
         "name": name,
-        "mae": error,
-        "mse": metrics.mse(actual, forecast, observed),
-        "rmse": metrics.rmse(actual, forecast, observed),
-        "mape": metrics.mape(actual, forecast, observed),
-        "smape": metrics.smape(actual, forecast, observed),
-        "wape": metrics.wape(actual, forecast, observed),
+        **scores,
         "mase": metrics.mase(actual, forecast, scale, observed),
         "bias": metrics.bias(actual, forecast, observed),
-        "skill": metrics.skill(error, reference),
+        "skill": metrics.skill(scores["mae"], reference),
     }
 
 
@@ -261,18 +238,6 @@ def _per_series(
             }
         )
     return frame.filter(pl.col("values") > 0)
-
-
-def _coverage(result: WindowForecasts, observed: Bools) -> pl.DataFrame:
-    rows = [
-        {
-            "level": float(level),
-            "coverage": metrics.coverage(result.actual, low, result.upper[level], observed),
-            "width": metrics.width(low, result.upper[level], observed),
-        }
-        for level, low in result.lower.items()
-    ]
-    return pl.DataFrame(rows, schema={"level": pl.Float64, "coverage": pl.Float64, "width": pl.Float64})
 
 
 def _long(result: WindowForecasts, baselines: dict[str, AnyFloats], panel: Panel) -> pl.DataFrame:

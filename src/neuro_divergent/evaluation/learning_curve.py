@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,12 +21,12 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.baselines import Baselines
-from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part
+from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part, windows_to_test
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
 from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
+from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
-from neuro_divergent.evaluation.window_sample import sample_of
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 
 UNDERFITTING, OVERFITTING, DATA_LIMITED, WELL_FITTED = "underfitting", "overfitting", "data-limited", "well fitted"
 
+# Largest slope of the validation error, in logarithms of size and error, at which the verdict is ``"data-limited"``:
+# twice the data would reduce the error by 7 %.
 STEEP = -0.1
-"""Largest slope of the validation error, in logarithms of size and error, at which the verdict is ``"data-limited"``:
-twice the data would reduce the error by 7 %."""
-
-WIDE_GAP = 0.3
-"""Least relative gap between validation and training error at which the verdict is ``"overfitting"``."""
-
-LITTLE_SKILL = 0.05
-"""Skill, compared with the seasonal naive forecast, below which the verdict is ``"underfitting"``."""
+WIDE_GAP = 0.3  # least relative gap between validation and training error at which the verdict is ``"overfitting"``
+LITTLE_SKILL = 0.05  # skill, compared with the seasonal naive forecast, below which the verdict is ``"underfitting"``
 
 SIZES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _HELD_OUT = 0.3  # fraction of a series that all folds together are tested on
@@ -93,13 +89,10 @@ class LearningCurve:
         table: One row per size: ``size`` (rows to train on, of all series together), ``train_mean``, ``train_low`` and
             ``train_high`` (over folds and repeats), the same of ``validation``, and ``folds``.
         per_fold: One row per training: ``size``, ``fold``, ``repeat``, ``train``, ``validation``.
-        verdict: ``"underfitting"``, ``"overfitting"``, ``"data-limited"`` or ``"well fitted"``.
-        reason: Why, as sentences.
-        advice: What to do.
+        verdict: Its name, with ``reason`` and ``advice`` as sentences.
         details: The numbers behind the verdict.
         naive: Error of the seasonal naive forecast on the same validation parts; NaN where it is not defined.
         notes: Remarks, such as sizes that were too small.
-        seconds: Time of training and forecasting.
     """
 
     table: Any
@@ -149,8 +142,7 @@ def learning_curve(
         schema: Fields of ``Schema``, as for ``fit``.
 
     Raises:
-        InputError: If an argument cannot be used.
-        DataError: If the data cannot be used, or are too short for two sizes.
+        DataError: If the data are too short for two sizes.
     """
     from neuro_divergent.forecasting.forecaster import Forecaster as Ours
 
@@ -206,10 +198,8 @@ def judge_curve(table: pl.DataFrame, naive: float | None = None) -> Verdict:
 
     If the validation error still falls with more data, the model is data-limited, whatever else holds. Otherwise a wide
     gap between training and validation error is overfitting, and a narrow one with little skill is underfitting.
-
-    Args:
-        table: ``size``, ``train_mean`` and ``validation_mean``, at least two sizes.
-        naive: Error of the seasonal naive forecast on the validation parts, if it is known.
+    The table has ``size``, ``train_mean`` and ``validation_mean``, with at least two sizes; ``naive`` is the error of
+    the seasonal naive forecast, if it is known.
     """
     ordered = table.sort("size")
     sizes, train, validation = (
@@ -241,10 +231,8 @@ def _reason(gap: float, slope: float, skill: float | None) -> str:
     change = 2**slope - 1
     moves = f"would {'save' if change < 0 else 'add'} about {abs(change):.0%} of the validation error"
     parts = [f"Going on like this, twice as much data {moves}."]
-    if gap >= 0:
-        parts.append(f"The error on the training part is {gap:.0%} lower than that on the validation part.")
-    else:
-        parts.append(f"The error on the training part is {-gap:.0%} higher than that on the validation part.")
+    side = "lower" if gap >= 0 else "higher"
+    parts.append(f"The error on the training part is {abs(gap):.0%} {side} than that on the validation part.")
     if skill is not None and skill >= 0:
         parts.append(f"The model saves {skill:.0%} of the error of the seasonal naive forecast.")
     elif skill is not None:
@@ -254,8 +242,8 @@ def _reason(gap: float, slope: float, skill: float | None) -> str:
 
 def _check_sizes(sizes: Sequence[int | float]) -> None:
     for size in sizes:
-        is_count = isinstance(size, int) and not isinstance(size, bool) and size > 1
-        if not is_count and not (isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size <= 1):
+        is_number = isinstance(size, (int, float)) and not isinstance(size, bool)
+        if not is_number or not (0 < size <= 1 or (size > 1 and isinstance(size, int))):
             raise InputError(f"sizes: {size!r} must be a fraction above 0 and up to 1, or an integer number of rows.")
     if len(set(sizes)) < 2:
         raise InputError("sizes: there must be at least two different ones.")
@@ -369,7 +357,7 @@ def _fit(task: _CurveTask, panel: Panel, threads: int | None = None) -> dict[str
     forecaster: Forecaster = clone(task.template, threads)
     forecaster.training = forecaster.training.replace(seed=forecaster.training.seed + task.repeat)
     forecaster.fit(training_part(forecaster.task, _last_rows(task.fold, task.lengths), panel))
-    result = _validated(forecaster, task.fold, panel)
+    result = forecaster.forecast_windows(windows_to_test(forecaster.task, task.fold, panel))
     scale = _scale(panel, task.fold, task.season)
     naive = Baselines(panel, result.series, result.rows, result.point.shape[1], task.season).seasonal_naive()
     return {
@@ -379,19 +367,10 @@ def _fit(task: _CurveTask, panel: Panel, threads: int | None = None) -> dict[str
     }
 
 
-def _validated(forecaster: Forecaster, fold: Fold, panel: Panel) -> WindowForecasts:
-    """Forecast the validation part of a fold."""
-    task = forecaster.task
-    windows = fold.test_windows(panel, task.history, task.horizon, joint=bool(task.joint))
-    if not len(windows):
-        raise DataError(f"fold {fold.number}: no validation window fits. Lower input_size, or use fewer folds.")
-    return forecaster.forecast_windows(windows)
-
-
 def _training_error(forecaster: Forecaster, panel: Panel, scale: AnyFloats) -> float:
     """Return the error on windows of the training part."""
     assert forecaster.split is not None
-    result = forecaster.forecast_windows(sample_of(forecaster.split.train, _MOST_WINDOWS))
+    result = forecaster.forecast_windows(WindowList.sample(forecaster.split.train, _MOST_WINDOWS))
     places = {name: place for place, name in enumerate(panel.ids.to_list())}
     own = [places[name] for name in forecaster.split.train.panel.ids.to_list()]
     return _error(result, result.point, scale[own])
@@ -411,13 +390,8 @@ def _scale(panel: Panel, fold: Fold, season: int) -> AnyFloats:
 
 def _over_folds(per_fold: pl.DataFrame) -> pl.DataFrame:
     """Return mean, minimum and maximum of the errors of each size."""
-    ends: Iterator[pl.Expr] = (
-        expression
-        for part in ("train", "validation")
-        for expression in (
-            pl.col(part).mean().alias(f"{part}_mean"),
-            pl.col(part).min().alias(f"{part}_low"),
-            pl.col(part).max().alias(f"{part}_high"),
-        )
-    )
-    return per_fold.group_by("size").agg(*ends, pl.col("fold").n_unique().cast(pl.Int64).alias("folds")).sort("size")
+    errors: dict[str, pl.Expr] = {}
+    for part in ("train", "validation"):
+        error = pl.col(part)
+        errors |= {f"{part}_mean": error.mean(), f"{part}_low": error.min(), f"{part}_high": error.max()}
+    return per_fold.group_by("size").agg(**errors, folds=pl.col("fold").n_unique().cast(pl.Int64)).sort("size")

@@ -57,12 +57,8 @@ def wape(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) 
 def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
     """Mean absolute scaled error (Hyndman & Koehler, 2006): errors divided by the naive error of the history.
 
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        forecast: Forecasts.
-        scale: ``seasonal_error`` of the series of each window, ``(windows,)``. Windows whose scale is zero or NaN (a
-            constant or too short a history) are left out.
-        observed: Which actual values were observed.
+    ``scale`` is the ``seasonal_error`` of the series of each window, ``(windows,)``. Windows whose scale is zero or NaN
+    (a constant or too short a history) are left out.
     """
     scaled, usable = _scaled(error(actual, forecast), scale, observed)
     return mean_of(np.abs(scaled), usable)
@@ -71,12 +67,7 @@ def mase(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Boo
 def rmsse(actual: AnyFloats, forecast: AnyFloats, scale: AnyFloats, observed: Bools | None = None) -> float:
     """Root mean squared scaled error (M5 competition, 2020): ``mase`` with squared errors.
 
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        forecast: Forecasts.
-        scale: ``seasonal_error(..., squared=True)`` of the series of each window, ``(windows,)``; windows whose scale
-            is zero or NaN are left out.
-        observed: Which actual values were observed.
+    ``scale`` is the ``seasonal_error(..., squared=True)`` of the series of each window.
     """
     scaled, usable = _scaled(error(actual, forecast), scale, observed)
     return float(np.sqrt(mean_of(np.square(scaled), usable)))
@@ -87,15 +78,9 @@ def owa(
 ) -> float:
     """Overall weighted average (M4 competition, 2018): half of MASE and half of sMAPE, each relative to a reference.
 
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        forecast: Forecasts.
-        reference: The forecast to compare with; in the competition the seasonally adjusted naive one ("Naive 2").
-        scale: ``seasonal_error`` of the series of each window, as for ``mase``.
-        observed: Which actual values were observed.
-
-    Returns:
-        1 where the forecast is as good as the reference, less where it is better; NaN where the reference is perfect.
+    The reference is, in the competition, the seasonally adjusted naive forecast ("Naive 2"); ``scale`` is as for
+    ``mase``. The result is 1 where the forecast is as good as the reference, less where it is better, and NaN where the
+    reference is perfect.
     """
     scaled = mase(actual, forecast, scale, observed), mase(actual, reference, scale, observed)
     symmetric = smape(actual, forecast, observed), smape(actual, reference, observed)
@@ -107,9 +92,8 @@ def r2(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) ->
 
     1 is perfect, 0 is as good as the mean of the actual values, below 0 is worse; NaN where those are all the same.
     """
-    chosen = (
-        np.asarray(actual, np.float64).reshape(-1) if observed is None else np.asarray(actual, np.float64)[observed]
-    )
+    values = np.asarray(actual, np.float64)
+    chosen = values.reshape(-1) if observed is None else values[observed]
     # Relative to one of them, equal values are exactly 0; relative to their rounded mean they need not be.
     shifted = chosen - chosen[:1]
     variance = float(np.square(shifted - shifted.mean()).mean()) if chosen.size else 0.0
@@ -122,14 +106,8 @@ def directional_accuracy(
     """Percentage of steps at which forecast and actual value change in the same direction: up, down or not at all.
 
     A change is relative to the step before, of the forecast and of the actual values each. A step counts where both
-    actual values were observed.
-
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        forecast: Forecasts.
-        last: Last value before each window, ``(windows,)``, which the first step is compared with; NaN where it is not
-            known. Without it the first steps do not count.
-        observed: Which actual values were observed.
+    actual values were observed. The first step is compared with ``last``, the last value before each window,
+    ``(windows,)``; it does not count where that is NaN or unset.
     """
     known = np.ones(np.shape(actual), np.bool_) if observed is None else observed
     if last is not None:

@@ -49,13 +49,9 @@ def scaled_crps(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], observe
 def crps_samples(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
     """Continuous ranked probability score from samples (Gneiting & Raftery, 2007): ``E|X - y| - E|X - X'| / 2``.
 
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        samples: Samples from each forecast, ``(windows, horizon, samples)``.
-        observed: Which actual values were observed.
-        fair: Whether to estimate the score of the distribution without bias, which needs at least two samples, instead
-            of the score of the empirical distribution of the samples (Ferro, 2014), which is higher by
-            ``E|X - X'| / 2n`` for ``n`` samples.
+    With ``fair`` the score of the distribution is estimated without bias, which needs at least two samples, instead of
+    that of the empirical distribution of the samples (Ferro, 2014), which is higher by ``E|X - X'| / 2n`` for ``n``
+    samples.
     """
     drawn = np.asarray(samples, np.float64) - np.asarray(actual, np.float64)[..., None]
     drawn = drawn.reshape(-1, drawn.shape[-1]) if observed is None else drawn[observed]
@@ -69,14 +65,8 @@ def crps_samples(actual: AnyFloats, samples: AnyFloats, observed: Bools | None =
 def energy_score(actual: AnyFloats, samples: AnyFloats, observed: Bools | None = None, *, fair: bool = False) -> float:
     """Energy score (Gneiting & Raftery, 2007) of trajectories: ``crps_samples`` with distances between vectors.
 
-    It takes the dependence between the steps of a horizon into account. With one step it equals ``crps_samples``. The
-    time grows with the square of the number of samples.
-
-    Args:
-        actual: Observed values, ``(windows, horizon)``.
-        samples: Trajectories sampled from each forecast, ``(windows, horizon, samples)``.
-        observed: Which actual values were observed; only those steps of a window count.
-        fair: Whether to estimate the score of the distribution without bias, as in ``crps_samples``.
+    It takes the dependence between the steps of a horizon into account; only observed steps of a window count. With one
+    step it equals ``crps_samples``. The time grows with the square of the number of samples.
     """
     drawn = np.asarray(samples, np.float64) - np.asarray(actual, np.float64)[..., None]
     if observed is not None:
@@ -95,13 +85,8 @@ def winkler(
 ) -> float:
     """Winkler or interval score: the width, plus a penalty for values outside that grows with their distance.
 
-    Args:
-        actual: Observed values.
-        lower: Lower bound of the interval.
-        upper: Upper bound of the interval.
-        level: Nominal coverage in percent. The penalty is ``2 / (1 - level / 100)`` times the distance, so that the
-            true central interval of this level has the best expected score.
-        observed: Which actual values were observed.
+    The penalty is ``2 / (1 - level / 100)`` times the distance, so that the true central interval of this level, in
+    percent, has the best expected score.
     """
     if not 0 < level < 100:
         raise InputError(f"level: {level!r} must lie between 0 and 100, such as 80.")
@@ -125,10 +110,8 @@ def calibration_error(actual: AnyFloats, quantiles: Mapping[float, AnyFloats], o
 def log_score(log_density: AnyFloats, observed: Bools | None = None) -> float:
     """Mean negative log likelihood of the observed values.
 
-    Args:
-        log_density: Natural logarithm of the forecast density at each observed value, in the units of the data; of the
-            probability for counts.
-        observed: Which actual values were observed.
+    ``log_density`` is the natural logarithm of the forecast density at each observed value, in the units of the data;
+    of the probability for counts.
     """
     return -mean_of(np.asarray(log_density, np.float64), observed)
 

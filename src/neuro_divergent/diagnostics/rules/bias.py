@@ -9,11 +9,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 
-SHARE = 0.5
-"""Mean error relative to the mean absolute error. At 1 all errors have the same sign."""
-
-DISTANCE = 4.0
-"""Least distance from zero in standard errors, clustered by cutoff."""
+SHARE = 0.5  # mean error relative to the mean absolute error. At 1 all errors have the same sign.
+DISTANCE = 4.0  # least distance from zero in standard errors, clustered by cutoff
 
 _MEDIANS = ("mae", "quantile", "mase", "smape", "mape", "laplace")
 
@@ -27,17 +24,15 @@ class Bias(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the mean error with its standard error and with the mean absolute error."""
         errors = Errors.of(evidence)
         errors.require_groups()
         size, estimate = errors.mean_absolute, errors.mean(errors.error)
         if size <= 0 or abs(estimate.mean) < SHARE * size or abs(estimate.distance) < DISTANCE:
             return None
-        side = "high" if estimate.mean > 0 else "low"
+        side, away = "high" if estimate.mean > 0 else "low", abs(estimate.mean)
         text = (
-            f"Forecasts are {format_number(abs(estimate.mean))} ± {format_number(estimate.error)} too {side} on "
-            "average, "
-            f"{format_number(100 * abs(estimate.mean) / size)} % of the mean absolute error ({format_number(size)})."
+            f"Forecasts are {format_number(away)} ± {format_number(estimate.error)} too {side} on average, "
+            f"{format_number(100 * away / size)} % of the mean absolute error ({format_number(size)})."
         )
         numbers = {"bias": estimate.mean, "standard_error": estimate.error, "mae": size}
         return self.finding("warning", text, numbers, _changes(evidence))
@@ -52,7 +47,6 @@ def _changes(evidence: Evidence) -> list[Change]:
         changes.append(Change("task.loss", "mse", why))
     history = evidence.number("task.input_size")
     if history is not None and history > 2:
-        changes.append(
-            Change("task.input_size", max(2, int(history // 2)), "A shorter history follows changes sooner.")
-        )
+        shorter = max(2, int(history // 2))
+        changes.append(Change("task.input_size", shorter, "A shorter history follows changes sooner."))
     return changes

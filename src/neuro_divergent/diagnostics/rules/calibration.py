@@ -18,12 +18,10 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.errors import Errors
 from neuro_divergent.evaluation.pointwise import is_covered
 
-CLEAR, SLIGHT = 0.1, 0.05
-"""Difference between coverage and level, as fractions, for a warning and for a hint."""
-
+CLEAR, SLIGHT = 0.1, 0.05  # difference between coverage and level, as fractions, for a warning and for a hint
+# Least difference in standard errors. Widths are estimated on a part as small as the one they are checked on, so that
+# the standard error is that of a difference.
 DISTANCE = 4.0
-"""Least difference in standard errors. Widths are estimated on a part as small as the one they are checked on, so that
-the standard error is that of a difference."""
 
 _OWN_INTERVALS = ("quantile", "implicit_quantile", "expectile", "cross_entropy")
 
@@ -36,32 +34,29 @@ class Calibration(Rule):
     needs = ("backtest", "scores")
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count the values inside each interval."""
         assert evidence.scores is not None
         note = evidence.scores.get("note")
         if "right by construction" in (note if isinstance(note, str) else ""):
             raise NotEnoughError("the widths were estimated on the same values; hold out a test part (--test 0.1)")
         errors = Errors.of(evidence)
         errors.require_groups()
-        worst: tuple[float, float, float] | None = None
-        for level in sorted(_levels(errors)):
+        levels = _levels(errors)
+        if not levels:
+            raise NotEnoughError("there are no intervals")
+        found = []
+        for level in sorted(levels):
             inside, wanted = _inside(errors, level), level / 100
             estimate = errors.mean(inside - wanted)
             # Of few values all may be inside, with no variance: the error is at least the binomial one.
             spread = max(estimate.error, math.sqrt(wanted * (1 - wanted) / len(inside)))
-            if abs(estimate.mean) < max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
-                continue
-            if worst is None or abs(estimate.mean) > abs(worst[1]):
-                worst = (level, estimate.mean, spread)
-        if worst is None:
-            if not _levels(errors):
-                raise NotEnoughError("there are no intervals")
+            if abs(estimate.mean) >= max(SLIGHT, DISTANCE * math.sqrt(2) * spread):
+                found.append((level, estimate.mean, spread))
+        if not found:
             return None
-        level, off, spread = worst
+        level, off, spread = max(found, key=lambda item: abs(item[1]))
         text = (
             f"The {level:g} % interval holds {format_number(level + 100 * off)} ± {format_number(100 * spread)} % of "
-            f"{len(errors):,} "
-            f"held-out values: it is too {'wide' if off > 0 else 'narrow'}."
+            f"{len(errors):,} held-out values: it is too {'wide' if off > 0 else 'narrow'}."
         )
         numbers = {"level": level, "coverage": level + 100 * off, "standard_error": 100 * spread}
         return self.finding("warning" if abs(off) >= CLEAR else "hint", text, numbers, _changes(evidence))

@@ -17,7 +17,6 @@ class ConstantCovariate(Rule):
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count them."""
         rows = covariates(evidence)
         found = [row for row in rows if row.get("constant") is True]
         if not found:

@@ -8,8 +8,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
-MANY = 0.5
-"""Fraction of constant series for a warning."""
+MANY = 0.5  # fraction of constant series for a warning
 
 
 @register("constant_series")
@@ -20,7 +19,6 @@ class ConstantSeries(Rule):
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count them."""
         data = evidence.data
         assert data is not None
         count, looked_at = data.get("constant_series"), data.get("looked_at")
@@ -35,6 +33,5 @@ class ConstantSeries(Rule):
             "teach nothing and make scores look better than they are: leave them out of the table."
         )
         change = Change("data.strict", True, "Refuses such series, with their names.")
-        return self.finding(
-            "warning" if fraction >= MANY else "hint", text, {"count": count, "share": fraction}, [change]
-        )
+        numbers = {"count": count, "share": fraction}
+        return self.finding("warning" if fraction >= MANY else "hint", text, numbers, [change])

@@ -21,12 +21,7 @@ _MOST = 5_000  # values; noise and course of a curve can be told from fewer
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Finite values of a column and their steps.
-
-    Attributes:
-        steps: The steps.
-        values: What was measured there.
-    """
+    """Finite values of a column and the steps at which they were measured."""
 
     steps: Floats
     values: Floats
@@ -41,16 +36,14 @@ class Curve:
         history = evidence.history
         if history is None or not {"step", column} <= set(history.columns):
             raise NotEnoughError(f"the history has no {column}")
-        steps, values = (_floats(history[name]) for name in ("step", column))
-        known = np.isfinite(steps) & np.isfinite(values)
-        if known.sum() < least:
-            found = format_count(int(known.sum()), f"{column} value")
+        table = history.select(pl.col("step", column).cast(pl.Float64, strict=False))
+        table = table.filter(pl.all_horizontal(pl.all().is_finite()))
+        if len(table) < least:
+            found = format_count(len(table), f"{column} value")
             raise NotEnoughError(f"the history has {found}, and {least} are needed")
-        steps, values = steps[known], values[known]
-        if len(steps) > _MOST:
-            chosen = np.linspace(0, len(steps) - 1, _MOST).round().astype(np.int64)
-            steps, values = steps[chosen], values[chosen]
-        return cls(steps, values)
+        if len(table) > _MOST:
+            table = table[np.linspace(0, len(table) - 1, _MOST).round().astype(np.int64)]
+        return cls(table["step"].to_numpy(), table[column].to_numpy())
 
     def __len__(self) -> int:
         return len(self.values)
@@ -101,16 +94,7 @@ class Curve:
 
 
 def require_same_targets(evidence: Evidence) -> None:
-    """Refuse the training loss if a setting makes its targets harder during training.
-
-    Raises:
-        NotEnoughError: If there is such a setting.
-    """
+    """Raise ``NotEnoughError`` if a setting makes the targets of the training loss harder during training."""
     for name in _SHIFTING:
         if evidence.setting(name) is not None:
             raise NotEnoughError(f"{name} changes what the training loss measures while training runs")
-
-
-def _floats(series: pl.Series) -> Floats:
-    found: Floats = series.cast(pl.Float64, strict=False).fill_null(math.nan).to_numpy()
-    return found

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model, change_rate
 
-UNITS = 16
-"""Least number of units of a layer."""
-
+UNITS = 16  # least number of units of a layer
+# Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
+# the deepest layer of a small one two thirds of the units may be inactive at the start.
 ALL, MANY = 0.95, 0.8
-"""Fraction of dead units in a layer for a problem and for a warning. Wide ReLU layers of healthy networks have some: in
-the deepest layer of a small one two thirds of the units may be inactive at the start."""
 
 
 @register("dead_units")
@@ -28,9 +23,9 @@ class DeadUnits(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for the layer with the largest fraction of dead units."""
-        assert evidence.network is not None
-        layers = [row for row in _rows(evidence.network) if row["units"] >= UNITS]
+        numeric = (int, float)
+        rows = [row for row in evidence.rows("network", "activations") if isinstance(row.get("dead_share"), numeric)]
+        layers = [row for row in rows if isinstance(row.get("units"), numeric) and row["units"] >= UNITS]
         if not layers:
             raise NotEnoughError("the network has no layer of units that could die")
         worst = max(layers, key=lambda row: row["dead_share"])
@@ -40,26 +35,15 @@ class DeadUnits(Rule):
         fraction = float(worst["dead_share"])
         text = (
             f"{len(many)} of {len(layers)} layers have more than {100 * MANY:.0f} % dead units; the worst is "
-            f"{worst['layer']} with {format_number(100 * fraction)} % of {worst['units']:.0f}."
+            f"{worst.get('layer', '')} with {format_number(100 * fraction)} % of {worst['units']:.0f}."
         )
         changes: list[Change] = []
         if evidence.setting("model.activation") == "ReLU":
-            changes += change_model(
-                evidence, "activation", "GELU", "Has a gradient below zero too, so that units recover."
-            )
+            why = "Has a gradient below zero too, so that units recover."
+            changes += change_model(evidence, "activation", "GELU", why)
         changes += change_rate(evidence, 0.3, "A single large step can make a unit inactive for good.")
         size = evidence.number("model.hidden_size")
         if size is not None and fraction < ALL and size >= 16:
             changes += change_model(evidence, "hidden_size", int(size // 2), "Fewer units are sufficient.")
         numbers = {"layers": len(many), "of": len(layers), "dead_share": fraction}
         return self.finding("problem" if fraction >= ALL else "warning", text, numbers, changes)
-
-
-def _rows(network: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the activations with a known fraction of dead units."""
-    found = network.get("activations")
-    return [
-        {"layer": str(row.get("layer", "")), "units": row["units"], "dead_share": row["dead_share"]}
-        for row in (found if isinstance(found, list) else [])
-        if isinstance(row, Mapping) and all(isinstance(row.get(key), (int, float)) for key in ("units", "dead_share"))
-    ]

@@ -11,17 +11,10 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
-ROWS = 12
-"""Least number of rows of the history."""
-
-NOISES = 6.0
-"""Least rise above the lowest point, in standard deviations of the noise ..."""
-
-FAR = 1.0
-"""... or least relative rise of the end above the beginning, where the loss oscillates."""
-
-LEVEL = 0.05
-"""Least relative rise in any case."""
+ROWS = 12  # least number of rows of the history
+NOISES = 6.0  # least rise above the lowest point, in standard deviations of the noise ...
+FAR = 1.0  # ... or least relative rise of the end above the beginning, where the loss oscillates.
+LEVEL = 0.05  # least relative rise in any case
 
 
 @register("diverging")
@@ -33,7 +26,6 @@ class Diverging(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the end of the training loss with its lowest point and its beginning."""
         require_same_targets(evidence)
         curve = Curve.of(evidence, "train_loss", least=ROWS)
         rise, above = curve.end - curve.lowest, curve.end - curve.first
@@ -44,8 +36,7 @@ class Diverging(Rule):
             return None
         text = (
             f"The training loss is {format_number(curve.end)} at the end; it began with {format_number(curve.first)} "
-            "and was "
-            f"{format_number(float(curve.values.min()))} at its lowest."
+            f"and was {format_number(float(curve.values.min()))} at its lowest."
         )
         changes = change_rate(evidence, 0.1, "The steps are too large to stay where the loss is low.")
         if evidence.setting("training.clip") is None:

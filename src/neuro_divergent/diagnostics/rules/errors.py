@@ -17,10 +17,7 @@ from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.rules.base import NotEnoughError
 
-ENOUGH_GROUPS = 10
-"""Least number of independent groups of values for a standard error."""
-
-BASELINES = ("last value", "seasonal naive", "drift")
+ENOUGH_GROUPS = 10  # least number of independent groups of values for a standard error
 
 
 class Estimate(NamedTuple):
@@ -84,7 +81,8 @@ class Errors:
                 .filter(pl.col("actual").is_finite() & pl.col("forecast").is_finite())
             )
         except pl.exceptions.PolarsError as error:
-            raise NotEnoughError(f"the forecasts of held-out values are not usable: {_line(error)}") from None
+            line = " ".join(str(error).split())[:120]
+            raise NotEnoughError(f"the forecasts of held-out values are not usable: {line}") from None
         if not len(table):
             raise NotEnoughError("no held-out value was observed")
         series, cutoff = (table[name].to_numpy().astype(np.int64) for name in ("_series", "_cutoff"))
@@ -100,11 +98,6 @@ class Errors:
 
     def __len__(self) -> int:
         return len(self.error)
-
-    @property
-    def num_windows(self) -> int:
-        """Number of forecasts."""
-        return int(self.window.max()) + 1
 
     @property
     def mean_absolute(self) -> float:
@@ -123,11 +116,7 @@ class Errors:
         return self.window
 
     def require_groups(self) -> None:
-        """Refuse too few forecasts.
-
-        Raises:
-            NotEnoughError: If there are too few.
-        """
+        """Raise ``NotEnoughError`` if there are too few forecasts."""
         count = len(np.unique(self.groups))
         if count < ENOUGH_GROUPS:
             raise NotEnoughError(f"there are {count} forecasts of held-out values, and {ENOUGH_GROUPS} are needed")
@@ -139,8 +128,7 @@ class Errors:
     def pairs(self, lag: int) -> tuple[Ints, Ints]:
         """Return rows that lie ``lag`` steps apart, the earlier of which was known when the later was forecast."""
         keys = self.place
-        found = np.searchsorted(keys, keys - lag)
-        found = np.minimum(found, len(keys) - 1)
+        found = np.minimum(np.searchsorted(keys, keys - lag), len(keys) - 1)
         later = np.flatnonzero((keys[found] == keys - lag) & (self.step <= lag))
         return found[later], later.astype(np.int64)
 
@@ -163,7 +151,3 @@ def _places(time: str) -> pl.Expr:
     next_window = (pl.col("step") == 1) & (pl.col("cutoff") == pl.col(time).shift(1))
     follows = (same_series & (same_window | next_window)).fill_null(value=False)
     return (1 + 100_000 * (~follows).cast(pl.Int64)).cum_sum()
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:120]

@@ -11,20 +11,12 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, change_rate
 from neuro_divergent.diagnostics.rules.curve import Curve
 
-ROWS = 10
-"""Least number of rows of the history."""
-
-SPIKE = 100.0
-"""Ratio of a norm to the median that counts as a spike."""
-
-SPIKES = 3
-"""Least number of spikes; fewer may come from single batches."""
-
-GROWTH = 100.0
-"""Ratio of the median norm in the last quarter of training to that in the first."""
-
+ROWS = 10  # least number of rows of the history
+SPIKE = 100.0  # ratio of a norm to the median that counts as a spike
+SPIKES = 3  # least number of spikes; fewer may come from single batches
+GROWTH = 100.0  # ratio of the median norm in the last quarter of training to that in the first
+# Fraction of rows in which the gradient is clipped, and ratio of the median norm to the limit, for a hint.
 CLIPPED_SHARE, CLIPPED_TIMES = 0.95, 50.0
-"""Fraction of rows in which the gradient is clipped, and ratio of the median norm to the limit, for a hint."""
 
 
 @register("exploding_gradients")
@@ -36,7 +28,6 @@ class ExplodingGradients(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check the norms before clipping."""
         curve = Curve.of(evidence, "gradient_norm", least=ROWS)
         usual = float(np.median(curve.values))
         if usual <= 0:

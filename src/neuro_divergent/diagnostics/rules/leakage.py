@@ -10,15 +10,11 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule
 
-SAME = 0.9
-"""Fraction of rows in which a covariate equals the target, for a finding."""
-
+SAME = 0.9  # fraction of rows in which a covariate equals the target, for a finding
+# Correlation, of values and of their differences, from which a covariate is the target in other units. Even a strong
+# legitimate covariate leaves more than a thousandth of the differences unexplained.
 ALIKE = 0.999
-"""Correlation, of values and of their differences, from which a covariate is the target in other units. Even a strong
-legitimate covariate leaves more than a thousandth of the differences unexplained."""
-
-TOO_GOOD = 0.05
-"""MASE that no forecast of a noisy series reaches; checked only if there are covariates."""
+TOO_GOOD = 0.05  # MASE that no forecast of a noisy series reaches; checked only if there are covariates
 
 
 @register("leakage")
@@ -29,13 +25,11 @@ class Leakage(Rule):
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare each covariate with the target at the same and at other rows, and the score with what is possible."""
         moving = [row for row in covariates(evidence) if row["role"] in ("past", "future") and row["kind"] == "number"]
         for row in moving:
             if (found := self._judge(evidence, row)) is not None:
                 return found
-        scores = (evidence.scores or {}).get("scores")
-        mase = scores[0].get("mase") if isinstance(scores, list) and scores and isinstance(scores[0], dict) else None
+        mase = next((row.get("mase") for row in evidence.rows("scores", "scores")), None)
         if moving and isinstance(mase, (int, float)) and mase < TOO_GOOD:
             names = ", ".join(repr(row["name"]) for row in moving[:5])
             text = (
@@ -72,13 +66,8 @@ class Leakage(Rule):
 
 def covariates(evidence: Evidence) -> list[dict[str, Any]]:
     """Return the description of each covariate; malformed rows are left out."""
-    assert evidence.data is not None
-    rows = evidence.data.get("covariates")
-    return [
-        row
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("name", "role", "kind"))
-    ]
+    keys = ("name", "role", "kind")
+    return [row for row in evidence.rows("data", "covariates") if all(isinstance(row.get(key), str) for key in keys)]
 
 
 def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[Change]:
@@ -92,9 +81,7 @@ def without(evidence: Evidence, role: str, names: list[str], why: str) -> list[C
 
 
 def _where(lead: int) -> str:
-    if lead == 0:
-        return "at the same time"
-    return f"{format_count(abs(lead), 'row')} {'ahead' if lead > 0 else 'late'}"
+    return f"{format_count(abs(lead), 'row')} {'ahead' if lead > 0 else 'late'}" if lead else "at the same time"
 
 
 def _number(value: object) -> float:

@@ -13,14 +13,9 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model
 from neuro_divergent.diagnostics.rules.errors import ENOUGH_GROUPS, Errors, grouped_mean
 
-PAIRS = 50
-"""Least number of pairs of errors one season apart."""
-
-CORRELATION = 0.3
-"""Correlation of errors a season apart."""
-
-DISTANCE = 4.0
-"""Least distance from zero in standard errors, clustered by cutoff."""
+PAIRS = 50  # least number of pairs of errors one season apart
+CORRELATION = 0.3  # correlation of errors a season apart
+DISTANCE = 4.0  # least distance from zero in standard errors, clustered by cutoff
 
 
 @register("missed_season")
@@ -32,7 +27,6 @@ class MissedSeason(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Correlate errors with those one season before, centred within series."""
         season = evidence.season_length
         if season < 2:
             raise NotEnoughError("the frequency of the data has no usual season")

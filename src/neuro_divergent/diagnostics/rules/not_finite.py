@@ -10,8 +10,7 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_rate, scale_windows
 
-SKIPPED_SHARE = 0.01
-"""Fraction of skipped steps for a warning; a single skipped batch in a long run is none."""
+SKIPPED_SHARE = 0.01  # fraction of skipped steps for a warning; a single skipped batch in a long run is none
 
 _COLUMNS = ("train_loss", "validation_loss", "gradient_norm")
 
@@ -24,7 +23,6 @@ class NotFinite(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check the state of the run, the history and the skipped steps."""
         history = evidence.history if evidence.has("history") else None
         if history is None and evidence.state is None:
             raise NotEnoughError("there is neither a history nor a state of training")
@@ -70,7 +68,6 @@ class NotFinite(Rule):
             changes.append(Change("training.clip", "norm", "Bounds the gradients of unusual batches."))
         changes += scale_windows(evidence, "Scaled values keep gradients in range.")
         if evidence.setting("training.divergence.policy") == "stop":
-            changes.append(
-                Change("training.divergence.policy", "rollback", "Rolls back and continues with a lower rate.")
-            )
+            why = "Rolls back and continues with a lower rate."
+            changes.append(Change("training.divergence.policy", "rollback", why))
         return changes

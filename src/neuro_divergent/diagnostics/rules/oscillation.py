@@ -11,18 +11,12 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, change_rate, steady_schedule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
-VALIDATIONS = 8
-"""Least number of validations in the last two thirds of training."""
-
+VALIDATIONS = 8  # least number of validations in the last two thirds of training
+# Mean change between two validations, relative to the loss. All validations use the same windows, so this is not
+# sampling noise but movement of the weights.
 SWING = 0.15
-"""Mean change between two validations, relative to the loss. All validations use the same windows, so this is not
-sampling noise but movement of the weights."""
-
-OF_FALL = 0.15
-"""The same relative to the total decrease from the first training loss, for losses that cross zero."""
-
-TURNS = 0.4
-"""Fraction of validations at which the change reverses its sign; a falling curve has few."""
+OF_FALL = 0.15  # the same relative to the total decrease from the first training loss, for losses that cross zero
+TURNS = 0.4  # fraction of validations at which the change reverses its sign; a falling curve has few
 
 
 @register("oscillation")
@@ -34,7 +28,6 @@ class Oscillation(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check the changes between validations after the first third of training."""
         whole = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
         later = whole.between(1 / 3, 1)
         if len(later) < VALIDATIONS:

@@ -9,11 +9,8 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import Rule
 
-SHARE = 1e-3
-"""Fraction of outliers for a finding."""
-
-EXTREME = 100.0
-"""Robust z-score of a value that dominates a squared loss, and the spread of a window."""
+SHARE = 1e-3  # fraction of outliers for a finding
+EXTREME = 100.0  # robust z-score of a value that dominates a squared loss, and the spread of a window
 
 _SQUARED = ("mse", "rmse", "normal")
 _SPREAD = ("standard", "minmax", "mean_abs", "revin")
@@ -27,7 +24,6 @@ class Outliers(Rule):
     needs = ("data",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check the robust z-scores."""
         assert evidence.data is not None
         fraction, largest = evidence.data.get("outlier_share"), evidence.data.get("largest_outlier", 0.0)
         if not isinstance(fraction, (int, float)) or not isinstance(largest, (int, float)):
@@ -36,8 +32,7 @@ class Outliers(Rule):
             return None
         text = (
             f"{format_number(100 * fraction)} % of the values are more than {OUTLIER:.0f} robust standard deviations "
-            "from the "
-            f"median of their series; the farthest is {format_number(largest)} away."
+            f"from the median of their series; the farthest is {format_number(largest)} away."
         )
         loss, scaler = evidence.component("task.loss"), evidence.component("task.scaler")
         changes = []

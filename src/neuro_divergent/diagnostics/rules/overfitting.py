@@ -11,24 +11,14 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, change_length, change_model, rounded
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 
-VALIDATIONS = 6
-"""Least number of validations."""
-
-RISE = 0.1
-"""Rise of the validation loss above its best, relative to the larger of the best and its total decrease."""
-
-LEARNT = 0.1
-"""Decrease of the training loss after that best, likewise; without it the rise has another reason."""
-
-EARLY = 0.7
-"""Fraction of training by which the best must be reached."""
+VALIDATIONS = 6  # least number of validations
+RISE = 0.1  # rise of the validation loss above its best, relative to the larger of the best and its total decrease
+LEARNT = 0.1  # decrease of the training loss after that best, likewise; without it the rise has another reason
+EARLY = 0.7  # fraction of training by which the best must be reached
 
 
-BY_HEART = 0.5
-"""Decrease of the training loss that validation did not follow, relative to its total decrease ..."""
-
-GAP = 0.5
-"""... and ratio of the training loss to the best validation loss, for overfitting without a rise."""
+BY_HEART = 0.5  # decrease of the training loss that validation did not follow, relative to its total decrease ...
+GAP = 0.5  # ... and ratio of the training loss to the best validation loss, for overfitting without a rise.
 
 
 @register("overfitting")
@@ -40,7 +30,6 @@ class Overfitting(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare both losses at the best validation and at the end."""
         require_same_targets(evidence)
         validation = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
         training = Curve.of(evidence, "train_loss", least=VALIDATIONS)
@@ -57,16 +46,14 @@ class Overfitting(Rule):
         if step <= EARLY * validation.steps[-1] and rise >= RISE * unit and kept_learning:
             text = (
                 f"The validation loss was best at step {step:,.0f} ({format_number(best)}) and rose to "
-                f"{format_number(validation.end)} "
-                f"by step {validation.steps[-1]:,.0f}, while the training loss fell by {format_number(learnt)} to "
-                f"{format_number(training.end)}."
+                f"{format_number(validation.end)} by step {validation.steps[-1]:,.0f}, while the training loss fell by "
+                f"{format_number(learnt)} to {format_number(training.end)}."
             )
         elif by_heart >= BY_HEART and training.end < GAP * best:
             text = (
                 f"The training loss fell from {format_number(start)} to {format_number(training.end)}, and the "
-                "validation loss to "
-                f"{format_number(best)} only: {format_number(100 * by_heart)} % of what was learnt holds for the "
-                "training windows alone."
+                f"validation loss to {format_number(best)} only: {format_number(100 * by_heart)} % of what was learnt "
+                "holds for the training windows alone."
             )
         else:
             return None
@@ -85,11 +72,8 @@ def _changes(evidence: Evidence, fraction: float) -> list[Change]:
     if decay is not None:
         why = "Pulls weights towards zero."
         changes.append(Change("training.optimizer.weight_decay", rounded(max(10 * decay, 0.01)), why))
-    changes += (
-        change_length(evidence, min(1.25 * fraction, 1.0), "Later steps did not improve validation.")
-        if fraction < 0.8
-        else []
-    )
+    if fraction < 0.8:
+        changes += change_length(evidence, 1.25 * fraction, "Later steps did not improve validation.")
     if evidence.setting("training.early_stopping", {}) is None:
         why = "Stops when validation no longer improves and returns to the best weights."
         changes.append(Change("training.early_stopping", {"patience": 10}, why))

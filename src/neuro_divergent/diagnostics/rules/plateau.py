@@ -11,14 +11,9 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
-VALIDATIONS = 20
-"""Least number of validations."""
-
-SHARE = 0.5
-"""Fraction of training without an improvement, for a finding."""
-
-IMPROVEMENT = 0.01
-"""Least improvement, relative to the total decrease of the validation loss."""
+VALIDATIONS = 20  # least number of validations
+SHARE = 0.5  # fraction of training without an improvement, for a finding
+IMPROVEMENT = 0.01  # least improvement, relative to the total decrease of the validation loss
 
 
 @register("plateau")
@@ -29,7 +24,6 @@ class Plateau(Rule):
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Look for the last validation that improved by at least the margin."""
         curve = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
         start = max(Curve.of(evidence, "train_loss").first, curve.first)
         margin = IMPROVEMENT * max(start - float(curve.values.min()), 0.0)

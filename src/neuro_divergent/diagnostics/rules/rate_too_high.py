@@ -13,20 +13,11 @@ from neuro_divergent.diagnostics.rules.base import Rule, change_rate, rounded, s
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, update_ratio
 
-ROWS = 10
-"""Least number of rows of the history to count spikes."""
-
-PEAK = 0.5
-"""Relative rise of the loss above its first value, for a finding."""
-
-SPIKES = 3
-"""Least number of spikes; fewer may come from single batches."""
-
-SPIKE_HEIGHT = 0.5
-"""Height of a spike above the smooth curve, relative to the loss and to its total decrease ..."""
-
-SPIKE_NOISES = 10.0
-"""... and in standard deviations of the noise."""
+ROWS = 10  # least number of rows of the history to count spikes
+PEAK = 0.5  # relative rise of the loss above its first value, for a finding
+SPIKES = 3  # least number of spikes; fewer may come from single batches
+SPIKE_HEIGHT = 0.5  # height of a spike above the smooth curve, relative to the loss and to its total decrease ...
+SPIKE_NOISES = 10.0  # ... and in standard deviations of the noise.
 
 
 @register("rate_too_high")
@@ -38,7 +29,6 @@ class RateTooHigh(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check for a peak after the start, for spikes, and for very large updates."""
         ratio = update_ratio(evidence)
         require_same_targets(evidence)
         curve = Curve.of(evidence, "train_loss", least=ROWS)

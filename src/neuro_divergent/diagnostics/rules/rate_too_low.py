@@ -15,21 +15,15 @@ from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
 from neuro_divergent.diagnostics.rules.updates import USUAL_RATIO, has_gradients, update_ratio
 
-ROWS = 10
-"""Least number of rows of the history."""
-
-TINY_RATIO = 2e-5
-"""Median relative update for a finding, fifty times smaller than usual."""
-
+ROWS = 10  # least number of rows of the history
+TINY_RATIO = 2e-5  # median relative update for a finding, fifty times smaller than usual
+# Decrease per unit of learning rate in the second half of training, relative to the first half. A loss near a plateau
+# falls ever more slowly; one that falls linearly is far from it.
 STRAIGHT = 0.7
-"""Decrease per unit of learning rate in the second half of training, relative to the first half. A loss near a plateau
-falls ever more slowly; one that falls linearly is far from it."""
+SMALL_FALL = 0.1  # relative decrease of the loss up to which training counts as hardly begun
+SURE = 4.0  # least slope in both halves, in standard errors, of a falling loss
 
-SMALL_FALL = 0.1
-"""Relative decrease of the loss up to which training counts as hardly begun."""
-
-SURE = 4.0
-"""Least slope in both halves, in standard errors, of a falling loss."""
+_WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks for the best."
 
 
 @register("rate_too_low")
@@ -41,7 +35,6 @@ class RateTooLow(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the decrease of the loss with the relative updates."""
         if evidence.is_running:
             raise NotEnoughError("training still goes on")
         require_same_targets(evidence)
@@ -59,7 +52,8 @@ class RateTooLow(Rule):
         )
         if ratio is not None and ratio < TINY_RATIO:
             text = f"{moved}, and a step changes half of the layers by less than {ratio:.1g} of their size."
-            return self.finding("warning", text, numbers, change_rate(evidence, _factor(ratio), _WHY))
+            factor = min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0)
+            return self.finding("warning", text, numbers, change_rate(evidence, rounded(factor), _WHY))
         straight = _straightness(evidence, curve)
         if straight is None or straight < STRAIGHT or (ratio is not None and ratio > USUAL_RATIO):
             return None
@@ -68,14 +62,6 @@ class RateTooLow(Rule):
             "the first."
         )
         return self.finding("warning", text, {**numbers, "straightness": straight}, change_rate(evidence, 10.0, _WHY))
-
-
-_WHY = "Larger steps get somewhere in the same time; 'nd train --find-lr' looks for the best."
-
-
-def _factor(ratio: float) -> float:
-    """Return the factor for the rate that gives updates of usual size, within limits."""
-    return rounded(min(max(USUAL_RATIO / max(ratio, 1e-12), 10.0), 10_000.0))
 
 
 def _straightness(evidence: Evidence, curve: Curve) -> float | None:

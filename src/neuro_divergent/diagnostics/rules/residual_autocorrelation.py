@@ -14,14 +14,10 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, scale_windows
 from neuro_divergent.diagnostics.rules.errors import Errors, grouped_mean
 
-PAIRS = 30
-"""Least number of pairs of consecutive forecasts."""
-
+PAIRS = 30  # least number of pairs of consecutive forecasts
+# Correlation of the first errors of a forecast with the last of the previous one, for a warning and for a hint.
 CLEAR, SLIGHT = 0.5, 0.3
-"""Correlation of the first errors of a forecast with the last of the previous one, for a warning and for a hint."""
-
-DISTANCE = 4.0
-"""Least distance from zero in standard errors."""
+DISTANCE = 4.0  # least distance from zero in standard errors
 
 _AVERAGED = 3
 
@@ -35,7 +31,6 @@ class ResidualAutocorrelation(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Correlate the first errors of each forecast with the last ones of the previous forecast."""
         errors = Errors.of(evidence)
         first, last, groups = _neighbours(errors)
         if len(first) < PAIRS:
@@ -47,10 +42,9 @@ class ResidualAutocorrelation(Rule):
         if abs(estimate.mean) < SLIGHT or abs(estimate.distance) < DISTANCE:
             return None
         text = (
-            f"The first errors of a forecast go with the last errors of the one before, with a correlation of "
+            "The first errors of a forecast go with the last errors of the one before, with a correlation of "
             f"{format_number(estimate.mean)} ± {format_number(estimate.error)} over {len(first):,} pairs: the model "
-            "could correct itself "
-            "and does not."
+            "could correct itself and does not."
         )
         severity: Severity = "warning" if abs(estimate.mean) >= CLEAR else "hint"
         numbers = {"correlation": estimate.mean, "standard_error": estimate.error, "pairs": len(first)}

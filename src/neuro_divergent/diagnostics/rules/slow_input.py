@@ -11,15 +11,11 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
+# Fraction of the time spent waiting for batches from which prefetching helps. The smallest models spend a quarter of
+# their time on batches without any problem.
 WAITING = 0.4
-"""Fraction of the time spent waiting for batches from which prefetching helps. The smallest models spend a quarter of
-their time on batches without any problem."""
-
-SECONDS = 10.0
-"""Least time of training, in seconds."""
-
-PREFETCH = 4
-"""Batches to prefetch."""
+SECONDS = 10.0  # least time of training, in seconds
+PREFETCH = 4  # batches to prefetch
 
 
 @register("slow_input")
@@ -30,7 +26,6 @@ class SlowInput(Rule):
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the waiting time with the total."""
         seconds = float(Curve.of(evidence, "seconds").values[-1])
         waiting = _waiting(evidence)
         if waiting is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.diagnostics.evidence import Evidence
-from neuro_divergent.diagnostics.finding import Change, Finding, Severity
+from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 
+# Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths of
+# intervals depend on them.
 FEW, FEWER = 20, 5
-"""Forecasts of a complete horizon in the validation part, for a hint and for a warning. Early stopping and the widths
-of intervals depend on them."""
 
 
 @register("small_validation")
@@ -21,7 +21,6 @@ class SmallValidation(Rule):
     needs = ("config", "data")
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count the windows that fit into the validation part of all series."""
         fraction = evidence.number("task.validation")
         windows = _windows(evidence, 0.2 if fraction is None else fraction)
         if fraction == 0:
@@ -32,14 +31,12 @@ class SmallValidation(Rule):
             return None
         text = (
             f"The validation part has room for {format_count(windows, 'forecast')} of "
-            f"{format_count(evidence.horizon, 'step')}. When to stop, and how wide intervals "
-            "are, rests on them."
+            f"{format_count(evidence.horizon, 'step')}. When to stop, and how wide intervals are, rests on them."
         )
         changes = []
         if fraction is not None and fraction < 0.3:
             changes.append(Change("task.validation", 0.3, "Holds out more."))
-        severity: Severity = "warning" if windows < FEWER else "hint"
-        return self.finding(severity, text, {"windows": windows}, changes)
+        return self.finding("warning" if windows < FEWER else "hint", text, {"windows": windows}, changes)
 
 
 def _windows(evidence: Evidence, fraction: float) -> int:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from neuro_divergent.core.config import register
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.diagnostics.evidence import Evidence
-from neuro_divergent.diagnostics.finding import Finding, Severity
+from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length
 from neuro_divergent.diagnostics.rules.curve import Curve
 
-VALIDATIONS = 6
-"""Least number of validations."""
-
-LAST = 0.2
-"""Start of the part of training that is checked: its last fifth."""
-
+VALIDATIONS = 6  # least number of validations
+LAST = 0.2  # start of the part of training that is checked: its last fifth
+# Fraction of the total decrease in that part, for a warning and for a hint. A linear decrease has a fifth there; a
+# converged curve nearly nothing, also with a decaying schedule.
 CLEAR, SLIGHT = 0.2, 0.1
-"""Fraction of the total decrease in that part, for a warning and for a hint. A linear decrease has a fifth there; a
-converged curve nearly nothing, also with a decaying schedule."""
-
-LEVEL = 0.05
-"""Least improvement relative to the loss."""
+LEVEL = 0.05  # least improvement relative to the loss
 
 
 @register("stopped_early")
@@ -32,7 +26,6 @@ class StoppedEarly(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the decrease in the last fifth of training with the total."""
         if evidence.state not in (None, "finished"):
             raise NotEnoughError("training has not come to its end")
         curve = Curve.of(evidence, "validation_loss", least=VALIDATIONS)
@@ -47,9 +40,8 @@ class StoppedEarly(Rule):
             return None
         text = (
             f"The validation loss fell by {format_number(gained)} to {format_number(best)} in the last fifth of "
-            f"{curve.steps[-1]:,.0f} "
-            f"steps: {format_number(100 * fraction)} % of all it fell."
+            f"{curve.steps[-1]:,.0f} steps: {format_number(100 * fraction)} % of all it fell."
         )
         changes = change_length(evidence, 2, "The loss was still falling.")
-        severity: Severity = "warning" if fraction >= CLEAR else "hint"
-        return self.finding(severity, text, {"gained": gained, "best": best, "share": fraction}, changes)
+        numbers = {"gained": gained, "best": best, "share": fraction}
+        return self.finding("warning" if fraction >= CLEAR else "hint", text, numbers, changes)

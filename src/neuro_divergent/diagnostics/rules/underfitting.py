@@ -8,17 +8,13 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, change_model
 from neuro_divergent.diagnostics.rules.curve import Curve, require_same_targets
-from neuro_divergent.diagnostics.rules.worse_than_naive import best_baseline, model_error
+from neuro_divergent.diagnostics.rules.worse_than_naive import compared_errors
 
+# Ratio of the error of the model to that of the best baseline. On a random walk, which cannot be forecast better, a
+# trained model is about as good as the best baseline; a clearly worse one underfits.
 WORSE = 1.15
-"""Ratio of the error of the model to that of the best baseline. On a random walk, which cannot be forecast better, a
-trained model is about as good as the best baseline; a clearly worse one underfits."""
-
-GAP = 0.25
-"""Largest relative gap between validation and training loss; a larger one is overfitting."""
-
-ROWS = 10
-"""Least number of rows of the history."""
+GAP = 0.25  # largest relative gap between validation and training loss; a larger one is overfitting
+ROWS = 10  # least number of rows of the history
 
 
 @register("underfitting")
@@ -30,9 +26,8 @@ class Underfitting(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the scores with the baselines, and the training loss with the validation loss."""
         require_same_targets(evidence)
-        own, (name, naive) = model_error(evidence), best_baseline(evidence)
+        own, name, naive = compared_errors(evidence)
         training = Curve.of(evidence, "train_loss", least=ROWS)
         validation = Curve.of(evidence, "validation_loss", least=1)
         if naive <= 0 or own < WORSE * naive:
@@ -44,10 +39,8 @@ class Underfitting(Rule):
             raise NotEnoughError("training ended before it could learn anything")
         text = (
             f"The error is {format_number(own)}, {format_number(own / naive)} times that of {name} "
-            f"({format_number(naive)}), and the training "
-            f"loss ({format_number(known)}) is hardly lower than the validation loss ({format_number(held_out)}): it "
-            "has not learnt its "
-            "training windows either."
+            f"({format_number(naive)}), and the training loss ({format_number(known)}) is hardly lower than the "
+            f"validation loss ({format_number(held_out)}): it has not learnt its training windows either."
         )
         numbers = {"mae": own, "naive_mae": naive, "train_loss": known, "validation_loss": held_out}
         return self.finding("warning", text, numbers, _changes(evidence))

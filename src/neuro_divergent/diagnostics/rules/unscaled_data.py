@@ -8,11 +8,8 @@ from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.finding import Finding
 from neuro_divergent.diagnostics.rules.base import Rule, scale_windows
 
-RATIO = 100.0
-"""Ratio of the scales of the largest and the smallest series from which the largest dominate training."""
-
-LARGE, SMALL = 1e3, 1e-3
-"""Size of unscaled inputs for a finding. Initial weights suit values around 1."""
+RATIO = 100.0  # ratio of the scales of the largest and the smallest series from which the largest dominate training
+LARGE, SMALL = 1e3, 1e-3  # size of unscaled inputs for a finding. Initial weights suit values around 1.
 
 
 @register("unscaled_data")
@@ -24,7 +21,6 @@ class UnscaledData(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Check the scales of the series if there is no scaler."""
         assert evidence.data is not None
         changes = scale_windows(evidence, "Takes level and spread out of each window and puts them back.")
         if not changes or evidence.setting("task.series_scaler") is not None:

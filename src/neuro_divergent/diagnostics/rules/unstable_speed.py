@@ -11,14 +11,9 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule
 from neuro_divergent.diagnostics.rules.curve import Curve
 
-ROWS = 20
-"""Least number of rows of the history without a validation."""
-
-SECONDS = 30.0
-"""Least time of training, in seconds."""
-
-SLOW = 0.35
-"""Speed of the slowest tenth of the rows, or of the last quarter of training, relative to the median."""
+ROWS = 20  # least number of rows of the history without a validation
+SECONDS = 30.0  # least time of training, in seconds
+SLOW = 0.35  # speed of the slowest tenth of the rows, or of the last quarter of training, relative to the median
 
 
 @register("unstable_speed")
@@ -29,8 +24,6 @@ class UnstableSpeed(Rule):
     needs = ("history",)
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the slowest rows, and the last quarter, with the rest."""
-        assert evidence.history is not None
         seconds = float(Curve.of(evidence, "seconds").values[-1])
         speed = _speed_without_validation(evidence)
         if seconds < SECONDS:

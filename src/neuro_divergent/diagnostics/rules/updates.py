@@ -7,8 +7,7 @@ import numpy as np
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.gradients import FROZEN, VANISHING, analyse_gradients, is_small
 
-USUAL_RATIO = 1e-3
-"""Relative update of a layer that is usual for one step."""
+USUAL_RATIO = 1e-3  # relative update of a layer that is usual for one step
 
 
 def update_ratio(evidence: Evidence) -> float | None:

@@ -8,11 +8,8 @@ from neuro_divergent.diagnostics.finding import Change, Finding
 from neuro_divergent.diagnostics.gradients import FROZEN, VANISHING, analyse_gradients, is_small
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_model
 
-STEPS = 3
-"""Least number of recorded steps."""
-
-SHARE = 0.1
-"""Fraction of the layers with weights for a warning; a single one may be unused."""
+STEPS = 3  # least number of recorded steps
+SHARE = 0.1  # fraction of the layers with weights for a warning; a single one may be unused
 
 
 @register("vanishing_gradients")
@@ -24,7 +21,6 @@ class VanishingGradients(Rule):
     kind = "cause"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Count layers with vanishing gradients, except for frozen ones."""
         assert evidence.layers is not None
         report = analyse_gradients(evidence.layers)
         if report.steps < STEPS:
@@ -35,9 +31,8 @@ class VanishingGradients(Rule):
         fraction = len(found) / max(weights, 1)
         if not found:
             return None
-        gradients = report.layers["gradient"].drop_nulls()
-        smallest = float(report.layers.filter(report.layers["layer"] == found[0])["gradient"].fill_null(0.0)[0])
-        usual = float(gradients.median() or 0.0)  # type: ignore[arg-type]
+        smallest = float(report.layers.filter(layer=found[0])["gradient"].fill_null(0.0)[0])
+        usual = float(report.layers["gradient"].median() or 0.0)  # type: ignore[arg-type]
         text = (
             f"{len(found)} of {weights} layers have vanishing gradients, such as {found[0]}: {smallest:.1e}, where "
             f"the median of the layers is {usual:.1e}."
@@ -47,9 +42,8 @@ class VanishingGradients(Rule):
         if evidence.setting("model.activation") in ("Sigmoid", "Tanh", "ReLU"):
             changes += change_model(evidence, "activation", "GELU", "Has a gradient on both sides of zero.")
         if evidence.setting("model.norm") == "none":
-            changes += change_model(
-                evidence, "norm", "layer", "Keeps the inputs of layers in the range where they react."
-            )
+            why = "Keeps the inputs of layers in the range where they react."
+            changes += change_model(evidence, "norm", "layer", why)
         depth = evidence.number("model.num_layers")
         if depth is not None and depth > 2:
             changes += change_model(evidence, "num_layers", max(2, int(depth // 2)), "A shorter way for the gradient.")

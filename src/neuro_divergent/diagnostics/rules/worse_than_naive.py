@@ -11,12 +11,10 @@ from neuro_divergent.diagnostics.finding import Change, Finding, Severity
 from neuro_divergent.diagnostics.rules.base import NotEnoughError, Rule, change_length, scale_windows
 from neuro_divergent.diagnostics.rules.errors import Errors, Estimate
 
-DISTANCE = 2.5
-"""Difference of the errors, in standard errors clustered by cutoff, that counts as significant."""
-
+DISTANCE = 2.5  # difference of the errors, in standard errors clustered by cutoff, that counts as significant
+# Ratio to the error of the baseline for a problem, if significant and otherwise. On a random walk, for which the last
+# value is the best forecast, good models are worse by a few percent.
 CLEAR, FAR = 1.1, 1.2
-"""Ratio to the error of the baseline for a problem, if significant and otherwise. On a random walk, for which the last
-value is the best forecast, good models are worse by a few percent."""
 
 
 @register("worse_than_naive")
@@ -28,8 +26,7 @@ class WorseThanNaive(Rule):
     kind = "symptom"
 
     def check(self, evidence: Evidence) -> Finding | None:
-        """Compare the mean absolute errors and test the difference."""
-        own, (name, naive) = model_error(evidence), best_baseline(evidence)
+        own, name, naive = compared_errors(evidence)
         if own <= naive:
             return None
         difference = _difference(evidence, name)
@@ -43,45 +40,21 @@ class WorseThanNaive(Rule):
             f"{format_number(own - naive)}{spread} more. "
             + ("That may be chance." if severity == "hint" else "Do not use it as it is.")
         )
-        numbers = {"mae": own, "naive_mae": naive}
-        return self.finding(severity, text, numbers, _changes(evidence), title=title)
+        return self.finding(severity, text, {"mae": own, "naive_mae": naive}, _changes(evidence), title=title)
 
 
-def model_error(evidence: Evidence) -> float:
-    """Return the mean absolute error of the model.
-
-    Raises:
-        NotEnoughError: If there is none.
-    """
-    rows = _rows(evidence)
+def compared_errors(evidence: Evidence) -> tuple[float, str, float]:
+    """Return the mean absolute error of the model, and the name and error of the best baseline."""
     model = (evidence.scores or {}).get("model")
-    for name, error in rows:
-        if name == model:
-            return error
-    raise NotEnoughError("the scores have no mean absolute error of the model")
-
-
-def best_baseline(evidence: Evidence) -> tuple[str, float]:
-    """Return the name and the mean absolute error of the best baseline.
-
-    Raises:
-        NotEnoughError: If there is none.
-    """
-    model = (evidence.scores or {}).get("model")
-    others = [(error, name) for name, error in _rows(evidence) if name != model]
+    rows = [row for row in evidence.rows("scores", "scores") if isinstance(row.get("mae"), (int, float))]
+    own = [float(row["mae"]) for row in rows if str(row.get("name")) == model]
+    others = [(float(row["mae"]), str(row.get("name"))) for row in rows if str(row.get("name")) != model]
+    if not own:
+        raise NotEnoughError("the scores have no mean absolute error of the model")
     if not others:
         raise NotEnoughError("the scores have no baseline")
-    error, name = min(others)
-    return name, error
-
-
-def _rows(evidence: Evidence) -> list[tuple[str, float]]:
-    rows = (evidence.scores or {}).get("scores")
-    return [
-        (str(row.get("name")), float(row["mae"]))
-        for row in (rows if isinstance(rows, list) else [])
-        if isinstance(row, dict) and isinstance(row.get("mae"), (int, float))
-    ]
+    naive, name = min(others)
+    return own[0], name, naive
 
 
 def _difference(evidence: Evidence, baseline: str) -> Estimate | None:

@@ -41,10 +41,8 @@ class Comparison:
     """Scores of several models and tests of their differences; tables are of the same kind as the input.
 
     Attributes:
-        metric: The metric.
         reference: The model that the others are compared with.
         test: Where ``p_value`` in ``table`` comes from: ``diebold_mariano``, ``nemenyi`` or ``none``.
-        alpha: Significance level.
         table: A row per model, the best first: ``model``, ``score`` (over all values), ``std`` (of the scores of the
             folds, or of the cut-offs where there are no folds), ``skill`` (one minus its ratio to the score of
             the reference), ``rank`` (mean over the series), ``p_value`` (of being as good as the reference, adjusted
@@ -73,16 +71,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; undefined ones are ``None``."""
+        plain = ("metric", "reference", "test", "alpha", "series", "cutoffs", "overlap")
         ranking = {name: value for name, value in dataclasses.asdict(self.friedman).items() if name != "ranks"}
         document: dict[str, Any] = finite_or_none(
-            {
-                "metric": self.metric,
-                "reference": self.reference,
-                "test": self.test,
-                "alpha": self.alpha,
-                "series": self.series,
-                "cutoffs": self.cutoffs,
-                "overlap": self.overlap,
+            {name: getattr(self, name) for name in plain}
+            | {
                 "models": read_table(self.table).frame.to_dicts(),
                 "pairs": read_table(self.pairs).frame.to_dicts(),
                 "friedman": {**ranking, "critical_difference": self.critical_difference},
@@ -125,14 +118,12 @@ def compare(
         season_length: With a table: rows in a season of ``train``.
         id: With a table: column of ids; unset, ``unique_id`` if it exists.
         time: With a table: column of times.
-
-    Raises:
-        InputError: If an argument cannot be used.
     """
     if test not in get_args(Test):
         raise InputError(f"test: {test!r} must be one of {', '.join(get_args(Test))}.")
     _require_error(metric)
-    table = _Table.of(forecasts, metric, models, train, season_length, id, time)
+    scoring = {"models": None if models is None else list(models), "train": train, "season_length": season_length}
+    table = _Table.of(forecasts, metric, id, time, scoring)
     names, scores = table.overall()
     table = dataclasses.replace(table, scoring={**table.scoring, "models": names})
     chosen = reference or (REFERENCE if REFERENCE in names else names[int(scores.argmin())])
@@ -184,24 +175,11 @@ class _Table:
     scoring: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        forecasts: Any,
-        metric: str,
-        models: Sequence[str] | None,
-        train: Any,
-        season_length: int | None,
-        named_by: str | None,
-        time: str,
-    ) -> _Table:
-        target = "y"
+    def of(cls, forecasts: Any, metric: str, named_by: str | None, time: str, scoring: dict[str, Any]) -> _Table:
         panel = getattr(forecasts, "panel", None)
         if panel is not None:
-            train, season_length, target = (
-                history_of(panel),
-                season_length or forecasts.season_length,
-                panel.schema.target,
-            )
+            season = scoring["season_length"] or forecasts.season_length
+            scoring |= {"train": history_of(panel), "season_length": season, "train_target": panel.schema.target}
             named_by, time, forecasts = id_column(panel), panel.schema.time, forecasts.forecasts
         table = read_table(forecasts)
         needed = [name for name in ("cutoff", "step", "actual", time) if name not in table.frame.columns]
@@ -211,15 +189,7 @@ class _Table:
                 "table with id, time, cutoff, step, actual and the forecasts of each model."
             )
         named_by = named_by or (DEFAULT_ID if DEFAULT_ID in table.frame.columns else None)
-        scoring = {
-            "models": None if models is None else list(models),
-            "metrics": [metric],
-            "train": train,
-            "season_length": season_length,
-            "id": named_by,
-            "time": time,
-            "train_target": target,
-        }
+        scoring |= {"metrics": [metric], "id": named_by, "time": time}
         return cls(table.frame, table.backend, metric, named_by, time, scoring)
 
     def overall(self) -> tuple[list[str], Floats]:

@@ -20,9 +20,6 @@ def join_backtests(backtests: Mapping[str, Backtest]) -> pl.DataFrame:
 
     Only the values that all of them forecast, by step and cut-off, are kept, so that ``score`` and ``compare`` use the
     same values for each.
-
-    Raises:
-        InputError: If they have no forecast in common.
     """
     joined: pl.DataFrame | None = None
     for name, backtest in backtests.items():

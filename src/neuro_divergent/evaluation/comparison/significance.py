@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError
 
 
@@ -41,7 +41,6 @@ class Friedman:
 
     Attributes:
         ranks: Mean rank of each forecast; 1 is best.
-        series: Number of series.
         chi_square: Friedman's statistic.
         chi_square_p: Its p value, which is conservative for few series.
         f: The statistic of Iman & Davenport (1980), computed from it.
@@ -101,7 +100,9 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
     """
     from scipy import stats
 
-    values = _matrix(scores)
+    values = np.asarray(scores, np.float64)
+    if values.ndim != 2:
+        raise InputError(f"scores: shape {values.shape} must be (series, forecasts).")
     values = values[np.isfinite(values).all(1)]
     series, count = values.shape
     if series < 2 or count < 2:
@@ -127,13 +128,7 @@ def friedman(scores: npt.ArrayLike, *, correct_ties: bool = True) -> Friedman:
 
 
 def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> float:
-    """Return the difference of two mean ranks that is significant by Nemenyi's test.
-
-    Args:
-        forecasts: Number of forecasts that are compared.
-        series: Number of series they were ranked on.
-        alpha: Significance level.
-    """
+    """Return the difference of two mean ranks that is significant by Nemenyi's test."""
     if not 0 < alpha < 1:
         raise InputError(f"alpha: {alpha!r} must be between 0 and 1.")
     if forecasts < 2 or series < 1:
@@ -145,12 +140,7 @@ def critical_difference(forecasts: int, series: int, alpha: float = 0.05) -> flo
 
 
 def nemenyi(ranks: npt.ArrayLike, series: int) -> Floats:
-    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, adjusted for the number of pairs.
-
-    Args:
-        ranks: Mean rank of each forecast.
-        series: Number of series they were ranked on.
-    """
+    """Return the p value of each pair of mean ranks, ``(forecasts, forecasts)``, adjusted for the number of pairs."""
     from scipy import stats
 
     mean = np.asarray(ranks, np.float64)
@@ -178,19 +168,9 @@ def _long_run_variance(centred: Floats, lags: int) -> float:
     plain = autocovariances[0] + 2 * sum(autocovariances[1:])
     if plain > 0:
         return plain
-    weights = [1 - lag / (lags + 1) for lag in range(1, lags + 1)]
-    return autocovariances[0] + 2 * sum(
-        weight * value for weight, value in zip(weights, autocovariances[1:], strict=True)
-    )
+    return autocovariances[0] + 2 * sum((1 - lag / (lags + 1)) * autocovariances[lag] for lag in range(1, lags + 1))
 
 
 def _rank_error(forecasts: int, series: int) -> float:
     """Return the standard error of the difference of two mean ranks."""
     return math.sqrt(forecasts * (forecasts + 1) / (6 * series))
-
-
-def _matrix(scores: npt.ArrayLike) -> Array:
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 2:
-        raise InputError(f"scores: shape {values.shape} must be (series, forecasts).")
-    return values

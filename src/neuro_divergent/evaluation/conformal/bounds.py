@@ -26,11 +26,7 @@ class Bounds(NamedTuple):
 
 
 def pairs_of(loss: Loss) -> tuple[Pair, ...]:
-    """Return the pairs of quantiles, symmetric around the median, that a loss forecasts.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the pairs of quantiles, symmetric around the median, that a loss forecasts."""
     if loss.traits.any_level:
         return tuple((round(0.5 - level / 200, 9), round(0.5 + level / 200, 9)) for level in _USUAL)
     own = loss.quantile_levels
@@ -61,3 +57,34 @@ def bounds_from(point: Array, quantiles: Mapping[float, Array], pairs: Sequence[
         return Bounds(both, both)
     lower, upper = (np.stack([quantiles[pair[side]] for pair in pairs]).astype(np.float64) for side in (0, 1))
     return Bounds(lower, upper)
+
+
+def widen(
+    base: Bounds, pairs: Sequence[Pair], levels: Sequence[float], spread: Floats, widths: Floats, *, whole: bool
+) -> dict[float, tuple[Floats, Floats]]:
+    """Return both calibrated bounds of the interval of every level, which contains all narrower ones.
+
+    Levels are ascending, widths ``(windows, levels, sides, horizon)`` in units of the spread of each window.
+    """
+    result: dict[float, tuple[Floats, Floats]] = {}
+    inner: tuple[Floats, Floats] | None = None
+    for place, level in enumerate(levels):
+        pair = nearest_pair(pairs, level)
+        lower = base.lower[pair] - spread[:, None] * widths[:, place, 0]
+        upper = base.upper[pair] + spread[:, None] * widths[:, place, -1]
+        # Quantiles that are too far apart are moved inwards and may cross.
+        middle = (lower + upper) / 2
+        lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
+        if inner is not None:
+            lower, upper = np.minimum(lower, inner[0]), np.maximum(upper, inner[1])
+        inner = lower, upper
+        result[level] = _to_integers(lower, upper) if whole else inner
+    return result
+
+
+def _to_integers(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return the outermost integers of an interval; if it holds none, the one nearest to its middle."""
+    inside = np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
+    middle = np.round((lower + upper) / 2)
+    empty = inside[0] > inside[1]
+    return np.where(empty, middle, inside[0]), np.where(empty, middle, inside[1])

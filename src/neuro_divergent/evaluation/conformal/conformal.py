@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from neuro_divergent.core.arrays import Array, Floats, Ints, Objects
+from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
@@ -17,18 +16,9 @@ from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.conformal.artifact import pack_conformal, unpack_conformal
-from neuro_divergent.evaluation.conformal.bounds import (
-    POINT,
-    Bounds,
-    Pair,
-    bounds_from,
-    nearest_pair,
-    pairs_of,
-    quantiles_of,
-)
+from neuro_divergent.evaluation.conformal.bounds import POINT, Bounds, Pair, bounds_from, pairs_of, quantiles_of, widen
+from neuro_divergent.evaluation.conformal.calibration import Calibration
 from neuro_divergent.evaluation.conformal.cutoffs import completed_since, end_of, held_out, target_times
-from neuro_divergent.evaluation.conformal.online import scale_of, walk
-from neuro_divergent.evaluation.conformal.pool import widths
 from neuro_divergent.evaluation.conformal.request import RequestedLevels
 from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
@@ -82,9 +72,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         self.forecaster = forecaster
         self.settings = ConformalSettings(method=method, by=by, per=per, scaled=scaled, symmetric=symmetric, **settings)
         self._pairs: tuple[Pair, ...] = pairs_of(forecaster.task.loss) if self.settings.on_quantiles else POINT
-        self._calibration: Scores | None = None
-        self._arrived: Scores | None = None
-        self._latest: dict[tuple[float, ...], tuple[Floats, list[Any]]] = {}  # widths after all scores so far
+        self._calibration: Calibration | None = None
 
     def fit(
         self,
@@ -96,26 +84,16 @@ class Conformal(ModelWrapper[ForecastModel]):
     ) -> Self:
         """Train the forecaster, and calibrate its intervals on its validation part.
 
-        Args:
-            data: As for ``Forecaster.fit``.
-            callbacks: What else to do at the events of training.
-            initial: Weights to start from, as for ``Forecaster.fit``.
-            schema: Fields of ``Schema``, as for ``Forecaster.fit``.
+        Arguments are those of ``Forecaster.fit``.
 
         Raises:
-            DataError: If the table cannot be used as it is.
             InputError: If there is no validation part to calibrate on.
         """
         self.forecaster.fit(data, callbacks=callbacks, initial=initial, **schema)
         return self.calibrate()
 
     def calibrate(
-        self,
-        data: Any = None,
-        *,
-        last: int | float = 0.2,
-        cutoffs: int | None = None,
-        step: int | None = None,
+        self, data: Any = None, *, last: int | float = 0.2, cutoffs: int | None = None, step: int | None = None
     ) -> Self:
         """Compute conformity scores on windows that training did not fit; earlier scores are discarded.
 
@@ -140,8 +118,7 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     def calibrate_windows(self, windows: Windows) -> Self:
         """Compute conformity scores on given windows of a panel; earlier scores are discarded."""
-        self._calibration, self._arrived = self._make(windows).scores, None
-        self._latest.clear()
+        self._calibration = Calibration(self.settings, self._make(windows).scores)
         return self
 
     def update(self, data: Any, *, step: int = 1) -> Self:
@@ -155,7 +132,7 @@ class Conformal(ModelWrapper[ForecastModel]):
             step: Rows between two windows, counted from the end.
         """
         require_counts(step=step)
-        known = self._known()
+        known = self._known().scores
         if known.ids[0] is None:
             raise InputError("this model was saved without context, so it cannot tell what is new: calibrate again.")
         windows = completed_since(self.forecaster, data, known.last_times(), step)
@@ -164,9 +141,7 @@ class Conformal(ModelWrapper[ForecastModel]):
     def update_windows(self, windows: Windows) -> Self:
         """Update the intervals with given windows of a panel, whose targets have been observed."""
         scores = self._make(windows).scores
-        self._known()
-        self._arrived = scores if self._arrived is None else self._arrived.join(scores)
-        self._latest.clear()
+        self._calibration = self._known().updated(scores)
         return self
 
     def predict(
@@ -202,16 +177,15 @@ class Conformal(ModelWrapper[ForecastModel]):
         point = laid_out("forecast")
         base = bounds_from(point, {quantile: laid_out(f"q-{quantile:g}") for quantile in own}, self._pairs)
         spread = self._spread(panel, panel.offsets[1:], task.history)
-        bounds = self._bounds(requested, base, spread, self._widths_now(requested.all, names(panel.ids.to_list())))
-        columns: dict[str, Any] = {
-            name: frame[name] for name in frame.columns if name not in {f"q-{quantile:g}" for quantile in own}
-        }
+        widths = self._known().widths_now(requested.all, names(panel.ids.to_list()))
+        bounds = widen(base, self._pairs, requested.all, spread, widths, whole=self.settings.whole)
+        columns: dict[str, Any] = frame.drop([f"q-{quantile:g}" for quantile in own]).to_dict()
         dtype = frame["forecast"].to_numpy().dtype
         for level in requested.levels:
             for end, values in zip(("lo", "hi"), bounds[level], strict=True):
-                columns[f"{end}-{level:g}"] = _series(values, dtype)
+                columns[f"{end}-{level:g}"] = values.reshape(-1).astype(dtype)
         for quantile in requested.quantiles:
-            columns[f"q-{quantile:g}"] = _series(requested.quantile(quantile, point, bounds), dtype)
+            columns[f"q-{quantile:g}"] = requested.quantile(quantile, point, bounds).reshape(-1).astype(dtype)
         return to_native(columns, table.backend)
 
     def forecast_windows(
@@ -222,40 +196,30 @@ class Conformal(ModelWrapper[ForecastModel]):
         With ``adaptive`` the windows are processed in the order of time, and the widths of each depend on all values
         observed up to its cut-off and on none after it. The state is not changed: see ``update_windows``.
 
-        Args:
-            windows: Windows of a panel.
-            levels: Levels of the central intervals, in percent.
-            quantiles: Quantiles, between 0 and 1.
-
         Raises:
             InputError: With ``adaptive``, if a window begins before a value that the intervals were calibrated on.
         """
         requested = RequestedLevels(levels, quantiles)
         made = self._make(windows)
         if self.settings.method == "adaptive" and requested.all:
-            chosen = self._widths_at_cutoffs(requested.all, made.scores)
+            widths = self._known().widths_at_cutoffs(requested.all, made.scores)
         else:
-            chosen = self._widths_now(requested.all, made.scores.ids)
+            widths = self._known().widths_now(requested.all, made.scores.ids)
         point = made.forecasts.point
-        bounds = self._bounds(requested, made.bounds, made.spread, chosen)
+        bounds = widen(made.bounds, self._pairs, requested.all, made.spread, widths, whole=self.settings.whole)
         return dataclasses.replace(
             made.forecasts,
             lower={level: bounds[level][0].astype(point.dtype) for level in requested.levels},
             upper={level: bounds[level][1].astype(point.dtype) for level in requested.levels},
-            quantiles={
-                quantile: requested.quantile(quantile, point, bounds).astype(point.dtype)
-                for quantile in requested.quantiles
-            },
+            quantiles={q: requested.quantile(q, point, bounds).astype(point.dtype) for q in requested.quantiles},
         )
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         self._known()
         return pack_conformal(self.forecaster, self.to_dict() if context else self._without_context(), context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild a calibrated model from its files, called ``place`` in messages."""
         forecaster, calibration = unpack_conformal(files, place)
         with rebuilding(place, "Conformal"):
             return cls.from_dict(forecaster, calibration)
@@ -270,17 +234,15 @@ class Conformal(ModelWrapper[ForecastModel]):
         Args:
             changes: Values by dotted name: those of the forecaster, and ``conformal.method`` and the other fields of
                 ``ConformalSettings``.
-
-        Raises:
-            ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
         own, rest = own_settings(changes, "conformal")
         check_own_settings(own, "conformal", ConformalSettings.model_fields)
         return type(self)(self.forecaster.with_settings(rest), **_fields(self.settings.replace(**own)))
 
     def __repr__(self) -> str:
-        known = "not calibrated" if self._calibration is None else f"calibrated on {len(self._known()):,} windows"
-        return f"{type(self).__name__}({self.settings.method}, {known}, {self.forecaster!r})"
+        known = self._calibration
+        state = "not calibrated" if known is None else f"calibrated on {len(known.scores):,} windows"
+        return f"{type(self).__name__}({self.settings.method}, {state}, {self.forecaster!r})"
 
     @property
     def is_fitted(self) -> bool:
@@ -292,7 +254,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         """What a saved copy contains that comes from the training data, by name; see ``save``."""
         if not self.is_fitted:
             return {}
-        known = self._known()
+        known = self._known().scores
         whose = "" if known.ids[0] is None else ", ids and times"
         return {**self.forecaster.holds, "scores": f"calibration errors{whose} of {len(known):,} windows"}
 
@@ -305,16 +267,18 @@ class Conformal(ModelWrapper[ForecastModel]):
             )
         return {
             "settings": self.settings.to_dict(),
-            "calibration": self._known().without_context().to_dict(),
+            "calibration": self._known().scores.without_context().to_dict(),
             "arrived": None,
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings and the conformity scores as plain values, for ``from_dict``."""
+        known = self._calibration
+        calibrated, arrived = (None, None) if known is None else (known.calibrated, known.arrived)
         return {
             "settings": self.settings.to_dict(),
-            "calibration": None if self._calibration is None else self._calibration.to_dict(),
-            "arrived": None if self._arrived is None else self._arrived.to_dict(),
+            "calibration": None if calibrated is None else calibrated.to_dict(),
+            "arrived": None if arrived is None else arrived.to_dict(),
         }
 
     @classmethod
@@ -326,21 +290,19 @@ class Conformal(ModelWrapper[ForecastModel]):
         """
         if not isinstance(values, Mapping) or "settings" not in values:
             raise InputError("this is not a calibration: pass what to_dict returned.")
-        settings = ConformalSettings.from_dict(values["settings"])
-        result = cls(forecaster, **_fields(settings))
+        result = cls(forecaster, **_fields(ConformalSettings.from_dict(values["settings"])))
         parts = [values.get(name) for name in ("calibration", "arrived")]
-        result._calibration, result._arrived = (None if part is None else Scores.from_dict(part) for part in parts)
-        horizon = forecaster.task.horizon
-        for part in (result._calibration, result._arrived):
-            if part is not None and (part.pairs != result._pairs or part.times.shape[1] != horizon):
+        calibrated, arrived = (None if part is None else Scores.from_dict(part) for part in parts)
+        for part in (calibrated, arrived):
+            if part is not None and (part.pairs != result._pairs or part.times.shape[1] != forecaster.task.horizon):
                 raise InputError("these scores belong to another horizon or loss: calibrate again.")
+        result._calibration = None if calibrated is None else Calibration(result.settings, calibrated, arrived)
         return result
 
-    def _known(self) -> Scores:
-        """All conformity scores so far."""
+    def _known(self) -> Calibration:
         if self._calibration is None:
             raise NotFittedError("these intervals are not calibrated: call calibrate() first.")
-        return self._calibration if self._arrived is None else self._calibration.join(self._arrived)
+        return self._calibration
 
     def _make(self, windows: Windows) -> _Made:
         """Forecast windows and compute their conformity scores."""
@@ -358,117 +320,6 @@ class Conformal(ModelWrapper[ForecastModel]):
     def _spread(self, panel: Panel, rows: Ints, input_size: int) -> Floats:
         return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
 
-    def _start(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, list[Any]]:
-        """Return split-conformal widths ``(groups + 1, levels, sides, horizon)`` and the series of the groups."""
-        known, groups = [], None
-        if self.settings.per == "series":
-            known = list(dict.fromkeys(scores.ids.tolist()))
-            groups = _places(scores.ids, known)
-        result = []
-        for level in levels:
-            quantile = self._quantile(level)
-            result.append(
-                np.stack(
-                    [widths(side, quantile, by=self.settings.by, groups=groups) for side in self._sides(scores, level)],
-                    axis=1,
-                )
-            )
-        return np.stack(result, axis=1), known
-
-    def _quantile(self, level: float) -> float:
-        """Return the quantile of the scores that is the width of one bound, for a level in percent."""
-        return level / 100 if self.settings.symmetric else 0.5 + level / 200
-
-    def _widths_now(self, levels: Sequence[float], ids: Objects) -> Floats:
-        """Return the widths for forecasts made after all scores so far, ``(windows, levels, sides, horizon)``."""
-        known = self._known()
-        if not levels:
-            return np.empty((len(ids), 0, 1, known.times.shape[1]))
-        key = tuple(levels)
-        if key not in self._latest:
-            is_adaptive = self.settings.method == "adaptive"
-            self._latest[key] = self._walk(known, levels)[1:] if is_adaptive else self._start(known, levels)
-        last, series = self._latest[key]
-        return last[_places(ids, series)]
-
-    def _widths_at_cutoffs(self, levels: Sequence[float], scores: Scores) -> Floats:
-        """Return the widths that each window had at its cut-off."""
-        known = self._known()
-        latest = known.last_times()
-        for name, time in zip(scores.ids.tolist(), scores.times[:, 0].tolist(), strict=True):
-            if time <= latest.get(name, time - 1):
-                raise InputError(
-                    f"series {name!r}: a window begins before the end of what the intervals were calibrated on or "
-                    "updated with, so its values are already known. Forecast later windows, or use method='split'."
-                )
-        return self._walk(known.join(scores), levels)[0][len(known) :]
-
-    def _walk(self, scores: Scores, levels: Sequence[float]) -> tuple[Floats, Floats, list[Any]]:
-        """Update widths with scores in the order of time, from the calibration on.
-
-        Returns the widths of each window, the final widths, and the series of the groups; the last group is that of
-        series without scores.
-        """
-        assert self._calibration is not None
-        start, known = self._start(self._calibration, levels)
-        sides = [self._sides(scores, level) for level in levels]
-        measured = np.stack([self._sides(self._calibration, level) for level in levels])
-        middle, scale = scale_of(measured, by=self.settings.by)
-        series = list(dict.fromkeys(scores.ids.tolist())) if self.settings.per == "series" else []
-        start = start[np.append(_places(names(series), known), -1)]
-        groups = _places(scores.ids, series) % len(start)
-        result = walk(
-            np.moveaxis(np.stack(sides), 2, 0),
-            scores.times,
-            groups,
-            start=start,
-            middle=middle,
-            scale=scale,
-            misses=1 - np.array([[self._quantile(level)] for level in levels]),
-            by=self.settings.by,
-        )
-        return result.widths, result.last, series
-
-    def _sides(self, scores: Scores, level: float) -> Floats:
-        return scores.for_level(level, symmetric=self.settings.symmetric)
-
-    def _bounds(
-        self, requested: RequestedLevels, base: Bounds, spread: Floats, chosen: Floats
-    ) -> dict[float, tuple[Floats, Floats]]:
-        """Return both bounds of the interval of every level."""
-        result: dict[float, tuple[Floats, Floats]] = {}
-        inner: tuple[Floats, Floats] | None = None
-        for place, level in enumerate(requested.all):
-            pair = nearest_pair(self._pairs, level)
-            lower = base.lower[pair] - spread[:, None] * chosen[:, place, 0]
-            upper = base.upper[pair] + spread[:, None] * chosen[:, place, -1]
-            # Quantiles that are too far apart are moved inwards and may cross.
-            middle = (lower + upper) / 2
-            lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
-            if inner is not None:
-                lower, upper = np.minimum(lower, inner[0]), np.maximum(upper, inner[1])
-            inner = lower, upper
-            result[level] = _to_integers(lower, upper) if self.settings.whole else inner
-        return result
-
 
 def _fields(settings: ConformalSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in ConformalSettings.model_fields}
-
-
-def _to_integers(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Return the outermost integers of an interval; if it holds none, the one nearest to its middle."""
-    inside = np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
-    middle = np.round((lower + upper) / 2)
-    empty = inside[0] > inside[1]
-    return np.where(empty, middle, inside[0]), np.where(empty, middle, inside[1])
-
-
-def _places(ids: Objects, known: Sequence[Any]) -> Ints:
-    """Return the index of each series among the known ones; -1 for others."""
-    places = {name: place for place, name in enumerate(known)}
-    return np.array([places.get(name, -1) for name in ids.tolist()], dtype=np.int64)
-
-
-def _series(values: Array, dtype: npt.DTypeLike) -> Array:
-    return values.reshape(-1).astype(dtype)

@@ -11,9 +11,8 @@ import numpy as np
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
+from neuro_divergent.evaluation.arguments import new_panel, require_counts, rows_at_end, windows_from
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 
@@ -21,11 +20,7 @@ _WINDOWS = 5000  # maximum, unless a step is given
 
 
 def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
-    """Return windows of the part of the training data that was held out for validation.
-
-    Raises:
-        InputError: If there is no such part.
-    """
+    """Return windows of the part of the training data that was held out for validation."""
     if forecaster.split is None:
         raise InputError("a loaded forecaster does not hold the data of training: pass data to calibrate on.")
     if not len(forecaster.split.validation):
@@ -40,28 +35,19 @@ def end_of(
     forecaster: ForecastModel, data: Any, last: int | float, *, cutoffs: int | None, step: int | None
 ) -> Windows:
     """Return windows over the end of each series of new data."""
-    panel = panel_of(forecaster, data)
+    panel = new_panel(forecaster, data)
     begins = panel.offsets[1:] - rows_at_end(panel, last, forecaster.task.horizon)
-    return _apart(_windows(forecaster, panel, begins, 1), cutoffs, step)
+    return _apart(windows_from(panel, forecaster.task, begins, 1), cutoffs, step)
 
 
 def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int], step: int) -> Windows:
     """Return windows whose last target is later than the latest known time of their series."""
-    panel = panel_of(forecaster, data)
+    panel = new_panel(forecaster, data)
     times = panel.times().to_physical().to_numpy()
     seen = np.array([known.get(name, np.iinfo(np.int64).min) for name in panel.ids.to_list()])
     old = np.add.reduceat((times <= np.repeat(seen, panel.lengths)).astype(np.int64), panel.offsets[:-1])
     begins = panel.offsets[:-1] + old - (forecaster.task.horizon - 1)
-    return _windows(forecaster, panel, begins, step)
-
-
-def panel_of(forecaster: ForecastModel, data: Any) -> Panel:
-    """Return new data as a panel with the schema and encodings of training."""
-    task, context = forecaster.task, forecaster.fitted.context
-    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
-    if task.joint:
-        panel.require_aligned()
-    return check_lengths(panel, input_size=task.history, horizon=task.horizon)
+    return windows_from(panel, forecaster.task, begins, step)
 
 
 def target_times(panel: Panel, made: WindowForecasts) -> Ints:
@@ -71,11 +57,6 @@ def target_times(panel: Panel, made: WindowForecasts) -> Ints:
     steps = (made.rows - panel.offsets[made.series])[:, None] + np.arange(horizon)
     times = panel.frequency.time_at(panel.starts.gather(series.astype(np.uint32)), steps.reshape(-1))
     return times.to_physical().to_numpy().astype(np.int64).reshape(count, horizon)
-
-
-def _windows(forecaster: ForecastModel, panel: Panel, begins: Ints, step: int) -> Windows:
-    task = forecaster.task
-    return Windows(panel, task.history, task.horizon, begins, panel.offsets[1:], step, bool(task.joint))
 
 
 def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:

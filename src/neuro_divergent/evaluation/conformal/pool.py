@@ -26,17 +26,9 @@ def widths(scores: Floats, quantile: float, *, by: Literal["step", "pooled"], gr
     much as the quantile needs). So a group with few scores has nearly the width of the pool, and one with many its own:
     the weighted conformal quantile of Barber et al. (2023).
 
-    Args:
-        scores: ``(windows, horizon)``, NaN where the value was not observed.
-        quantile: Between 0 and 1.
-        by: Whether each step has its own width.
-        groups: Index of the group of each window, from 0; unset, there are none.
-
-    Returns:
-        ``(groups + 1, horizon)``; the last row is that of the pool.
-
-    Raises:
-        InputError: If there are too few scores for that quantile.
+    Scores are ``(windows, horizon)``, NaN where the value was not observed, and the quantile lies between 0 and 1.
+    ``groups`` has the index of the group of each window. The result is ``(groups + 1, horizon)``; its last row is that
+    of the pool.
     """
     needed = math.ceil(quantile / (1 - quantile) - 1e-9)  # fewer scores have no such quantile
     horizon = scores.shape[1]
@@ -75,13 +67,8 @@ def _ranks_of_groups(owners: Ints, count: int, quantile: float, weight: float) -
     """Return the rank in the pool of each group's weighted quantile.
 
     With ``c(r)`` scores of the group among the first ``r`` of ``n``, it is the first rank for which
-    ``c(r) + weight * r / n`` reaches ``quantile * (own + weight + 1)``.
-
-    Args:
-        owners: Group of each score of the pool, in ascending order of the scores.
-        count: Number of groups.
-        quantile: Between 0 and 1.
-        weight: Weight of the pool.
+    ``c(r) + weight * r / n`` reaches ``quantile * (own + weight + 1)``. ``owners`` has the group of each score of the
+    pool, in ascending order of the scores.
     """
     total = len(owners)
     by_group = np.argsort(owners, kind="stable")

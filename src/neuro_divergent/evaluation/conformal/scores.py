@@ -90,11 +90,8 @@ class Scores:
             ids, times = names(values["ids"]), np.array(values["times"], dtype=np.int64)
             below, above = (np.array(values[side], dtype=np.float64) for side in ("below", "above"))
             pairs = tuple((float(low), float(high)) for low, high in values["pairs"])
-            if (
-                times.ndim != 2
-                or len(ids) != len(times)
-                or not below.shape == above.shape == (len(pairs), *times.shape)
-            ):
+            shape = (len(pairs), *times.shape)
+            if times.ndim != 2 or len(ids) != len(times) or not below.shape == above.shape == shape:
                 raise ValueError("the shapes of the arrays differ")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(

@@ -15,11 +15,6 @@ def spread_before(panel: Panel, rows: Ints, input_size: int) -> Floats:
     """Return the standard deviation of the observed values in the ``input_size`` rows before each row.
 
     It is 1 for a constant history, as in the scaler of windows.
-
-    Args:
-        panel: The series.
-        rows: Rows of the panel; each has that many rows of its series before it.
-        input_size: Rows of history.
     """
     result = np.empty(len(rows))
     back = np.arange(-input_size, 0)

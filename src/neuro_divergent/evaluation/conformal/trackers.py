@@ -46,12 +46,7 @@ class Trackers:
         return mean
 
     def learn(self, trackers: Ints, scores: Floats) -> None:
-        """Update with the scores of values that were observed at one time.
-
-        Args:
-            trackers: Tracker of each score; several of one tracker are averaged.
-            scores: ``(scores, levels, sides)``.
-        """
+        """Update each tracker with the mean of its scores, ``(scores, levels, sides)``, of one time."""
         used, place = np.unique(trackers, return_inverse=True)
         missed = _mean(scores > self.current()[trackers], place) - self.misses
         apart = scores[..., None] - self.widths[trackers]

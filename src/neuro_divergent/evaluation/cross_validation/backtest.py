@@ -13,9 +13,8 @@ import polars as pl
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.evaluation.arguments import require_counts, rows_at_end
+from neuro_divergent.evaluation.arguments import new_panel, require_counts, rows_at_end, windows_from
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import METRICS, scores_of
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
@@ -47,7 +46,6 @@ class Backtest:
         windows: Number of forecasts, each of a complete horizon.
         seconds: Time of forecasting.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
-        panel: The data.
         backend: Kind of the input table.
     """
 
@@ -92,10 +90,6 @@ def backtest(
         quantiles: Quantiles to forecast, between 0 and 1.
         season_length: Rows in a season; unset, it follows from the frequency.
         baselines: Whether to include the naive baselines.
-
-    Raises:
-        InputError: If an argument cannot be used or there is nothing to forecast.
-        DataError: If the data cannot be used.
     """
     require_counts(cutoffs=cutoffs, step=step, season_length=season_length)
     panel, backend = _data(forecaster, data)
@@ -128,11 +122,7 @@ def _data(forecaster: Forecaster, data: Any) -> tuple[Panel, Backend]:
         if forecaster.panel is None:
             raise InputError("a loaded forecaster does not hold the data of training: pass data to forecast.")
         return forecaster.panel, fitted.backend
-    panel = data if isinstance(data, Panel) else build_panel(data, fitted.context.schema, fitted=fitted.context)
-    if fitted.task.joint:
-        panel.require_aligned()
-    panel = check_lengths(panel, input_size=fitted.task.history, horizon=fitted.task.horizon)
-    return panel, "polars" if isinstance(data, Panel) else backend_of(data)
+    return new_panel(forecaster, data), "polars" if isinstance(data, Panel) else backend_of(data)
 
 
 def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, last: int | float | None) -> Windows:
@@ -144,8 +134,7 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
         raise InputError("cutoffs and last both say how far back to go; give one of them.")
     else:
         rows = rows_at_end(panel, last, task.horizon)
-    ends = panel.offsets[1:]
-    windows = Windows(panel, task.history, task.horizon, ends - rows, ends, step, bool(task.joint))
+    windows = windows_from(panel, task, panel.offsets[1:] - rows, step)
     if not len(windows):
         raise InputError(f"there is no window to forecast: one needs {task.history + task.horizon} rows.")
     return windows

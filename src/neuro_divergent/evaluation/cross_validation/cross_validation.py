@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,6 @@ class CrossValidation:
         per_fold: One row per model and fold.
         seconds: Time of training and forecasting of each forecaster, summed over its trainings.
         season_length: Rows in a season, for the seasonal naive forecast and MASE.
-        panel: The data.
         backend: Kind of the input table.
     """
 
@@ -95,8 +94,7 @@ def cross_validate(
     part. All forecasters are scored on the same windows: those that the one with the longest history can forecast.
 
     Args:
-        forecasters: A forecaster, a list of them, or a dict of them by name. Clones are trained; the given ones do not
-                change.
+        forecasters: A forecaster, a list of them, or a dict by name. Clones are trained; the given ones do not change.
         data: As for ``fit``.
         splitter: A splitter, a function or an object with ``split(panel)``; unset, five folds of one horizon each at
             the end of every series.
@@ -119,8 +117,7 @@ def cross_validate(
         schema: Fields of ``Schema``, as for ``fit``.
 
     Raises:
-        InputError: If an argument cannot be used, or if a forecaster would be tested on rows it was trained on.
-        DataError: If the data cannot be used or split like this.
+        InputError: If a forecaster would be tested on rows it was trained on.
         WorkerDiedError: If the system killed a worker process.
     """
     templates, single = _by_name(forecasters)
@@ -145,7 +142,10 @@ def cross_validate(
                 progress(done, len(folds) * len(templates), f"{task.model}, fold {found[-1].fold + 1}")
     season = panel.frequency.season_length if season_length is None else season_length
     values = _combined({None if single else model: found for model, found in results.items()})
-    frame = _frame(values, panel, season if baselines else None)
+    frame = name_rows(values.drop("fold"), panel)
+    if baselines:
+        frame = frame.hstack(baselines_for(values, panel, season))
+    frame = frame.hstack([values["fold"]])
     models = (FORECAST,) if single else tuple(templates)
     backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
     per_fold = scores_of(frame, panel, (*models, *(NAMES if baselines else ())), metrics, season, "fold")
@@ -244,10 +244,8 @@ def _results(
     tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
 ) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
     """Yield the results of tasks: first those in the store, then the others as they are computed."""
-    with ExitStack() as stack:
-        stored = None if store is None else FoldStore.of(store, panel)
-        if stored is not None:
-            stack.enter_context(stored.opened())
+    stored = None if store is None else FoldStore.of(store, panel)
+    with nullcontext() if stored is None else stored.opened():
         missing = []
         for task in tasks:
             found = None if stored is None else stored.find(task)
@@ -255,11 +253,11 @@ def _results(
                 missing.append(task)
             else:
                 yield task, found
-        computed = stack.enter_context(closing(_compute(missing, panel, jobs, threads)))
-        for task, results in computed:
-            if stored is not None:
-                stored.save(task, results)
-            yield task, results
+        with closing(_compute(missing, panel, jobs, threads)) as computed:
+            for task, results in computed:
+                if stored is not None:
+                    stored.save(task, results)
+                yield task, results
 
 
 def _compute(
@@ -283,14 +281,6 @@ def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:
     if not joined.height:
         raise InputError("forecasters: there is no window that all of them can forecast; choose similar input sizes.")
     return joined.sort("series", "fold", "row", "step")
-
-
-def _frame(values: pl.DataFrame, panel: Panel, season_length: int | None) -> pl.DataFrame:
-    """Add ids, times, actual values and the baselines to the forecasts."""
-    frame = name_rows(values.drop("fold"), panel)
-    if season_length is not None:
-        frame = frame.hstack(baselines_for(values, panel, season_length))
-    return frame.hstack([values["fold"]])
 
 
 def scores_of(

@@ -6,7 +6,7 @@ import copy
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,20 +19,12 @@ from neuro_divergent.evaluation.cross_validation.forecast_values import values_o
 from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.evaluation.splitters.fold import Fold
 
-if TYPE_CHECKING:
-    from neuro_divergent.training.config import TrainingConfig
-
 
 @dataclass(frozen=True, eq=False)
 class FoldTask:
     """Folds that share one training: on the training part of the first, to forecast the test part of each.
 
-    Attributes:
-        model: Name of the forecaster.
-        template: The forecaster; a clone of it is trained.
-        folds: In order.
-        levels: Levels of the intervals to forecast, in percent.
-        quantiles: Quantiles to forecast, between 0 and 1.
+    ``model`` is the name of the forecaster ``template``, of which a clone is trained.
     """
 
     model: str
@@ -47,7 +39,6 @@ class FoldResult:
     """Forecasts of the test part of a fold.
 
     Attributes:
-        fold: Number of the fold.
         values: What ``forecast_values.values_of`` returns.
         seconds: Time of training and forecasting; 0 for a fold that shares the training of an earlier one.
     """
@@ -60,27 +51,16 @@ class FoldResult:
 def fit_fold(task: FoldTask, panel: Panel, threads: int | None = None) -> list[FoldResult]:
     """Train a clone of the forecaster once and forecast every fold of the task in one pass.
 
-    Args:
-        task: The forecaster and its folds.
-        panel: All data.
-        threads: Threads that training may use; unset, as its settings say.
-
-    Raises:
-        DataError: If a fold has no room for a window.
-        InputError: If the model takes all series at once and a fold trains on some of them only.
+    Training uses at most ``threads`` threads; unset, as many as its settings say.
     """
-    with nullcontext() if threads is None else using_threads(threads):
-        return _fit(task, panel, threads)
-
-
-def _fit(task: FoldTask, panel: Panel, threads: int | None) -> list[FoldResult]:
     began = time.perf_counter()
-    forecaster = clone(task.template, threads)
-    forecaster.fit(training_part(forecaster.task, task.folds[0], panel))
-    if forecaster.task.joint:
-        _require_all_series(task.folds[0], panel)
-    parts = [_test_windows(forecaster.task, fold, panel) for fold in task.folds]
-    result = forecaster.forecast_windows(WindowList.of(parts), task.levels, task.quantiles)
+    with nullcontext() if threads is None else using_threads(threads):
+        forecaster = clone(task.template, threads)
+        forecaster.fit(training_part(forecaster.task, task.folds[0], panel))
+        if forecaster.task.joint:
+            _require_all_series(task.folds[0], panel)
+        parts = [windows_to_test(forecaster.task, fold, panel) for fold in task.folds]
+        result = forecaster.forecast_windows(WindowList.of(parts), task.levels, task.quantiles)
     # A window that spans all series gives a forecast for each.
     rows = np.cumsum([0, *(len(part) for part in parts)]) * (result.point.size // sum(len(part) for part in parts))
     values = values_of(result)
@@ -98,10 +78,10 @@ def clone(template: Any, threads: int | None = None) -> Any:
     """
     if not hasattr(template, "clone"):
         return copy.deepcopy(template)
-    training = _within(template.training, threads)
-    if training is template.training:
+    own = template.training.threads  # "auto" is bounded by those that torch may use
+    if threads is None or own == "auto" or own <= threads:
         return template.clone()
-    return template.with_settings({"training.threads": training.threads})
+    return template.with_settings({"training.threads": threads})
 
 
 def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:
@@ -125,7 +105,8 @@ def training_part(task: Any, fold: Fold, panel: Panel) -> Panel:
     return part.take(np.flatnonzero(enough))
 
 
-def _test_windows(task: Any, fold: Fold, panel: Panel) -> Windows:
+def windows_to_test(task: Any, fold: Fold, panel: Panel) -> Windows:
+    """Return the windows of the test part of a fold; at least one."""
     windows = fold.test_windows(panel, task.history, task.horizon, joint=bool(task.joint))
     if not len(windows):
         raise DataError(
@@ -142,10 +123,3 @@ def _require_all_series(fold: Fold, panel: Panel) -> None:
             f"fold {fold.number} trains on some series only, or on several segments of one, but this model takes all "
             "series at once. Choose a splitter that cuts all series alike, or train with joint=False."
         )
-
-
-def _within(training: TrainingConfig, threads: int | None) -> TrainingConfig:
-    """Return settings that use at most ``threads`` threads; ``"auto"`` is bounded by those that torch may use."""
-    if threads is None or training.threads == "auto":
-        return training
-    return training.replace(threads=min(training.threads, threads))

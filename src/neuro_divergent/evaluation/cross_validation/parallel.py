@@ -25,13 +25,8 @@ def panel_pool(
 ) -> Iterator[WorkerPool[Any, R]]:
     """Give a pool whose workers call ``function(task, panel, threads)``.
 
-    The panel is written to a temporary directory, from which every worker maps it, so that it is in memory once.
-
-    Args:
-        function: What to do with a task.
-        panel: The data that all tasks share.
-        jobs: Number of workers.
-        threads: Threads of all workers together; unset, as many as there are cores.
+    The panel is written to a temporary directory, from which every worker maps it, so that it is in memory once. All
+    workers together use ``threads`` threads; unset, as many as there are cores.
     """
     with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as directory:
         path = Path(directory) / "panel"
@@ -44,13 +39,7 @@ def panel_pool(
 def run_parallel(
     tasks: list[FoldTask], panel: Panel, *, jobs: int, threads: int | None
 ) -> Iterator[tuple[FoldTask, list[FoldResult]]]:
-    """Run the tasks of folds in several processes and give results as they come.
-
-    Raises:
-        InputError: If a forecaster cannot be pickled.
-        WorkerDiedError: If the system killed a worker.
-        Exception: What a task raised.
-    """
+    """Run the tasks of folds in several processes and give results as they come; what a task raises is raised here."""
     from neuro_divergent.evaluation.cross_validation.fold_task import fit_fold
 
     with panel_pool(fit_fold, panel, jobs=jobs, threads=threads) as pool:

@@ -45,7 +45,6 @@ class FoldStore:
 
     Attributes:
         path: The directory; ``opened`` creates it.
-        panel: All data.
         data: Fingerprint of the data.
     """
 
@@ -62,12 +61,7 @@ class FoldStore:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Create the directory, lock it for this process and delete incomplete files of killed processes.
-
-        Raises:
-            InputError: If another process uses it.
-            StorageError: If the disk refuses.
-        """
+        """Create the directory, lock it for this process and delete incomplete files of killed processes."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -91,11 +85,7 @@ class FoldStore:
             return None
 
     def save(self, task: FoldTask, results: list[FoldResult]) -> None:
-        """Write the results of a task, each completely or not at all.
-
-        Raises:
-            StorageError: If the disk refuses.
-        """
+        """Write the results of a task, each completely or not at all."""
         for fold, result in zip(task.folds, results, strict=True):
             buffer = io.BytesIO()
             result.values.write_parquet(buffer)
@@ -131,20 +121,12 @@ class FoldStore:
 
 
 def describe(template: Any) -> dict[str, Any]:
-    """Return the settings of a forecaster as plain values.
-
-    Raises:
-        InputError: If it has no ``to_dict``.
-    """
+    """Return the settings of a forecaster as plain values."""
     from neuro_divergent.forecasting.forecaster import Forecaster
 
     if type(template) is Forecaster:
         training = {name: value for name, value in template.training.to_dict().items() if name not in _IGNORED_SETTINGS}
-        return {
-            "architecture": template.architecture.to_dict(),
-            "task": template.task.to_dict(),
-            "training": training,
-        }
+        return {"architecture": template.architecture.to_dict(), "task": template.task.to_dict(), "training": training}
     to_dict = getattr(template, "to_dict", None)
     if to_dict is None:
         raise InputError(

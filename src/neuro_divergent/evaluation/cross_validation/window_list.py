@@ -1,9 +1,9 @@
-"""A list of single windows, so that one pass can forecast those of many folds."""
+"""A list of single windows: those of many folds, for one pass, or a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -27,24 +27,24 @@ class WindowList(Windows):
     @classmethod
     def of(cls, parts: Sequence[Windows]) -> Self:
         """Return the windows of several parts of one panel, one part after another."""
-        first = parts[0]
         located = [part.locate(np.arange(len(part))) for part in parts]
-        return cls(
-            first.panel,
-            first.input_size,
-            first.horizon,
-            first.begins,
-            first.ends,
-            first.step,
-            first.joint,
-            series=np.concatenate([series for series, _ in located]),
-            targets=np.concatenate([rows + first.input_size for _, rows in located]),
-        )
+        series, rows = (np.concatenate(side) for side in zip(*located, strict=True))
+        return cls._like(parts[0], series, rows)
+
+    @classmethod
+    def _like(cls, windows: Windows, series: Ints, rows: Ints) -> Self:
+        same = {field.name: getattr(windows, field.name) for field in fields(Windows)}
+        return cls(**same, series=series, targets=rows + windows.input_size)
+
+    @classmethod
+    def sample(cls, windows: Windows, most: int) -> Windows:
+        """Return at most ``most`` windows, evenly spread over all of them."""
+        if len(windows) <= most:
+            return windows
+        return cls._like(windows, *windows.locate(np.linspace(0, len(windows) - 1, most).round().astype(np.int64)))
 
     def __len__(self) -> int:
-        """Number of windows."""
         return len(self.targets)
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """Return the series and the first history row of each window number."""
         return self.series[numbers], self.targets[numbers] - self.input_size

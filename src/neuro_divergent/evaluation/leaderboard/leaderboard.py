@@ -31,7 +31,6 @@ class Leaderboard:
     """Results of a leaderboard.
 
     Attributes:
-        preset: The data set and the forecasting task.
         table: A row per model and baseline, the best first: ``model``, ``values``, the metrics (``owa`` where the data
             set has the reference forecasts) and the ``seconds`` of training and forecasting.
         comparison: Comparison of the models, with significance tests.
@@ -71,9 +70,6 @@ def run_leaderboard(
         jobs: Number of worker processes.
         store: Directory in which results of finished models are stored, from which an interrupted run resumes.
         progress: Called as by ``cross_validate``.
-
-    Raises:
-        InputError: If a file is missing or a model is unknown.
     """
     table = preset.load(Path(data))
     forecasters = models if isinstance(models, Mapping) else _forecasters(preset, models, training, settings or {})

@@ -54,15 +54,7 @@ class ModelColumns:
 
 
 def find_models(table: Table, *, without: Iterable[str]) -> dict[str, ModelColumns]:
-    """Return the models of a table in the order of their columns.
-
-    Args:
-        table: The table of forecasts.
-        without: Numeric columns that are not forecasts.
-
-    Raises:
-        DataError: If a level is not between 0 and 100 or a quantile not between 0 and 1.
-    """
+    """Return the models of a table in the order of their columns; those in ``without`` are not forecasts."""
     left_out = {*without, CUTOFF, STEP, FOLD}
     models: dict[str, ModelColumns] = {}
     for column, dtype in table.frame.schema.items():
@@ -84,11 +76,7 @@ def find_models(table: Table, *, without: Iterable[str]) -> dict[str, ModelColum
 def choose_models(
     table: Table, known: dict[str, ModelColumns], names: Sequence[str] | str | None
 ) -> dict[str, ModelColumns]:
-    """Return the models with the given names, or all of them.
-
-    Raises:
-        DataError: If there is no such model, or none at all.
-    """
+    """Return the models with the given names, or all of them."""
     if not known:
         raise table.error("no column of forecasts; a model is a numeric column, such as 'forecast'")
     wanted = list(known) if names is None else [names] if isinstance(names, str) else list(names)
@@ -99,11 +87,7 @@ def choose_models(
 
 
 def numbers(table: Table, column: str) -> Floats:
-    """Return a column as floats, NaN where it is null.
-
-    Raises:
-        DataError: If there is no such column or it holds something else.
-    """
+    """Return a column of numbers as floats, NaN where it is null."""
     if column not in table.frame.columns:
         raise table.lacks(column)
     series = table.frame[column]

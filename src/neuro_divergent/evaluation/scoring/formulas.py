@@ -24,7 +24,6 @@ class Values:
     Attributes:
         group: Index of the group of each value.
         num_groups: Number of groups; one may be empty.
-        actual: Observed values.
         forecast: Point forecast; NaN where it has none.
         quantiles: Quantile forecasts by their level between 0 and 1.
         intervals: Lower and upper bounds by their level in percent.
@@ -58,12 +57,7 @@ class Values:
         )
 
     def mean(self, values: Floats, where: Bools | None = None) -> Floats:
-        """Return the weighted mean of each group, ``(groups,)``; NaN for an empty group.
-
-        Args:
-            values: One float per value.
-            where: Which of them count; all without it.
-        """
+        """Return the weighted mean of each group, ``(groups,)``; NaN if it is empty. ``where`` marks what counts."""
         group, weight = self.group, self.weight
         if where is not None:
             group, values = group[where], values[where]

@@ -61,11 +61,7 @@ def grouped_mean(values: Floats, codes: Ints, count: int, weight: Floats | None 
 def mean_of_parts(scores: Floats, parts: Groups, groups: Groups, weight: Floats | None = None) -> Floats:
     """Return the mean of the scores of the parts of each group, ``(groups,)``; NaN is left out.
 
-    Args:
-        scores: Score of each part, ``(parts,)``.
-        parts: Part of each row; all rows of a part belong to one group.
-        groups: Group of each row.
-        weight: Weight of each row; that of a part is the mean of its rows.
+    All rows of a part belong to one group; the weight of a part is the mean of its rows.
     """
     owner = np.zeros(parts.count, np.int64)
     owner[parts.codes] = groups.codes

@@ -96,16 +96,8 @@ def read_history(
 ) -> History:
     """Join a table of forecasts with the history of its series.
 
-    Args:
-        train: Long table with the series, before the forecasts and perhaps beyond; gaps are allowed.
-        forecasts: The table of forecasts.
-        series: Column of ids in both; ``None`` if there is only one series.
-        time: Column of times in both.
-        target: Column of values in ``train``.
-        season_length: Rows in a season; unset, it follows from the frequency of ``train``.
-
-    Raises:
-        DataError: If a column is missing or of another type, or a series has no history.
+    ``train`` is a long table of the series, before the forecasts and perhaps beyond; gaps are allowed. The columns
+    ``series`` (unset for a single series) and ``time`` are in both tables, and ``target`` is in ``train``.
     """
     if season_length is not None and season_length < 1:
         raise InputError(f"season_length: {season_length!r} must be at least 1.")

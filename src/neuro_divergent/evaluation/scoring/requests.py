@@ -21,7 +21,6 @@ class Request:
 
     Attributes:
         label: Name of the column.
-        metric: The metric.
         number: Level or quantile that it is computed for, if it is for a single one.
         parts: Scores that a metric relative to a reference is computed from.
     """
@@ -45,8 +44,6 @@ class Available:
         levels: Levels of intervals that a model has.
         quantiles: Quantiles that all models with quantiles have in common, so that they are comparable.
         has_quantiles: Whether a model has quantiles.
-        has_history: Whether the history of the series was given.
-        has_reference: Whether there is a model to compare with.
     """
 
     levels: tuple[float, ...]
@@ -81,10 +78,6 @@ def resolve(names: Sequence[str] | str | None, available: Available) -> tuple[Re
 
     A metric that is computed for each level or quantile has a column for each of them, such as ``"coverage-80"`` and
     ``"coverage-95"`` for ``"coverage"``, unless its name includes one.
-
-    Raises:
-        ConfigError: If there is no such metric.
-        InputError: If it needs an argument or a column that was not given.
     """
     names = available.usual() if names is None else (names,) if isinstance(names, str) else names
     found = {request.label: request for name in names for request in _requests(name, available)}
@@ -94,11 +87,7 @@ def resolve(names: Sequence[str] | str | None, available: Available) -> tuple[Re
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """Split the name of a metric from the number after it: ``("coverage", "80")``.
-
-    Raises:
-        ConfigError: If there is no such metric.
-    """
+    """Split the name of a metric from the number after it: ``("coverage", "80")``."""
     key = name.lower()
     if key.replace("-", "_") in METRICS:
         return key.replace("-", "_"), None

@@ -17,7 +17,7 @@ from neuro_divergent.evaluation.scoring.columns import choose_models, find_model
 from neuro_divergent.evaluation.scoring.groups import ratio
 from neuro_divergent.evaluation.scoring.history import read_history
 from neuro_divergent.evaluation.scoring.requests import Available, Request, resolve
-from neuro_divergent.evaluation.scoring.scorer import Columns, Scorer
+from neuro_divergent.evaluation.scoring.scorer import Scorer
 
 Aggregate = Literal["mean", "series"]
 _MODEL, _VALUES, _WEIGHT = "model", "values", "weight"
@@ -68,9 +68,6 @@ def score(
     Returns:
         A frame of the same kind as the input, with a row for each group and model: the columns of ``by``, ``model``,
         ``values`` and one column for each metric, null where it is undefined.
-
-    Raises:
-        InputError: If a column, model or metric is unknown, or a metric needs an argument that was not given.
     """
     if aggregate not in ("mean", "series"):
         raise InputError(f"aggregate: {aggregate!r} must be 'mean' or 'series'.")
@@ -88,7 +85,9 @@ def score(
         history = read_history(train, table, series=series, time=time, target=train_target, season_length=season_length)
     scorer = Scorer(
         table=table,
-        columns=Columns(series=series, time=time, target=target),
+        series=series,
+        time=time,
+        target=target,
         requests=tuple({part.label: part for request in requests for part in request.needed}.values()),
         models=scored,
         quantiles=available.quantiles,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,21 +18,12 @@ from neuro_divergent.evaluation.scoring.requests import Request
 from neuro_divergent.evaluation.scoring.steps import Steps
 
 
-class Columns(NamedTuple):
-    """Names of the columns of a table of forecasts that belong to no model."""
-
-    series: str | None
-    time: str
-    target: str
-
-
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """Scores models on the same rows of a table.
 
     Attributes:
-        table: The table of forecasts.
-        columns: Names of its columns.
+        series: Column of ids; ``time`` and ``target`` are those of times and observed values.
         requests: Scores to compute.
         models: All models that are scored; a row counts if none of them lacks a value.
         quantiles: Levels of the quantiles that count.
@@ -44,7 +34,9 @@ class Scorer:
     """
 
     table: Table
-    columns: Columns
+    series: str | None
+    time: str
+    target: str
     requests: tuple[Request, ...]
     models: dict[str, ModelColumns]
     quantiles: tuple[float, ...]
@@ -66,16 +58,15 @@ class Scorer:
     @cached_property
     def _parts(self) -> Groups:
         """What is scored separately: the groups, or the series in each of them."""
-        series = self.columns.series
-        if not self.each_series or series is None or series in self.by:
+        if not self.each_series or self.series is None or self.series in self.by:
             return self.groups
-        return Groups.of(self.table.frame, (*self.by, series)).take(self._rows)
+        return Groups.of(self.table.frame, (*self.by, self.series)).take(self._rows)
 
     @cached_property
     def _numbers(self) -> dict[str, Floats]:
         """The observed values, and every column that a score needs."""
         columns = [name for model in self.models.values() for name in self._needed_columns(model)]
-        return {name: numbers(self.table, name) for name in dict.fromkeys([self.columns.target, *columns])}
+        return {name: numbers(self.table, name) for name in dict.fromkeys([self.target, *columns])}
 
     @cached_property
     def _rows(self) -> Ints:
@@ -95,14 +86,14 @@ class Scorer:
 
     @cached_property
     def _common(self) -> Values:
-        """Values that all models level."""
+        """Values that all models share."""
         rows, history = self._rows, self.history
         if not any(request.metric.scaled for request in self.requests):
             history = None  # not needed, and slow to compute
         return Values(
             group=self._parts.codes,
             num_groups=self._parts.count,
-            actual=self._numbers[self.columns.target][rows],
+            actual=self._numbers[self.target][rows],
             forecast=np.full(len(rows), np.nan),
             weight=None if self.weights is None else self.weights[rows],
             scale=None if history is None else history.scale[rows],
@@ -112,14 +103,14 @@ class Scorer:
     @cached_property
     def _steps(self) -> Steps:
         last = None if self.history is None else self.history.last
-        return Steps.of(self.table, self.columns.series, self.columns.time, last)
+        return Steps.of(self.table, self.series, self.time, last)
 
     def _values(self, model: ModelColumns) -> Values:
         rows, known, values = self._rows, self._numbers, self._common
         if model.point is not None and model.point in known:
             values = dataclasses.replace(values, forecast=known[model.point][rows])
             if any(request.metric.ordered for request in self.requests):
-                actual, forecast = (self._steps.before(known[name]) for name in (self.columns.target, model.point))
+                actual, forecast = (self._steps.before(known[name]) for name in (self.target, model.point))
                 values = dataclasses.replace(values, before=(actual[rows], forecast[rows]))
         ends = {level: (model.lower[level], model.upper[level]) for level in model.levels}
         return dataclasses.replace(

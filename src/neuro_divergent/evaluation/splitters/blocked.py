@@ -105,13 +105,11 @@ class BlockedSplit(Splitter):
             embargo=collect([keep(is_cut, clip((after, after + self.embargo), full))]),
         )
         if len(fold.test_series) and not len(fold.train_series):
-            raise DataError(
-                describe(
-                    panel.source,
-                    f"fold {number}: no row is left to train on. Hold out less: more blocks or groups, or a smaller "
-                    "gap, purge or embargo.",
-                )
+            message = (
+                f"fold {number}: no row is left to train on. Hold out less: more blocks or groups, or a smaller gap, "
+                "purge or embargo."
             )
+            raise DataError(describe(panel.source, message))
         return fold
 
     def _blocks(self, panel: Panel) -> list[tuple[Ints, Ints]]:
@@ -133,20 +131,15 @@ class BlockedSplit(Splitter):
         if self.groups is None:
             return [np.ones(panel.num_series, np.bool_)]
         if isinstance(self.groups, int):
-            labels = self._drawn(panel, self.groups)
+            if self.groups > panel.num_series:
+                message = f"{self.groups} groups need as many series, and there are {panel.num_series}."
+                raise DataError(describe(panel.source, message))
+            labels = np.random.default_rng(self.seed).permutation(np.arange(panel.num_series) % self.groups)
         elif isinstance(self.groups, str):
             labels = _column(panel, self.groups)
         else:
             labels = _listed(panel, self.groups)
         return [labels == label for label in np.unique(labels)]
-
-    def _drawn(self, panel: Panel, groups: int) -> Array:
-        if groups > panel.num_series:
-            raise DataError(
-                describe(panel.source, f"{groups} groups need as many series, and there are {panel.num_series}.")
-            )
-        labels = np.arange(panel.num_series) % groups
-        return np.random.default_rng(self.seed).permutation(labels)
 
 
 def _column(panel: Panel, name: str) -> Array:
@@ -161,10 +154,6 @@ def _listed(panel: Panel, groups: dict[str, str]) -> Array:
     names = panel.ids.cast(pl.String).to_list()
     missing = [place for place, name in enumerate(names) if name not in groups]
     if missing:
-        raise DataError(
-            describe(
-                panel.source,
-                f"groups: {len(missing)} of {len(names)} series have none, the first {show(panel.ids[missing[0]])}.",
-            )
-        )
+        message = f"groups: {len(missing)} of {len(names)} series have none, the first {show(panel.ids[missing[0]])}."
+        raise DataError(describe(panel.source, message))
     return np.array([groups[name] for name in names])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,12 @@ class Fold:
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
-            object.__setattr__(self, name, self._as_integers(name))
+            values = np.asarray(getattr(self, name))
+            if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
+                raise DataError(
+                    f"fold {self.number}: {name} must be a list of integers; got {values.dtype} shaped {values.shape}."
+                )
+            object.__setattr__(self, name, values.astype(np.int64))
         for part in _PARTS:
             sizes = [len(getattr(self, f"{part}_{array}")) for array in ("series", "begins", "ends")]
             if len(set(sizes)) > 1:
@@ -79,15 +83,8 @@ class Fold:
     ) -> Windows:
         """Return the windows of the panel whose targets lie in the test segments; histories may begin before them.
 
-        Args:
-            panel: The panel that was split.
-            input_size: Rows of history of a window.
-            horizon: Rows of target of a window.
-            step: Rows between two windows; unset, one horizon, so that each row is forecast at most once.
-            joint: Whether a window spans all series at once.
-
-        Raises:
-            DataError: If windows are joint and the test segments are not the same rows of every series.
+        Windows are ``step`` rows apart; unset, one horizon, so that each row is forecast at most once. Joint windows,
+        which span all series, need the same test rows in every series.
         """
         begins, ends = panel.offsets[:-1].copy(), panel.offsets[:-1].copy()
         begins[self.test_series] = self.test_begins
@@ -101,11 +98,7 @@ class Fold:
         return Windows(panel, input_size, horizon, begins, ends, horizon if step is None else step, joint)
 
     def check(self, panel: Panel) -> None:
-        """Refuse a fold that does not fit a panel, or that tests a row it trains on.
-
-        Raises:
-            DataError: With the series and the rows that are wrong.
-        """
+        """Raise ``DataError`` if the fold does not fit a panel, or tests a row it trains on."""
         for part in _PARTS:
             series, begins, ends = (getattr(self, f"{part}_{array}") for array in ("series", "begins", "ends"))
             if not len(series):
@@ -132,7 +125,7 @@ class Fold:
         self._check_apart(panel)
 
     def _check_apart(self, panel: Panel) -> None:
-        """Refuse segments that share a row."""
+        """Raise ``DataError`` if segments share a row."""
         series, begins, ends = (
             np.concatenate([getattr(self, f"{part}_{array}") for part in _PARTS])
             for array in ("series", "begins", "ends")
@@ -148,12 +141,3 @@ class Fold:
             f"fold {self.number}: row {begins[two]}, of series {show(panel.ids[int(series[two])])}, is {roles}. A row "
             "must be in one segment at most."
         )
-
-    def _as_integers(self, name: str) -> Ints:
-        given: Any = getattr(self, name)
-        values = np.asarray(given)
-        if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
-            raise DataError(
-                f"fold {self.number}: {name} must be a list of integers; got {values.dtype} shaped {values.shape}."
-            )
-        return values.astype(np.int64)

@@ -26,7 +26,6 @@ class SeriesLayout:
     """Layout that some series of a fold share.
 
     Attributes:
-        count: Number of these series.
         runs: Neighbouring columns of the same role, from left to right: the role, or an empty string for unused rows,
             and the width.
     """
@@ -40,7 +39,6 @@ class FoldLayout:
     """Layouts of one fold.
 
     Attributes:
-        number: Number of the fold.
         layouts: The most common ones, most common first.
         others: Number of series with another layout.
         unused: Number of series that the fold leaves out.
@@ -65,15 +63,10 @@ class FoldLayout:
 
 
 def fold_layouts(segments: pl.DataFrame, panel: Panel, columns: int) -> Iterator[FoldLayout]:
-    """Yield the layouts of each fold.
+    """Yield the layouts of each fold of ``segments_of``.
 
-    Where a column holds rows of several roles it has the last of ``ROLES`` among them, so that a test range is shown
-    however short it is.
-
-    Args:
-        segments: What ``segments_of`` returns.
-        panel: The series.
-        columns: Number of columns that time is divided into, from the first row of the panel to the last.
+    Time, from the first row of the panel to the last, is divided into columns. Where a column holds rows of several
+    roles it has the last of ``ROLES`` among them, so that a test range is shown however short it is.
     """
     first = first_steps(panel)
     total = int((first + panel.lengths).max())

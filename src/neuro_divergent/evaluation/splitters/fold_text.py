@@ -8,7 +8,7 @@ import polars as pl
 
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.splitters.fold import Fold
-from neuro_divergent.evaluation.splitters.fold_layout import FoldLayout, SeriesLayout, fold_layouts, show_ends
+from neuro_divergent.evaluation.splitters.fold_layout import fold_layouts, show_ends
 from neuro_divergent.evaluation.splitters.segment_table import ROLES, segments_of
 
 Line = list[tuple[str, str]]
@@ -21,14 +21,7 @@ _LEAST = 40
 
 
 def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: bool = False) -> list[Line]:
-    """Draw each fold as a line over time, or as several where its series differ.
-
-    Args:
-        folds: Folds of a splitter.
-        panel: The series.
-        width: Characters from left to right; at least 40.
-        plain: Use characters that every terminal can show.
-    """
+    """Draw each fold as a line over time, or as several where its series differ; see ``Splitter.draw``."""
     letters = _ASCII if plain else _UNICODE
     segments = segments_of(folds)
     label = len(f"fold {segments['fold'][-1]}  ")
@@ -39,7 +32,8 @@ def draw_folds(folds: Iterable[Fold], panel: Panel, *, width: int = 80, plain: b
     for fold in fold_layouts(segments, panel, columns):
         for place, layout in enumerate(fold.layouts):
             head = f"{f'fold {fold.number}' if not place else '':{label}}"
-            lines.append([(head, ""), *_strip(layout, letters), (_count(layout, fold), "")])
+            strip = [(letters[role] * size, role) for role, size in layout.runs]
+            lines.append([(head, ""), *strip, ("" if fold.is_uniform else f"  {layout.count:,} series", "")])
         if fold.remark:
             lines.append([(f"{'':{label}}{fold.remark}", "")])
     first, last = show_ends(panel)
@@ -51,14 +45,6 @@ def meanings_of(segments: pl.DataFrame) -> dict[str, str]:
     """Return the labels of the roles that occur."""
     found = {ROLES[place] for place in segments["role"].unique()}
     return {role: meaning for role, meaning in _MEANINGS.items() if role in found}
-
-
-def _strip(layout: SeriesLayout, letters: dict[str, str]) -> Line:
-    return [(letters[role] * size, role) for role, size in layout.runs]
-
-
-def _count(layout: SeriesLayout, fold: FoldLayout) -> str:
-    return "" if fold.is_uniform else f"  {layout.count:,} series"
 
 
 def _legend(segments: pl.DataFrame, letters: dict[str, str]) -> Line:

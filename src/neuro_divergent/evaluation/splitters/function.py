@@ -61,14 +61,9 @@ class SplitFunction(Splitter):
 
 
 def as_splitter(value: Any) -> Splitter:
-    """Return a splitter for anything that can be one.
+    """Return a splitter for a splitter, its name or table, an object with ``split(panel)``, or a function of the panel.
 
-    Args:
-        value: A splitter, its name or table, an object with ``split(panel)``, or a function of the panel; what the last
-            two return is described at ``SplitFunction``.
-
-    Raises:
-        ConfigError: If it is none of these.
+    What the last two return is described at ``SplitFunction``.
     """
     if isinstance(value, Splitter):
         return value
