@@ -142,7 +142,6 @@ class Component(Config):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | str) -> Self:
-        """Rebuild a member of the family from its table or name."""
         if cls.name:
             plain = {} if isinstance(values, str) else {k: v for k, v in values.items() if k != "name"}
             return cls(**plain)

@@ -1,6 +1,7 @@
 """Attention with several heads over an exchangeable way to score.
 
-Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected.
+Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected. What scores turns
+queries ``BMQE``, keys and values ``BMKE`` into ``BMQE``.
 """
 
 from __future__ import annotations
@@ -65,7 +66,6 @@ class DotProduct(nn.Module):
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         return attend(query_BMQE, key_BMKE, value_BMKE, self.dropout, causal=self.causal)
 
 
@@ -91,7 +91,6 @@ class ProbSparse(nn.Module):
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         queries, keys, width = query_BMQE.shape[2], key_BMKE.shape[2], query_BMQE.shape[3]
         kept = self._count(queries)
         if kept == queries:
@@ -146,7 +145,6 @@ class AutoCorrelation(nn.Module):
         self.factor = factor
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         steps = query_BMQE.shape[2]
         # A negative pad cuts.
         missing = (0, 0, 0, steps - key_BMKE.shape[2])

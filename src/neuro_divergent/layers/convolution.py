@@ -1,6 +1,6 @@
 """Convolutions over sequences with time first.
 
-Letters: T time, N rows, D hidden, I inputs, O outputs.
+Letters: T time, N rows, D hidden, I inputs, O outputs. Every layer turns ``TNI`` into ``TNO``, or ``TND`` into ``TND``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class DilatedConvolution(nn.Conv1d):
         self.ahead = ahead
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return ``(time, row, outputs)``."""
         present, *others = self.weight.unbind(2) if self.ahead else self.weight.flip(2).unbind(2)
         result = functional.linear(values_TNI, present, self.bias)
         seen = values_TNI.to(result.dtype)  # under autocast the product above is of a narrower type
@@ -59,7 +58,6 @@ class DepthwiseConvolution(nn.Conv1d):
         super().__init__(hidden_size, hidden_size, kernel_size, groups=hidden_size)
 
     def forward(self, values_TND: Tensor) -> Tensor:
-        """Return ``(time, row, hidden)``."""
         present, *others = self.weight.squeeze(1).flip(1).unbind(1)
         assert self.bias is not None
         result = torch.addcmul(self.bias, values_TND, present)
@@ -109,7 +107,6 @@ class ResidualConvolution(nn.Module):
         self.activation = make_activation(activation)
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return ``(time, row, outputs)``."""
         result: Tensor = self.activation(self.branch(values_TNI) + self.shortcut(values_TNI))
         return result
 

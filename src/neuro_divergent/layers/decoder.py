@@ -47,7 +47,6 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         tokens = self.self_norm(tokens + self.dropout(self.self_attention(tokens, tokens, tokens)))
         tokens = self.cross_norm(tokens + self.dropout(self.cross_attention(tokens, encoded, encoded)))
         result: Tensor = self.feedforward_norm(tokens + self.dropout(self.feedforward(tokens)))
@@ -68,7 +67,6 @@ class Decoder(nn.Module):
         self.norm = norm
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         for layer in self.layers:
             tokens = layer(tokens, encoded)
         result: Tensor = self.norm(tokens)

@@ -54,7 +54,6 @@ class Waves(nn.Module):
         self.num_waves = num_waves
 
     def forward(self, series_BLD: Tensor) -> Tensor:
-        """Return the seasonal part, ``(batch, time, feature)``."""
         spectrum = torch.fft.rfft(series_BLD, dim=1)
         strength = spectrum.detach().abs()
         strength[:, 0] = 0  # The mean is no wave.
@@ -78,7 +77,6 @@ class SeasonalNorm(nn.Module):
         self.norm = nn.LayerNorm(hidden_size, bias=False)
 
     def forward(self, tokens_BLD: Tensor) -> Tensor:
-        """Return tokens of the same shape."""
         normalised: Tensor = self.norm(tokens_BLD)
         return normalised - normalised.mean(1, keepdim=True)
 

@@ -32,7 +32,6 @@ class CircularConvolution(nn.Module):
         nn.init.kaiming_normal_(self.weight, nonlinearity="leaky_relu")
 
     def forward(self, values_BLF: Tensor) -> Tensor:
-        """Return ``(batch, time, outputs)``."""
         outputs, inputs, width = self.weight.shape
         if inputs <= outputs:
             neighbours = torch.stack([values_BLF.roll(1, 1), values_BLF, values_BLF.roll(-1, 1)], 3)
@@ -57,7 +56,6 @@ class ValueEmbedding(nn.Module):
         self.projection = CircularConvolution(features, hidden_size) if convolve else nn.Linear(features, hidden_size)
 
     def forward(self, values_BLF: Tensor) -> Tensor:
-        """Return ``(batch, time, hidden)``."""
         tokens: Tensor = self.projection(values_BLF)
         return tokens
 
@@ -81,7 +79,6 @@ class PositionalEmbedding(nn.Module):
             self.register_buffer("positions", sinusoidal_positions(steps, hidden_size), persistent=False)
 
     def forward(self, tokens_BLD: Tensor) -> Tensor:
-        """Return tokens of the same shape."""
         return tokens_BLD + self.positions[: tokens_BLD.shape[-2]]
 
 
@@ -104,7 +101,6 @@ class SequenceEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, values_BLF: Tensor, covariates_BLE: Tensor | None = None) -> Tensor:
-        """Return ``(batch, time, hidden)``."""
         tokens = self.positions(self.values(values_BLF))
         if self.covariates is not None:
             tokens = tokens + self.covariates(covariates_BLE)

@@ -52,7 +52,6 @@ class EncoderLayer(nn.Module):
         self.depth = StochasticDepth(stochastic_depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         tokens = self.attention_norm(tokens + self.depth(self.dropout(self.attention(tokens, tokens, tokens))))
         result: Tensor = self.feedforward_norm(tokens + self.depth(self.dropout(self.feedforward(tokens))))
         return result
@@ -75,7 +74,6 @@ class Encoder(nn.Module):
         self.norm = norm
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return tokens, ``(batch, token, hidden)``, as many as came in unless ``between`` makes them fewer."""
         result: Tensor = self.norm(self.layers(tokens))
         return result
 

@@ -16,7 +16,6 @@ class GatedLinearUnit(nn.Linear):
         super().__init__(input_size, 2 * output_size)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return ``(..., output_size)``."""
         return functional.glu(super().forward(values))
 
 
@@ -29,7 +28,6 @@ class GatedSkip(nn.Module):
         self.norm = nn.LayerNorm(hidden_size, eps=1e-3)
 
     def forward(self, change: Tensor, skipped: Tensor) -> Tensor:
-        """Return values of the shape of both arguments."""
         result: Tensor = self.norm(self.gate(change) + skipped)
         return result
 

@@ -1,6 +1,6 @@
 """Layers whose connections are learned functions of one number: Kolmogorov-Arnold networks.
 
-Letters: N rows, I inputs, O outputs, K functions of a basis.
+Letters: N rows, I inputs, O outputs, K functions of a basis. Every layer turns ``NI`` into ``NO``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class SplineKAN(nn.Module):
         return splines
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         weight = (self.coefficients * self.scale[..., None]).flatten(1)
         return functional.linear(functional.silu(values_NI), self.base) + functional.linear(
             self.basis(values_NI).flatten(1), weight
@@ -90,7 +89,6 @@ class TaylorKAN(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         # The power 0 is 1 whatever comes in: its coefficients only add to the bias.
         forecast = self.bias + self.coefficients[..., 0].sum(1)
         power = torch.ones_like(values_NI)
@@ -123,7 +121,6 @@ class JacobiKAN(nn.Module):
         return torch.stack(polynomials[: self.coefficients.shape[2]], -1)
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         return torch.einsum("nik,iok->no", self.basis(values_NI.tanh()), self.coefficients)
 
 
@@ -148,7 +145,6 @@ class WaveletKAN(nn.Module):
         self.register_buffer("window", torch.hamming_window(inputs, periodic=False), persistent=False)
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         waves_NOI = self._shape((values_NI[:, None] - self.shift) / self.stretch)
         return torch.einsum("noi,oi->no", waves_NOI, self.weight)
 

@@ -24,7 +24,6 @@ class WindowBatchNorm(BatchNorm):
         super().__init__(steps * features, eps=1e-3, momentum=0.01)
 
     def forward(self, values_BTF: Tensor) -> Tensor:
-        """Return values of the same shape."""
         return super().forward(values_BTF.flatten(1)).view(values_BTF.shape)
 
 
@@ -75,7 +74,6 @@ class TimeMixing(_Mixing):
         self.linear = nn.Linear(steps, steps)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return the residual branch."""
         return torch.relu(self.linear(values_BTF.transpose(1, 2))).transpose(1, 2)
 
 
@@ -107,7 +105,6 @@ class FeatureMixing(_Mixing):
         self.perceptron = multilayer_perceptron((inputs, hidden_size, outputs), "ReLU", dropout)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return the residual branch."""
         mixed: Tensor = self.perceptron(values_BTF)
         return mixed
 

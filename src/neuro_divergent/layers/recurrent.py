@@ -38,7 +38,6 @@ class DilatedRecurrence(nn.Module):
         self.dilation = dilation
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return the states, ``(time, row, hidden)``."""
         steps, rows, width = values_TNI.shape
         apart = min(self.dilation, steps)
         padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, -steps % apart))
@@ -48,7 +47,6 @@ class DilatedRecurrence(nn.Module):
         return result
 
     def extra_repr(self) -> str:
-        """Show the dilation."""
         return f"dilation={self.dilation}"
 
 

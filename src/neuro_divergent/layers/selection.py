@@ -40,7 +40,6 @@ class VariableVectors(nn.Module):
         self.projections = nn.ModuleList(nn.Linear(width, hidden_size) for width in self.widths)
 
     def forward(self, encoded: Tensor) -> Tensor:
-        """Return ``(..., variable, hidden)``."""
         numbers, *codes = torch.split(encoded, [self.numeric, *self.widths], -1)
         parts = [project(code)[..., None, :] for project, code in zip(self.projections, codes, strict=True)]
         if self.vectors is not None and self.bias is not None:

@@ -96,7 +96,6 @@ class FourierAttention(nn.Module):
         self._score: Score = score
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         query = _at_modes(query_BMQE, self._query_modes)
         key, value = (_at_modes(part, self._key_modes) for part in (key_BMKE, value_BMKE))
         mixed = self.weights(_attend(query, key, value, self._score))
@@ -120,7 +119,6 @@ class FrequencyBlock(nn.Module):
         self.num_heads = num_heads
 
     def forward(self, queries_BLD: Tensor, keys: Tensor | None = None, values: Tensor | None = None) -> Tensor:
-        """Return tokens of the same shape as the queries."""
         batch, steps, width = queries_BLD.shape
         heads = self.input(queries_BLD).view(batch, steps, self.num_heads, width // self.num_heads).transpose(1, 2)
         result: Tensor = self.output(self.mixing(heads).transpose(1, 2).flatten(2))

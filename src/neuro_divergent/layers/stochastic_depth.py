@@ -20,11 +20,9 @@ class StochasticDepth(nn.Module):
         self.rate = rate
 
     def forward(self, branch: Tensor) -> Tensor:
-        """Return the branch, ``(row, ...)``, without some rows in training."""
         return branch * kept_rows(branch, self.rate) if self.training and self.rate else branch
 
     def extra_repr(self) -> str:
-        """Show the rate."""
         return f"rate={self.rate}"
 
 

@@ -90,7 +90,6 @@ class WaveletMixing(nn.Module):
         self.coarsest = nn.Linear(polynomials, polynomials)
 
     def forward(self, series_BMLK: Tensor) -> Tensor:
-        """Return series of the same shape."""
         steps = series_BMLK.shape[2]
         coarse, mixed = _lengthen(series_BMLK), []
         while coarse.shape[2] > 1:
@@ -122,7 +121,6 @@ class WaveletAttention(nn.Module):
         self._score: Score = score
 
     def forward(self, query_BMQK: Tensor, key_BMLK: Tensor, value_BMLK: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         steps = query_BMQK.shape[2]
         missing = (0, 0, 0, steps - key_BMLK.shape[2])
         parts = [query_BMQK, functional.pad(key_BMLK, missing), functional.pad(value_BMLK, missing)]

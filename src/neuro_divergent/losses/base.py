@@ -123,8 +123,6 @@ class SingleOutput(Loss):
     """A loss with one output per step: the forecast itself."""
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the output as the point forecast; such a loss has no quantiles of its own."""
-        del batch
         assert not levels, "a point loss has no quantiles"
         return Forecast(raw.squeeze(-1))
 
@@ -133,8 +131,6 @@ class PointLoss(SingleOutput):
     """A loss whose cost depends on the forecast and the target alone."""
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the cost of each target value, in the shape of ``target``."""
-        del batch
         return self.cost(self.arrange(raw, target).squeeze(-1), target)
 
     @abstractmethod

@@ -66,12 +66,10 @@ class QuantileLoss(Loss):
 
     @property
     def outputs(self) -> int:
-        """One number per level."""
         return len(self.quantiles)
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
-        """The levels trained for."""
         return self.quantiles
 
     @property
@@ -80,8 +78,6 @@ class QuantileLoss(Loss):
         return LossTraits(probabilistic=len(self.quantiles) > 1, point_valued=not self.monotone)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the pinball cost averaged over the levels."""
-        del batch
         error = target.unsqueeze(-1) - self._values(self.arrange(raw, target))
         cost = pinball(error, raw.new_tensor(self.quantiles), self.delta)
         if self.weights is None:
@@ -89,15 +85,11 @@ class QuantileLoss(Loss):
         return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the median as the point, and the quantiles requested."""
-        del batch
         ordered = self._ordered(raw)
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
         return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)
 
     def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return what lies on the line between two levels, or on the tail beyond the outermost ones."""
-        del batch
         import torch
 
         assert self.traits.probabilistic, "a single level is no distribution"

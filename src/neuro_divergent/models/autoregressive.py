@@ -17,7 +17,6 @@ from neuro_divergent.layers.sequence import side_by_side, time_first, windows_fi
 
 def middle_output(raw: Tensor, batch: Batch) -> Tensor:
     """Return the middle one of the outputs of each step: the median of quantiles, or the only output."""
-    del batch
     return raw[..., (raw.shape[-1] - 1) // 2]
 
 
@@ -67,7 +66,6 @@ class AutoregressiveNetwork(nn.Module):
         self._decodes_ahead = decodes_ahead
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the outputs, ``(batch, horizon, channel, outputs)``."""
         ratio = self._ratio(batch)
         if self._reads_all_targets(batch, ratio):
             return windows_first(self._all_at_once(batch), self.spec.channels)

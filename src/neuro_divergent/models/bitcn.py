@@ -33,19 +33,14 @@ class BiTCN(Architecture):
         dropout: Fraction dropped in training of inputs, hidden states and the perceptron.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="convolutional",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        paper="https://doi.org/10.1016/j.ijforecast.2021.11.011",
+    traits: ClassVar[Traits] = Traits.with_covariates(
+        "convolutional", "https://doi.org/10.1016/j.ijforecast.2021.11.011"
     )
 
     hidden_size: int = knob(16, choices=(16, 32), ge=1)
     dropout: float = knob(0.5, low=0.0, high=0.9, ge=0.0, lt=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

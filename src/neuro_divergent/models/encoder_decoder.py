@@ -117,7 +117,6 @@ class SequenceNetwork(_Network):
         self.projection = nn.Linear(size, spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """Return ``(batch, horizon, channel, outputs)``."""
         values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
         past, begun = self._tokens(inputs, history, history)
@@ -160,7 +159,6 @@ class DecompositionNetwork(_Network):
         self.projection = nn.Linear(size, spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """Return ``(batch, horizon, channel, outputs)``."""
         values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
         past, begun = self._tokens(inputs, history, self.decomposition(history))

@@ -58,7 +58,6 @@ class ITransformer(MultiHead):
     stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -34,9 +34,7 @@ class KAN(Architecture):
         noise: Size of the random curves that the splines start from.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2404.19756"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2404.19756")
 
     hidden_size: int = knob(512, low=64, high=512, log=True, ge=1)
     num_layers: int = knob(1, low=1, high=3, ge=0)
@@ -53,7 +51,6 @@ class KAN(Architecture):
         return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -32,9 +32,7 @@ class MLP(Architecture):
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://doi.org/10.21236/AD0256582"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://doi.org/10.21236/AD0256582")
 
     hidden_size: int = knob(1024, low=64, high=1024, log=True, ge=1)
     num_layers: int = knob(2, low=1, high=4, ge=1)
@@ -43,7 +41,6 @@ class MLP(Architecture):
     norm: Literal["none", "batch", "layer"] = knob("none", choices=("none", "batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -28,7 +28,6 @@ class MLPMultivariate(MLP):
     traits: ClassVar[Traits] = replace(MLP.traits, mixes_channels=True)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

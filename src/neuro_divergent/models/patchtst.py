@@ -69,7 +69,6 @@ class PatchTST(MultiHead):
     level: Level = knob("mean", choices=("mean", "last"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
     def reconstruction(self, spec: TaskSpec) -> Reconstruction:

@@ -34,7 +34,6 @@ class SequenceArchitecture(Architecture):
     decoder_activation: Activation = "ReLU"
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
     @abstractmethod

@@ -50,7 +50,6 @@ class SOFTS(Architecture):
     position_rate: float = knob(0.5, low=0.1, high=1.0, gt=0.0, le=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -107,7 +106,6 @@ class _Core(nn.Module):
         self.output = nn.Linear(hidden, hidden)
 
     def forward(self, tokens_BCD: Tensor, *_: Tensor) -> Tensor:
-        """Return the residual branch."""
         tokens_BCD = self._placed(tokens_BCD)
         offers_BCK = self.offer(self.dropout(functional.gelu(self.describe(tokens_BCD))))
         core_BCK = self._pool(offers_BCK)

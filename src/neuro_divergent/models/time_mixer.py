@@ -64,7 +64,6 @@ class TimeMixer(Architecture):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

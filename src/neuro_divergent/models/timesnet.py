@@ -55,7 +55,6 @@ class TimesNet(Architecture):
     joint_channels: bool = False
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

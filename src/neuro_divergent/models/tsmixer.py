@@ -39,7 +39,6 @@ class TSMixer(Architecture):
     norm: Normalization = knob("batch", choices=("batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -37,14 +37,7 @@ class XLinear(Architecture):
         use_norm: Whether each history is standardised and the forecast is restored.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        mixes_channels=True,
-        paper="https://arxiv.org/abs/2601.09237",
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2601.09237", mixes_channels=True)
 
     hidden_size: int = knob(128, low=32, high=512, log=True, ge=1)
     temporal_size: int = knob(256, low=64, high=1024, log=True, ge=1)
@@ -56,7 +49,6 @@ class XLinear(Architecture):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -202,7 +202,6 @@ if sys.platform == "win32":
 
     def _try(handle: int, *, shared: bool) -> bool:
         """Lock an open file unless another has; Windows has no shared locks here."""
-        del shared
         os.lseek(handle, _PLACE, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)

@@ -49,7 +49,6 @@ class DistributionLoss(Loss):
         return self.make_distribution(precise(raw), Units.of(batch, raw))
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return minus the log-likelihood of each target value, in the shape of ``target``."""
         import torch
 
         units = Units.of(batch, raw)
@@ -62,7 +61,6 @@ class DistributionLoss(Loss):
         return units.scale.log() - likelihood
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return mean or median, and any quantiles, on the scale of the network."""
         wanted = (*((0.5,) if self.point == "median" else ()), *levels)
         values = None
         if wanted:

@@ -31,7 +31,6 @@ class Mixture(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Weight and parameters of each component."""
         return self.per_component * self.components
 
 
@@ -46,12 +45,10 @@ class GaussianMixture(Mixture):
     per_component: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution on the scale of the network."""
         from torch import distributions
 
         from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureDistribution
 
-        del units
         weight, mean, spread = raw.chunk(3, dim=-1)
         return GaussianMixtureDistribution.of(
             weight, distributions.Normal(_apart(mean), positive(spread), validate_args=False)
@@ -69,7 +66,6 @@ class PoissonMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
         from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
 
@@ -90,7 +86,6 @@ class NegativeBinomialMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
         from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
 

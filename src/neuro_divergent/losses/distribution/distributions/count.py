@@ -12,7 +12,6 @@ class CountDistribution(Distribution):
     """A distribution of the numbers 0, 1, 2, ... with a ``cdf`` of integers, a ``mean`` and a ``variance``."""
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the smallest number that is reached with at least this probability."""
         from scipy.special import gammaincinv
 
         # The gamma distribution of the same mean and variance has nearly the same quantiles.

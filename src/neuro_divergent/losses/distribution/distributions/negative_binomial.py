@@ -20,7 +20,6 @@ class NegativeBinomialDistribution(CountDistribution, NegativeBinomial):
         return cls(1 / dispersion, logits=mean.log() + dispersion.log(), validate_args=False)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of an integer or less."""
         from scipy.special import betainc
 
         return special(betainc, self.total_count, value + 1, self.logits.neg().sigmoid())

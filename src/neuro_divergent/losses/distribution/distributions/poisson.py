@@ -13,7 +13,6 @@ class PoissonDistribution(CountDistribution, Poisson):
     """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of an integer or less."""
         from scipy.special import gammaincc
 
         return special(gammaincc, value + 1, self.rate)

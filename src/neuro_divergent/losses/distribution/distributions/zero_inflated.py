@@ -31,7 +31,6 @@ class ZeroInflatedDistribution(CountDistribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean of the counts, less the part of extra zeros."""
         return self.logit.neg().sigmoid() * self.counts.mean
 
     @property
@@ -41,17 +40,14 @@ class ZeroInflatedDistribution(CountDistribution):
         return self.logit.neg().sigmoid() * (self.counts.variance + self.logit.sigmoid() * mean.square())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the probability of an integer."""
         counted: Tensor = logsigmoid(-self.logit) + self.counts.log_prob(value)
         return torch.logaddexp(logsigmoid(self.logit), counted).where(value == 0, counted)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of an integer or less."""
         zero = self.logit.sigmoid()
         return zero + (1 - zero) * self.counts.cdf(value)
 
     def sample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
-        """Draw counts."""
         with torch.no_grad():
             counts = self.counts.sample(sample_shape)
             return counts.where(torch.rand_like(counts) >= self.logit.sigmoid(), 0)
