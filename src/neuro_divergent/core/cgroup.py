@@ -24,11 +24,7 @@ class Group(NamedTuple):
 
 
 def cpu_quota(root: Path = _ROOT) -> int | None:
-    """Return how many processors' time this process may use, rounded up, or ``None`` if that is not limited.
-
-    Args:
-        root: Directory that holds ``proc`` and ``sys``.
-    """
+    """Return how many processors' time this process may use, rounded up, or ``None`` if that is not limited."""
     found = []
     for version, directory in groups("cpu", root):
         with suppress(OSError, ValueError):

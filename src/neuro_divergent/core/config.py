@@ -181,15 +181,10 @@ def knob(
     choices: tuple[Any, ...] | None = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field together with the range that a search should try.
+    """Declare a field together with the range (or the ``choices``) that a search should try.
 
-    Args:
-        default: Default value.
-        low: Lowest value worth trying.
-        high: Highest value worth trying.
-        log: Whether the range is better explored on a logarithmic scale.
-        choices: Values worth trying, instead of a range.
-        limits: Valid range (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than the search range.
+    ``log`` explores the range on a logarithmic scale. ``limits`` are the values that are valid (pydantic's ``ge``,
+    ``gt``, ``le``, ``lt``), often wider than the search range.
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
     return Field(default, json_schema_extra={"search": search}, **limits)

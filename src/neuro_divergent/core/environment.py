@@ -30,16 +30,13 @@ def describe_environment(*, threads: int, device: str) -> dict[str, Any]:
 
 
 def describe_commit(directory: Path | None = None) -> dict[str, Any] | None:
-    """Return which commit of the user's project is checked out, and whether its files differ from it.
+    """Return which commit is checked out in a directory (the current one by default) and whether its files differ.
 
     Files that the project does not know, such as those of a run, make no difference.
 
-    Args:
-        directory: A directory of the project; the current one if none is given.
-
     Returns:
         ``commit`` and ``has_changes`` (``None`` if git does not say), or ``None`` outside of a repository or without
-        git.
+            git.
     """
     commit = _git("rev-parse", "HEAD", directory=directory)
     if not commit:

@@ -69,8 +69,7 @@ class WindowBatcher:
     def context(self, future: Array | None = None) -> Batch:
         """Return the last history of every series, to forecast from, in the order of the panel.
 
-        Args:
-            future: Covariates known ahead for the horizon, ``(num_series, horizon, features)``.
+        ``future`` are the covariates known ahead for the horizon, ``(num_series, horizon, features)``.
         """
         every = np.arange(self.panel.num_series)
         rows = self.panel.offsets[1:] - self.input_size
@@ -99,11 +98,7 @@ class WindowBatcher:
         return self.scaling.rescale(values, batch.loc, batch.scale, self.params_of(batch.series))
 
     def params_of(self, series: Tensor | None) -> Tensor | None:
-        """Return the parameters of the series scaler, ``(batch, 1, channel, params)``; ``None`` without one.
-
-        Args:
-            series: Place of each window's series in the panel, ``Batch.series``.
-        """
+        """Return the parameters of the series scaler, ``(batch, 1, channel, params)``; ``None`` without one."""
         if self.series_scaler is None or series is None:
             return None
         return self._params[None, None] if self.joint else self._params[series][:, None, None]
@@ -179,10 +174,7 @@ class WindowBatcher:
 
 
 def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:
-    """Fit a scaler to each series up to (not including) row ``ends`` of the panel.
-
-    Returns:
-        The parameters, ``(num_series, params)``.
+    """Fit a scaler to each series up to (not including) row ``ends`` of the panel; return ``(num_series, params)``.
 
     Raises:
         DataError: If a value is outside the domain of the scaler, with the series named.

@@ -74,9 +74,6 @@ class WindowLoader(Loader):
     """Batches of windows of a panel.
 
     Args:
-        windows: Which windows.
-        batcher: Cuts and scales them.
-        order: Batch size and shuffling.
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
         prefetch: Batches that a background thread keeps ready. Useful if the disk is slow; otherwise the thread only
             competes with the training step.

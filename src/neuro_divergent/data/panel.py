@@ -159,10 +159,8 @@ class Panel:
     def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
         """Return segments of series as series of their own, copied, with their covariates; names may repeat.
 
-        Args:
-            series: Which series each segment lies in.
-            begins: Its first row, counted over all rows of the panel.
-            ends: The row after its last one; it is not empty.
+        ``begins`` and ``ends`` (the row after the last one; no segment is empty) are counted over all rows of the
+        panel.
         """
         chosen, first, last = (np.asarray(values, np.int64) for values in (series, begins, ends))
         lengths = last - first
@@ -267,10 +265,8 @@ class Panel:
     def open(cls, directory: str | Path, *, mmap: bool = True) -> Self:
         """Read a panel that ``save`` or ``from_parquet`` wrote.
 
-        Args:
-            directory: Where it is.
-            mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Of their files only
-                the sizes are checked then; files read at once are verified by SHA-256.
+        With ``mmap`` the values stay on disk until they are needed, and changes to them stay in memory. Of their files
+        only the sizes are checked then; files read at once are verified by SHA-256.
 
         Raises:
             DataError: If there is no such directory.
@@ -311,7 +307,7 @@ class Panel:
 
     @classmethod
     def from_parquet(cls, source: str | Path, directory: str | Path, **schema: Any) -> Self:
-        """Turn Parquet files that may be larger than the memory into a panel on disk.
+        """Turn Parquet files that may be larger than the memory into a panel on disk, and return it mapped into memory.
 
         About a million rows are read at a time, so memory holds those or the longest series, whichever is more. Row
         numbers in messages count from the row that the message names first.
@@ -320,9 +316,6 @@ class Panel:
             source: A Parquet file or a pattern of several, whose rows are sorted by series.
             directory: Where to write the panel.
             schema: Fields of ``Schema``. A frequency that is not given is taken from the first million rows.
-
-        Returns:
-            The panel, mapped into memory.
 
         Raises:
             DataError: If the table cannot be used, or if a series comes back after another one.

@@ -21,10 +21,6 @@ class DilatedConvolution(nn.Conv1d):
     for the small kernels of sequence models is faster than a general convolution.
 
     Args:
-        inputs: Input features per step.
-        outputs: Output features per step.
-        kernel_size: Size of the kernel in steps.
-        dilation: Distance between them.
         ahead: Whether the steps after the present are used instead of those before.
     """
 
@@ -47,12 +43,7 @@ class DilatedConvolution(nn.Conv1d):
 
 
 class DepthwiseConvolution(nn.Conv1d):
-    """Causal convolution of each number of a step by itself.
-
-    Args:
-        hidden_size: Features per step.
-        kernel_size: Size of the kernel in steps; the last is the present.
-    """
+    """Causal convolution of each number of a step by itself; the last step of the kernel is the present."""
 
     def __init__(self, hidden_size: int, kernel_size: int) -> None:
         super().__init__(hidden_size, hidden_size, kernel_size, groups=hidden_size)
@@ -86,10 +77,7 @@ class ResidualConvolution(nn.Module):
     """Two causal convolutions with normalised weights and dropout, added to their input (Bai et al., 2018).
 
     Args:
-        inputs: Input features per step.
         outputs: Output features per step; if they differ from the inputs, the input is mapped to them before the sum.
-        kernel_size: Size of each kernel in steps.
-        dilation: Distance between them.
         activation: Activation after each convolution and after the sum.
         dropout: Fraction dropped in training after each convolution.
     """
@@ -115,13 +103,6 @@ class SkipConvolution(nn.Module):
     """Dilated convolution whose output is split into a residual for its input and a skip output.
 
     The cell of BiTCN (Sprangers et al., 2023), after WaveNet (van den Oord et al., 2016).
-
-    Args:
-        hidden_size: Features per step.
-        kernel_size: Size of the kernel in steps.
-        dilation: Distance between them.
-        dropout: Fraction dropped in training.
-        ahead: Whether the steps after the present are used instead of those before.
     """
 
     def __init__(self, hidden_size: int, kernel_size: int, dilation: int, dropout: float, *, ahead: bool) -> None:

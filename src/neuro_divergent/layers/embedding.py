@@ -20,10 +20,6 @@ class CircularConvolution(nn.Module):
 
     The weight has the layout of ``torch.nn.Conv1d``. The work is one matrix product, with the neighbours side by side
     before it or added up after it, whichever is less.
-
-    Args:
-        inputs: Input features per step.
-        outputs: Output features per step.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -44,10 +40,7 @@ class CircularConvolution(nn.Module):
 class ValueEmbedding(nn.Module):
     """Makes a token of the values of each step.
 
-    Args:
-        features: Features per step.
-        hidden_size: Width of a token.
-        kind: A circular convolution over three steps, as in Informer, or a linear layer with bias.
+    The ``kind`` is a circular convolution over three steps, as in Informer, or a linear layer with bias.
     """
 
     def __init__(self, features: int, hidden_size: int, kind: Literal["convolution", "linear"] = "convolution") -> None:
@@ -61,13 +54,7 @@ class ValueEmbedding(nn.Module):
 
 
 class PositionalEmbedding(nn.Module):
-    """Adds a positional encoding to each token.
-
-    Args:
-        steps: Most tokens there are.
-        hidden_size: Width of a token.
-        kind: Fixed sinusoids (Vaswani et al., 2017), or learned encodings.
-    """
+    """Adds a positional encoding to each token: fixed sinusoids (Vaswani et al., 2017) or learned ones."""
 
     positions: Tensor
 
@@ -85,12 +72,7 @@ class PositionalEmbedding(nn.Module):
 class SequenceEmbedding(nn.Module):
     """Sum of the embeddings of a step's values, its position and its covariates, as in Informer.
 
-    Args:
-        values: Values per step.
-        covariates: Encoded covariates per step; they go through a linear layer without bias.
-        hidden_size: Width of a token.
-        steps: Steps of a window, or 0 without positional encoding.
-        dropout: Fraction of the features dropped in training.
+    Covariates go through a linear layer without bias. With 0 ``steps`` there is no positional encoding.
     """
 
     def __init__(self, values: int, covariates: int, hidden_size: int, *, steps: int, dropout: float) -> None:

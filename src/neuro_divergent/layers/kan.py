@@ -21,11 +21,8 @@ class SplineKAN(nn.Module):
     Beyond the grid a spline fades to zero within ``order`` intervals, and only the SiLU remains.
 
     Args:
-        inputs: Input features.
-        outputs: Output features.
         grid_size: Intervals of the grid.
         order: Degree of the splines.
-        grid_range: Where the grid begins and ends.
         noise: Size of the random curves that the splines start from.
     """
 
@@ -75,13 +72,7 @@ class SplineKAN(nn.Module):
 
 
 class TaylorKAN(nn.Module):
-    """Sums a polynomial of each input.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        order: Powers, from 0 up to ``order - 1``.
-    """
+    """Sums a polynomial of each input, with the powers from 0 up to ``order - 1``."""
 
     def __init__(self, inputs: int, outputs: int, order: int) -> None:
         super().__init__()
@@ -99,13 +90,7 @@ class TaylorKAN(nn.Module):
 
 
 class JacobiKAN(nn.Module):
-    """Sums, for each input squeezed between -1 and 1, Jacobi polynomials with both exponents 1.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        degree: Highest degree.
-    """
+    """Sums, for each input squeezed between -1 and 1, Jacobi polynomials up to a degree, with both exponents 1."""
 
     def __init__(self, inputs: int, outputs: int, degree: int) -> None:
         super().__init__()
@@ -125,13 +110,7 @@ class JacobiKAN(nn.Module):
 
 
 class WaveletKAN(nn.Module):
-    """Sums a wavelet of each input, shifted and stretched for each connection.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        wavelet: Shape of the wavelet.
-    """
+    """Sums a wavelet of each input, shifted and stretched for each connection."""
 
     window: Tensor
 

@@ -53,12 +53,7 @@ class _Mixing(nn.Module):
 class TimeMixing(_Mixing):
     """One linear layer over time, the same for every feature, and a rectifier, added to its input.
 
-    Args:
-        steps: Length of a window.
-        features: Features of a step.
-        dropout: Fraction of the residual branch dropped in training.
-        norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it is before the mixing or after the addition.
+    Whole windows are normalised over the ``batch`` or the ``layer``, before the mixing or after the addition.
     """
 
     def __init__(
@@ -80,14 +75,7 @@ class TimeMixing(_Mixing):
 class FeatureMixing(_Mixing):
     """A perceptron over the features, the same for every step, added to its input.
 
-    Args:
-        steps: Length of a window.
-        inputs: Features of a step.
-        outputs: Features that come out; when their number changes, a linear layer makes the input fit the addition.
-        hidden_size: Hidden units.
-        dropout: Fraction of hidden units, and of what is added, dropped in training.
-        norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it is before the mixing or after the addition.
+    A linear layer makes the input fit the addition where outputs differ from inputs. Normalised like ``TimeMixing``.
     """
 
     def __init__(

@@ -10,9 +10,6 @@ class StochasticDepth(nn.Module):
 
     Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016. They shrink branches when forecasting; growing them
     in training instead gives the same expectation, and evaluation is unchanged.
-
-    Args:
-        rate: Chance of a row to lose the branch.
     """
 
     def __init__(self, rate: float) -> None:

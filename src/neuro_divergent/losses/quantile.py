@@ -127,12 +127,9 @@ class QuantileLoss(Loss):
 
 
 def pinball(error: Tensor, levels: Tensor, delta: float = 0.0) -> Tensor:
-    """Return what errors cost: ``level`` times as much as they are above the quantile, ``1 - level`` below.
+    """Return what errors (target minus quantile) cost: ``level`` times their size above 0, ``1 - level`` below.
 
-    Args:
-        error: Target minus quantile.
-        levels: Level of each, of a shape that broadcasts.
-        delta: Size of an error up to which half its square, divided by this, stands for its size.
+    Up to an error of ``delta``, half its square divided by ``delta`` stands for its size.
     """
     if not delta:
         return (levels * error).maximum((levels - 1) * error)
@@ -146,12 +143,7 @@ def _tail(
 ) -> Tensor:
     """Return what lies beyond the outermost quantile, on the exponential tail through it and the one before.
 
-    Args:
-        outer: The outermost quantile.
-        inner: The one before.
-        probability: Probabilities of the probability further out than what is requested.
-        outer_probability: Probability further out than the outermost quantile.
-        inner_probability: Probability further out than the one before.
+    Probabilities are those of values further out: than what is requested, than the outermost quantile, than the inner.
     """
     import torch
 

@@ -95,10 +95,7 @@ class _Network(nn.Module):
 class SequenceNetwork(_Network):
     """Encoder and decoder after Vaswani et al., with positional encoding and normalisation.
 
-    Args:
-        config: Sizes and the factory of the attention.
-        spec: The task.
-        between: Module between the encoder layers.
+    ``between`` are modules between the encoder layers.
     """
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, between: tuple[nn.Module, ...] = ()) -> None:
@@ -125,13 +122,7 @@ class SequenceNetwork(_Network):
 
 
 class DecompositionNetwork(_Network):
-    """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast.
-
-    Args:
-        config: Sizes and the factory of the attention.
-        spec: The task.
-        kernel_size: Odd number of steps that the moving average covers.
-    """
+    """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast."""
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, kernel_size: int) -> None:
         super().__init__(config, spec, positions=False)

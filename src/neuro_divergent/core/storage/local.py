@@ -24,11 +24,7 @@ from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUA
 
 
 class LocalStore:
-    """A directory with a directory for each name; created on the first write.
-
-    Args:
-        directory: Where.
-    """
+    """A directory with a directory for each name; created on the first write."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -10,11 +10,7 @@ _ENDINGS = {".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin"}
 
 
 def refuse_pickle(place: str | Path, kind: str) -> None:
-    """Refuse a path or URL that is a pickle by its name or by how it begins.
-
-    Args:
-        place: Where a directory is expected.
-        kind: Expected content, such as ``"a model"``.
+    """Refuse a path or URL that is a pickle by its name or by how it begins, where ``kind`` ("a model") is expected.
 
     Raises:
         UntrustedFileError: If it is a pickle, an archive of torch, or any other file.

@@ -36,9 +36,6 @@ class RemoteStore:
     the service writes each object completely or not at all. A set that is replaced is absent until it is complete
     again. Objects that the manifest does not list are not read. Only objects that this class marked as unfinished are
     ever cleared, so that other objects may be in the same place.
-
-    Args:
-        url: Where.
     """
 
     def __init__(self, url: str) -> None:

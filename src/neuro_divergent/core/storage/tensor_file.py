@@ -53,15 +53,10 @@ def dump_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def load_tensors(content: bytes, place: str, names: Iterable[str] = ()) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, on the CPU, each with memory of its own.
+    """Return the tensors of a safetensors file, on the CPU, each with memory of its own; ``place`` is for messages.
 
-    Args:
-        content: Content of the file.
-        place: Its name in messages.
-        names: Names that are expected, where they are known.
-
-    A header is accepted up to 1 MiB, an eighth of the file, or what the expected names need, whichever is most: reading
-    it never costs more than reading the file has.
+    A header is accepted up to 1 MiB, an eighth of the file, or what the expected ``names`` need, whichever is most:
+    reading it never costs more than reading the file has.
 
     Raises:
         UntrustedFileError: If it is no such file, has a type that we do not write, or does not fill its places.

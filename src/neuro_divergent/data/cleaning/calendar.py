@@ -63,15 +63,10 @@ def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType
 
 
 def calendar_features(times: pl.Series, names: tuple[str, ...], into: Floats32) -> None:
-    """Compute calendar features of times; zoned times count by their wall clock.
+    """Write calendar features of times into an array ``(times, features)``; zoned times count by their wall clock.
 
     A feature runs from -0.5 (first hour, Monday, January) to 0.5 (last hour, Sunday, December); a claim such as
     ``is_weekend`` is -0.5 or 0.5. Its ``_sin`` and ``_cos`` go round a circle once per cycle, from -1 to 1.
-
-    Args:
-        times: Dates or datetimes.
-        names: Names out of ``NAMES``.
-        into: Where to write them, ``(times, features)``.
     """
     time = pl.col(times.name)
     features = [_feature(name, time).cast(pl.Float32).alias(name) for name in names]
@@ -91,10 +86,8 @@ def _feature(name: str, time: pl.Expr) -> pl.Expr:
 def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format: str | None = None) -> pl.Series:
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
-    Args:
-        times: The column of a table.
-        fail: Makes the error from a message that names the row and the value.
-        date_format: How times are written, as for ``strptime``, in a column of text or integers.
+    ``fail`` makes the error from a message that names the row and the value. ``date_format`` is how times are written,
+    as for ``strptime``, in a column of text or integers.
 
     Returns:
         Dates, datetimes or integers without missing values.
@@ -135,12 +128,7 @@ def _are_dates(numbers: pl.Series) -> bool:
 
 
 def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Series:
-    """Turn text into integers, dates or datetimes, all in the format of the first value.
-
-    Args:
-        column: Text; missing values stay missing.
-        fail: Makes the error from a message that names the row and the value.
-    """
+    """Turn text into integers, dates or datetimes, all in the format of the first value; missing ones stay missing."""
     texts = column.str.strip_chars()
     first = texts.drop_nulls().first()
     if first is None:

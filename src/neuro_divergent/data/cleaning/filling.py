@@ -146,17 +146,10 @@ def _gap(layout: Layout, frequency: Frequency, position: int, missing: int, cons
 def complete(
     layout: Layout, grid: Grid, name: str, values: Floats32, feature: Feature | None
 ) -> tuple[Floats32, Bools | None]:
-    """Fill the holes of a column, by the policy for missing values and by the one for missing rows.
+    """Fill the holes (NaN) of a column, by the policy for missing values and by the one for missing rows.
 
-    Args:
-        layout: The rows of the table.
-        grid: Where they go.
-        name: The column, for messages.
-        values: Its values, NaN where missing.
-        feature: The covariate; None for the target.
-
-    Returns:
-        The values on the grid, and which of them were observed if some are to be hidden.
+    ``feature`` is ``None`` for the target. Returns the values on the grid, and which of them were observed if some are
+    to be hidden.
     """
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
@@ -229,20 +222,13 @@ def fill(
     observed: Bools,
     categorical: bool = False,
 ) -> None:
-    """Fill missing values of a column, in place.
+    """Fill missing values of a column, all series end to end, at ascending positions, in place.
 
     ``interpolate`` draws a straight line between the observed neighbours and repeats the nearest one at the ends;
     ``forward`` repeats the last observed value, or the next one where a series begins with a hole; ``zero`` and
     ``mask`` put 0. Categories have no in-between, so ``interpolate`` is ``forward`` for them, and 0 is their slot for
-    unknown values. Where a series has no observed value at all, the result is 0.
-
-    Args:
-        values: All series end to end.
-        offsets: Where each series begins, and the end.
-        holes: Ascending positions to fill.
-        policy: One of the policies above.
-        observed: Which values are real; only these are neighbours.
-        categorical: Whether the values are codes of categories.
+    unknown values. Where a series has no observed value at all, the result is 0. Only ``observed`` values are
+    neighbours.
     """
     if policy in ("zero", "mask", "error") or not len(holes):
         values[holes] = 0

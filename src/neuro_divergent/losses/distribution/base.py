@@ -36,9 +36,7 @@ class DistributionLoss(Loss):
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution for outputs ``(..., outputs)``; it has ``log_prob``, ``mean``, ``cdf`` and ``icdf``.
 
-        Args:
-            raw: Outputs of the network.
-            units: The units of the data, for families that live there.
+        Families in the units of the data use ``units``; the others are on the scale of the network.
         """
 
     def distribution(self, raw: Tensor, batch: Batch | None = None) -> Distribution:

@@ -31,9 +31,7 @@ class TweedieDistribution(Distribution):
     an error below a hundred thousandth.
 
     Args:
-        mean: Mean, positive.
         dispersion: Variance divided by ``mean ** power``, positive, in the shape of ``mean``.
-        power: Between 1 and 2.
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}

@@ -15,12 +15,7 @@ from neuro_divergent.losses.distribution.distributions.count import CountDistrib
 
 
 class ZeroInflatedDistribution(CountDistribution):
-    """Zero with some probability, else what a distribution of counts gives.
-
-    Args:
-        counts: That distribution.
-        logit: Logit of that probability.
-    """
+    """Zero with some probability, given by its logit, else what a distribution of counts gives."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
 
