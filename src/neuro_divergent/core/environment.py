@@ -47,15 +47,8 @@ def describe_commit(directory: Path | None = None) -> dict[str, Any] | None:
 
 def _git(*words: str, directory: Path | None) -> str | None:
     try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", *words],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-            errors="replace",
-        )
+        command = ["git", "--no-optional-locks", *words]
+        done = subprocess.run(command, cwd=directory, capture_output=True, timeout=5, check=False, errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

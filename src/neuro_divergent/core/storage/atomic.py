@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError, StorageError, UntrustedFileError
-from neuro_divergent.core.storage.disk import FULL, free_bytes, storage_error
+from neuro_divergent.core.storage.disk import FULL, storage_error
 from neuro_divergent.core.storage.manifest import (
     MANIFEST,
     MANIFEST_LIMIT,
@@ -37,13 +37,11 @@ __all__ = [
     "MANIFEST",
     "clear_leftovers",
     "flush_directory",
-    "free_bytes",
     "new_directory",
     "read_directory",
     "read_file",
     "read_json",
     "remove_directory",
-    "storage_error",
     "verify_directory",
     "write_directory",
     "write_file",
