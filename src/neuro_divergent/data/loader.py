@@ -144,7 +144,7 @@ class IterableLoader(Loader):
         return map(self._moved, batches)
 
     def _moved(self, batch: Any) -> Any:
-        parts = (_move(item, self._device) for item in batch)
+        parts = (item.to(self._device) if isinstance(item, Tensor) else item for item in batch)
         return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
 
 
@@ -196,7 +196,3 @@ def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
     finally:
         stopped.set()
         thread.join()
-
-
-def _move(item: Any, device: torch.device) -> Any:
-    return item.to(device) if isinstance(item, Tensor) else item

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -149,12 +148,8 @@ class Panel:
     def take(self, indices: npt.ArrayLike) -> Panel:
         """Return some of the series, copied, in the order of their indices."""
         chosen = np.asarray(indices, np.int64)
-        series, steps = _count_out(self.lengths[chosen])
-        panel = self._gather(
-            self.offsets[chosen][series] + steps, self.lengths[chosen], self.starts.gather(chosen.astype(np.uint32))
-        )
-        static_x = None if self.static_x is None else self.static_x[chosen]
-        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+        starts = self.starts.gather(chosen.astype(np.uint32))
+        return self._segments(chosen, self.offsets[chosen], self.lengths[chosen], starts)
 
     def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
         """Return segments of series as series of their own, copied, with their covariates; names may repeat.
@@ -163,12 +158,14 @@ class Panel:
         panel.
         """
         chosen, first, last = (np.asarray(values, np.int64) for values in (series, begins, ends))
-        lengths = last - first
-        piece, steps = _count_out(lengths)
         starts = self.frequency.time_at(self.starts.gather(chosen.astype(np.uint32)), first - self.offsets[chosen])
-        panel = self._gather(first[piece] + steps, lengths, starts)
-        static_x = None if self.static_x is None else self.static_x[chosen]
-        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+        return self._segments(chosen, first, last - first, starts)
+
+    def _segments(self, series: Ints, first: Ints, lengths: Ints, starts: pl.Series) -> Panel:
+        segment, steps = _count_out(lengths)
+        panel = self._gather(first[segment] + steps, lengths, starts)
+        static_x = None if self.static_x is None else self.static_x[series]
+        return dataclasses.replace(panel, ids=self.ids.gather(series.astype(np.uint32)), static_x=static_x)
 
     def lengthened(self, length: int) -> Panel:
         """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates."""
@@ -179,15 +176,13 @@ class Panel:
         panel = self._gather(self.offsets[:-1][series] + np.maximum(old, 0), self.lengths + added, starts)
         panel.y[old < 0] = 0
         mask = (panel.mask if panel.mask is not None else True) & (old >= 0)
-        if panel.future_x is not None and self.schema.calendar:
-            names = self.schema.calendar
+        if panel.future_x is not None and (names := self.schema.calendar):
             calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
         return dataclasses.replace(panel, mask=mask)
 
-    @classmethod
-    def concatenate(cls, panels: Sequence[Panel]) -> Self:
+    @staticmethod
+    def concatenate(panels: Sequence[Panel]) -> Panel:
         """Return the series of several panels that agree on everything else, one panel after another."""
-        first = panels[0]
         lengths = np.concatenate([panel.lengths for panel in panels])
         arrays: dict[str, Any] = {}
         for name in (*_BY_ROW, "static_x"):
@@ -195,17 +190,11 @@ class Panel:
             if name == "mask" and any(array is not None for array in found):
                 found = [np.ones(len(panel.y), np.bool_) if panel.mask is None else panel.mask for panel in panels]
             arrays[name] = None if found[0] is None else np.concatenate(found)
-        return cls(
-            schema=first.schema,
+        return dataclasses.replace(
+            panels[0],
             ids=pl.concat([panel.ids for panel in panels]),
             starts=pl.concat([panel.starts for panel in panels]),
-            frequency=first.frequency,
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
-            past=first.past,
-            future=first.future,
-            static=first.static,
-            categories=first.categories,
-            source=first.source,
             **arrays,
         )
 
@@ -359,7 +348,7 @@ class _ArrayFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.file.seek(0)
         self._write_header()  # As long as the first one: numpy leaves room for a growing number of rows.
         self.file.close()

@@ -27,14 +27,7 @@ class SplineKAN(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        *,
-        grid_size: int,
-        order: int,
-        grid_range: tuple[float, float],
-        noise: float,
+        self, inputs: int, outputs: int, *, grid_size: int, order: int, grid_range: tuple[float, float], noise: float
     ) -> None:
         super().__init__()
         self._start, self._step = grid_range[0], (grid_range[1] - grid_range[0]) / grid_size
@@ -66,9 +59,8 @@ class SplineKAN(nn.Module):
 
     def forward(self, values_NI: Tensor) -> Tensor:
         weight = (self.coefficients * self.scale[..., None]).flatten(1)
-        return functional.linear(functional.silu(values_NI), self.base) + functional.linear(
-            self.basis(values_NI).flatten(1), weight
-        )
+        smooth = functional.linear(functional.silu(values_NI), self.base)
+        return smooth + functional.linear(self.basis(values_NI).flatten(1), weight)
 
 
 class TaylorKAN(nn.Module):

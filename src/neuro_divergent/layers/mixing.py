@@ -57,13 +57,7 @@ class TimeMixing(_Mixing):
     """
 
     def __init__(
-        self,
-        steps: int,
-        features: int,
-        *,
-        dropout: float,
-        norm: Normalization,
-        norm_place: Literal["before", "after"],
+        self, steps: int, features: int, *, dropout: float, norm: Normalization, norm_place: Literal["before", "after"]
     ) -> None:
         super().__init__(steps, features, features, dropout, norm, norm_place)
         self.linear = nn.Linear(steps, steps)

@@ -148,6 +148,5 @@ def _tail(
     import torch
 
     least = torch.finfo(probability.dtype).eps / 2  # as far as a tail can be followed
-    return outer + (inner - outer) * (probability.clamp_min(least) / outer_probability).log() / math.log(
-        inner_probability / outer_probability
-    )
+    distance = (probability.clamp_min(least) / outer_probability).log()
+    return outer + (inner - outer) * distance / math.log(inner_probability / outer_probability)

@@ -52,9 +52,8 @@ class _Network(nn.Module):
         ahead, hidden, dropout = self.covariates.future_size, config.hidden_size, config.dropout
         inputs = 1 + self.covariates.past_size + self.covariates.static_size + ahead
         self.backward_network = _Convolutions(inputs, hidden, spec.input_size, dropout, ahead=False)
-        self.forward_network = (
-            _Convolutions(ahead, hidden, spec.input_size + spec.horizon, dropout, ahead=True) if ahead else None
-        )
+        steps = spec.input_size + spec.horizon
+        self.forward_network = _Convolutions(ahead, hidden, steps, dropout, ahead=True) if ahead else None
         self.compress = OverTime(spec.input_size, hidden)
         self.dropout = Dropout(dropout)
         self.expand = OverTime(hidden, spec.horizon)

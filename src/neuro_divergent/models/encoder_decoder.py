@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -71,16 +72,11 @@ class _Network(nn.Module):
         self.start = config.start(spec)
         self.read = self.start + spec.horizon
         self.covariates = Covariates(spec)
-        self.encoder_embedding, self.decoder_embedding = (
-            SequenceEmbedding(
-                1,
-                self.covariates.future_size,
-                config.hidden_size,
-                steps=steps if positions else 0,
-                dropout=config.dropout,
-            )
-            for steps in (spec.input_size, self.read)
+        embedding = partial(
+            SequenceEmbedding, 1, self.covariates.future_size, config.hidden_size, dropout=config.dropout
         )
+        self.encoder_embedding = embedding(steps=spec.input_size if positions else 0)
+        self.decoder_embedding = embedding(steps=self.read if positions else 0)
 
     def _tokens(self, inputs: Inputs, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tokens of encoder and decoder; the decoder starts from the end of ``last_NL1``."""
@@ -129,22 +125,10 @@ class DecompositionNetwork(_Network):
         size, steps = config.hidden_size, spec.input_size
         self.decomposition = Decomposition(steps, kernel_size)
         over_all = Decomposition(self.read, kernel_size)
-        reading = [
-            EncoderLayer(
-                size,
-                attention=config.attention("encoder", steps, steps),
-                norm=lambda: self.decomposition,
-                bias=False,
-                **_layer(config),
-            )
-            for _ in range(config.num_layers)
-        ]
-        forecasting = [
-            DecompositionLayer(
-                size, spec.outputs, decomposition=over_all, **_attention(config, self.read, steps), **_layer(config)
-            )
-            for _ in range(config.decoder_num_layers)
-        ]
+        encode = partial(EncoderLayer, size, norm=lambda: self.decomposition, bias=False, **_layer(config))
+        reading = [encode(attention=config.attention("encoder", steps, steps)) for _ in range(config.num_layers)]
+        decode = partial(DecompositionLayer, size, spec.outputs, decomposition=over_all, **_layer(config))
+        forecasting = [decode(**_attention(config, self.read, steps)) for _ in range(config.decoder_num_layers)]
         self.encoder = Encoder(reading, SeasonalNorm(size))
         self.decoder = DecompositionDecoder(forecasting, SeasonalNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
@@ -160,11 +144,7 @@ class DecompositionNetwork(_Network):
 
 
 def _layer(config: EncoderDecoder) -> dict[str, Any]:
-    return {
-        "feedforward_size": config.feedforward_size,
-        "activation": config.activation,
-        "dropout": config.dropout,
-    }
+    return {"feedforward_size": config.feedforward_size, "activation": config.activation, "dropout": config.dropout}
 
 
 def _attention(config: EncoderDecoder, queries: int, keys: int) -> dict[str, Any]:

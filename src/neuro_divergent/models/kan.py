@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 from torch import Tensor, nn
@@ -61,19 +61,9 @@ class _Network(nn.Module):
         self.covariates = Covariates(spec)
         known = known_size(spec.input_size, spec, self.covariates)
         sizes = [known, *[config.hidden_size] * config.num_layers, spec.horizon * spec.outputs]
-        self.layers = nn.Sequential(
-            *(
-                SplineKAN(
-                    inputs,
-                    outputs,
-                    grid_size=config.grid_size,
-                    order=config.spline_order,
-                    grid_range=config.grid_range,
-                    noise=config.noise,
-                )
-                for inputs, outputs in pairwise(sizes)
-            )
-        )
+        settings: dict[str, Any] = {"grid_size": config.grid_size, "order": config.spline_order}
+        settings |= {"grid_range": config.grid_range, "noise": config.noise}
+        self.layers = nn.Sequential(*(SplineKAN(*pair, **settings) for pair in pairwise(sizes)))
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)

@@ -50,10 +50,8 @@ class _Network(nn.Module):
         self.spec = spec
         self.covariates = Covariates(spec)
         known = known_size(spec.input_size, spec, self.covariates)
-        hidden = [config.hidden_size] * config.num_layers
-        self.layers = multilayer_perceptron(
-            [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout, config.norm
-        )
+        sizes = [known, *[config.hidden_size] * config.num_layers, spec.horizon * spec.outputs]
+        self.layers = multilayer_perceptron(sizes, config.activation, config.dropout, config.norm)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)

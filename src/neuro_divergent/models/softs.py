@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -60,18 +61,10 @@ class _Network(nn.Module):
         self.use_norm = config.use_norm
         self.embedding = nn.Linear(spec.input_size, config.hidden_size)
         self.dropout = Dropout(config.dropout)
-        self.layers = nn.Sequential(
-            *(
-                EncoderLayer(
-                    config.hidden_size,
-                    feedforward_size=config.feedforward_size,
-                    activation="GELU",
-                    dropout=config.dropout,
-                    attention=_Core(config, spec.channels),
-                )
-                for _ in range(config.num_layers)
-            )
-        )
+        size, units = config.hidden_size, config.feedforward_size
+        layer = partial(EncoderLayer, size, feedforward_size=units, activation="GELU", dropout=config.dropout)
+        cores = (_Core(config, spec.channels) for _ in range(config.num_layers))
+        self.layers = nn.Sequential(*(layer(attention=core) for core in cores))
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:

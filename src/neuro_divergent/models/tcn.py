@@ -49,9 +49,8 @@ class TCN(SequenceArchitecture):
         if not self.residual:
             return causal_stack(inputs, self.hidden_size, self.kernel_size, self.dilations, self.activation)
         widths = pairwise([inputs] + [self.hidden_size] * len(self.dilations))
-        return nn.Sequential(
-            *(
-                ResidualConvolution(*width, self.kernel_size, dilation, self.activation, self.dropout)
-                for width, dilation in zip(widths, self.dilations, strict=True)
-            )
+        layers = (
+            ResidualConvolution(*width, self.kernel_size, dilation, self.activation, self.dropout)
+            for width, dilation in zip(widths, self.dilations, strict=True)
         )
+        return nn.Sequential(*layers)

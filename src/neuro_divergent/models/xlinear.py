@@ -63,16 +63,11 @@ class _Network(nn.Module):
         self.token = nn.Parameter(torch.randn(spec.channels, hidden))
         self.temporal_gate = _Gate(2 * hidden, config.temporal_size, config.temporal_dropout)
         self.channel_gate = _Gate(2 * spec.channels, config.channel_size, config.channel_dropout)
-        sizes = (
-            history * covariates.past_size,
-            (history + spec.horizon) * covariates.future_size,
-            covariates.static_size,
-        )
+        ahead = (history + spec.horizon) * covariates.future_size
+        sizes = (history * covariates.past_size, ahead, covariates.static_size)
         self.projections = nn.ModuleList(nn.Linear(size, hidden) for size in sizes if size)
-        self.head = nn.Sequential(
-            Dropout(config.head_dropout),
-            nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
-        )
+        linear = nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs)
+        self.head = nn.Sequential(Dropout(config.head_dropout), linear)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, mask = observed(inputs.past_y, inputs.past_mask)

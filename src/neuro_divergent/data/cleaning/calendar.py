@@ -39,10 +39,7 @@ _PARTS: dict[str, tuple[Callable[[pl.Expr], pl.Expr], int, int]] = {
 _NEED_HOURS = ("second", "minute", "hour")
 _WAVES: dict[str, Callable[[pl.Expr], pl.Expr]] = {"_sin": pl.Expr.sin, "_cos": pl.Expr.cos}
 
-NAMES: tuple[str, ...] = (
-    *_PARTS,
-    *(part + wave for part in _PARTS if not part.startswith("is_") for wave in _WAVES),
-)
+NAMES: tuple[str, ...] = (*_PARTS, *(part + wave for part in _PARTS if not part.startswith("is_") for wave in _WAVES))
 
 
 def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType], column: str) -> None:
@@ -98,9 +95,8 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
     elif times.dtype == pl.String:
         times = parse_times(times, fail)
     if missing := times.null_count():
-        raise fail(
-            f"{place}: {missing} missing, first row {int(times.is_null().arg_true()[0]) + 1}; every row needs a time"
-        )
+        row = int(times.is_null().arg_true()[0]) + 1
+        raise fail(f"{place}: {missing} missing, first row {row}; every row needs a time")
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
         raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and integers")
     if times.dtype.is_integer():
@@ -186,9 +182,8 @@ def _explain_time(column: pl.Series, texts: pl.Series, row: int) -> str:
         return f"{place} is written unlike row {begin + 1} ({show(texts[begin])}); write all times in one format"
     if parts := _AMBIGUOUS.fullmatch(str(texts[row])):
         year = "%Y" if len(parts[4]) == 4 else "%y"
-        return (
-            f"{place} is ambiguous: is the day first or the month? {_OFFER.format(f'%d{parts[2]}%m{parts[2]}{year}')}"
-        )
+        offer = _OFFER.format(f"%d{parts[2]}%m{parts[2]}{year}")
+        return f"{place} is ambiguous: is the day first or the month? {offer}"
     return (
         f"{place} is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or "
         f"2024-03-31T15:00. Or {_OFFER[0].lower()}{_OFFER[1:].format('%d.%m.%Y')}"

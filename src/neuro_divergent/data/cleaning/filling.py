@@ -66,12 +66,8 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
         _refuse_starts(layout, frequency)
     if layout.spread is None or (size is not None and layout.spread == (size, size)):
         return Grid(layout.offsets)
-    pieces = []
-    for earlier, later, apart in pairs(layout.times, layout.offsets):
-        piece = frequency.between(earlier, later)
-        piece[apart] = 1
-        pieces.append(piece)
-    steps = np.concatenate(pieces)
+    steps = np.concatenate([frequency.between(a, b) for a, b, _ in pairs(layout.times, layout.offsets)])
+    steps[layout.offsets[1:-1] - 1] = 1  # between two series
     if (steps == 1).all():
         return Grid(layout.offsets)
     if layout.schema.gaps == "error" or (steps < 1).any():
@@ -103,10 +99,11 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
     first = int(wrong[0]) if len(wrong) else int(np.flatnonzero(steps > 1)[0])
     series = int(layout.series(first))
     begin, end = layout.offsets[series], layout.offsets[series + 1]
-    own = infer(layout.times.slice(begin, end - begin), np.array([0, end - begin]))
-    if own is not None and own != frequency and end - begin > 2:
-        times = layout.times.slice(begin, end - begin)
-        if (own.between(times.slice(0, len(times) - 1), times.slice(1)) == 1).all():
+    times = layout.times.slice(begin, end - begin)
+    own = infer(times, np.array([0, len(times)]))
+    if own is not None and own != frequency and len(times) > 2:
+        earlier, later = times.slice(0, len(times) - 1), times.slice(1)
+        if (own.between(earlier, later) == 1).all():
             return _mixed(layout, frequency, steps, series, own)
     if not len(wrong):
         missing = int((steps[steps > 1] - 1).sum())
@@ -193,9 +190,8 @@ def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature |
         plural = "s" if len(own) > 1 else ""
         affected = len(np.unique(series))
         others = f"; {affected} series affected" if affected > 1 else ""
-        cure = (
-            "Fill them in the table." if static else 'Pass missing="interpolate" (--missing interpolate) to fill them.'
-        )
+        offer = 'Pass missing="interpolate" (--missing interpolate) to fill them.'
+        cure = "Fill them in the table." if static else offer
         place, row = layout.place(name, int(own[0])), layout.row(layout.earliest(own))
         raise layout.table.error(f"{place}: {len(own)} missing value{plural}, first at row {row}{others}. {cure}")
     if policy in ("zero", "mask"):
@@ -214,13 +210,7 @@ def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature |
 
 
 def fill(
-    values: Floats32,
-    offsets: Ints,
-    holes: Ints,
-    policy: Policy,
-    *,
-    observed: Bools,
-    categorical: bool = False,
+    values: Floats32, offsets: Ints, holes: Ints, policy: Policy, *, observed: Bools, categorical: bool = False
 ) -> None:
     """Fill missing values of a column, all series end to end, at ascending positions, in place.
 

@@ -98,13 +98,9 @@ class Frequency:
         """Refuse a frequency that a time column of this type cannot have."""
         if dtype.is_integer() != (self.unit == ""):
             held, example = ("integers", "1") if dtype.is_integer() else ("dates", "'1d'")
-            raise DataError(
-                f"column {column!r} holds {held}, so frequency {str(self)!r} cannot be; pass e.g. {example}"
-            )
+            raise DataError(f"column {column!r} holds {held}, so frequency '{self}' cannot be; pass e.g. {example}")
         if not self._keeps_wall_clock and _duration(self) % _resolution(dtype):
-            raise DataError(
-                f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency {str(self)!r}"
-            )
+            raise DataError(f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency '{self}'")
 
     def between(self, earlier: pl.Series, later: pl.Series) -> Ints:
         """Count the steps from each time to one that is not before it; -1 where that is no integer number of steps."""

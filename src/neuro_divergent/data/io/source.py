@@ -111,10 +111,9 @@ def _read_files(name: str, schema: Schema | None, wanted: Sequence[str] | None) 
                 there = f"in {first.name} it is {types[0]}"
                 raise tables[other].error(f"column {column!r} is {types[other]}, {there}")
             frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
-    frame = (
-        frames[0] if len(frames) == 1 else pl.concat([part.select(columns) for part in frames], how="vertical_relaxed")
-    )
-    return dataclasses.replace(first, frame=frame, name=name)
+    if len(frames) > 1:
+        frames = [pl.concat([frame.select(columns) for frame in frames], how="vertical_relaxed")]
+    return dataclasses.replace(first, frame=frames[0], name=name)
 
 
 def _read_file(path: str, schema: Schema | None, wanted: Sequence[str] | None) -> Table:

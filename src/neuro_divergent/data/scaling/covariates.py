@@ -53,12 +53,10 @@ class CovariateScaling:
         """Return the parameters as tensors on a device."""
         import torch
 
-        return CovariateTensors(
-            *(
-                None if item is None else torch.tensor(item, dtype=torch.float32, device=device)
-                for item in (self.past, self.future, self.static)
-            )
-        )
+        def tensor(params: Array | None) -> Tensor | None:
+            return None if params is None else torch.tensor(params, dtype=torch.float32, device=device)
+
+        return CovariateTensors(tensor(self.past), tensor(self.future), tensor(self.static))
 
 
 def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:

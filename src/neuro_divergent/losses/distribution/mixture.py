@@ -50,9 +50,8 @@ class GaussianMixture(Mixture):
         from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureDistribution
 
         weight, mean, spread = raw.chunk(3, dim=-1)
-        return GaussianMixtureDistribution.of(
-            weight, distributions.Normal(_apart(mean), positive(spread), validate_args=False)
-        )
+        components = distributions.Normal(_apart(mean), positive(spread), validate_args=False)
+        return GaussianMixtureDistribution.of(weight, components)
 
 
 @register("poisson_mixture")
@@ -70,9 +69,8 @@ class PoissonMixture(Mixture, CountLoss):
         from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
 
         mean, weight = raw.chunk(2, dim=-1)
-        return CountMixtureDistribution.of(
-            weight, PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
-        )
+        components = PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
+        return CountMixtureDistribution.of(weight, components)
 
 
 @register("negative_binomial_mixture")

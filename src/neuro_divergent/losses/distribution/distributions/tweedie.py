@@ -59,12 +59,8 @@ class TweedieDistribution(Distribution):
         roughness = self.dispersion * amount.pow(self.power - 2)
         smooth = roughness < self._roughest
         # Each branch gets values that it can work with wherever the other one is chosen.
-        density = torch.where(
-            smooth,
-            self._saddle_point(amount, roughness),
-            self._series(amount, roughness.clamp_min(self._roughest)),
-        )
-        return density.where(some, -self.rate)
+        series = self._series(amount, roughness.clamp_min(self._roughest))
+        return self._saddle_point(amount, roughness).where(smooth, series).where(some, -self.rate)
 
     def cdf(self, value: Tensor) -> Tensor:
         many = 1 / ((2 - self.power) * _SMOOTH_SUM)
