@@ -65,8 +65,8 @@ class PoissonMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
+        from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
 
         mean, weight = raw.chunk(2, dim=-1)
         components = PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
@@ -84,8 +84,8 @@ class NegativeBinomialMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
 
         weight, mean, dispersion = raw.chunk(3, dim=-1)
         means = _per_component(units).level(_apart(mean))

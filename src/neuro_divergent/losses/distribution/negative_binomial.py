@@ -23,6 +23,6 @@ class NegativeBinomial(CountLoss):
     outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
 
         return NegativeBinomialDistribution.of(units.level(raw[..., 0]), positive(raw[..., 1]))

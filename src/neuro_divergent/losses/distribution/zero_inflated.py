@@ -23,7 +23,7 @@ class ZeroInflatedPoisson(CountLoss):
     outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
+        from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution
         from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
         return ZeroInflatedDistribution(PoissonDistribution(units.level(raw[..., 0]), validate_args=False), raw[..., 1])
@@ -40,7 +40,7 @@ class ZeroInflatedNegativeBinomial(CountLoss):
     outputs: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
         from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
         counts = NegativeBinomialDistribution.of(units.level(raw[..., 1]), positive(raw[..., 2]))
