@@ -6,7 +6,8 @@ from pathlib import Path, PurePosixPath
 
 from neuro_divergent.core.errors import UntrustedFileError
 
-_ENDINGS = {".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin"}
+PICKLES = (".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin")
+"""How names of files end that are pickles, as a rule."""
 
 
 def refuse_pickle(place: str | Path, kind: str) -> None:
@@ -15,7 +16,7 @@ def refuse_pickle(place: str | Path, kind: str) -> None:
     Raises:
         UntrustedFileError: If it is a pickle, an archive of torch, or any other file.
     """
-    if PurePosixPath(str(place)).suffix.lower() in _ENDINGS:
+    if PurePosixPath(str(place)).suffix.lower() in PICKLES:
         raise UntrustedFileError(f"{place}: pickle is never loaded; {kind} is a directory that we wrote.")
     if not isinstance(place, Path) or not place.is_file():
         return

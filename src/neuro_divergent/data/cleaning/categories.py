@@ -85,10 +85,9 @@ def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Floats32, In
     return encoded, np.flatnonzero(encoded == 0)
 
 
-def decode_categories(codes: Floats32, known: list[Any], dtype: Any = None) -> pl.Series:
+def decode_categories(codes: Floats32, known: list[Any]) -> pl.Series:
     """Return the values behind codes; null behind 0."""
-    values = pl.Series([None, *known], dtype=dtype, strict=False)
-    return values.gather(codes.astype(np.int64))
+    return pl.Series([None, *known], strict=False).gather(codes.astype(np.int64))
 
 
 def _plain(column: pl.Series) -> pl.Series:

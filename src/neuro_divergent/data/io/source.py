@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, UntrustedFileError
+from neuro_divergent.core.storage.pickle_guard import PICKLES
 from neuro_divergent.data.io.csv_file import CsvFile
 from neuro_divergent.data.io.native import backend_of, read_frame, to_native
 from neuro_divergent.data.io.parquet_file import read_parquet
@@ -26,7 +27,6 @@ from neuro_divergent.data.schema import Schema
 __all__ = ["DEFAULT_ID", "Backend", "Table", "backend_of", "columns_of", "find_files", "read_table", "to_native"]
 
 DEFAULT_ID = "unique_id"
-_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt", ".bin")
 
 
 def read_table(source: Any, schema: Schema | None = None, *, only: Sequence[str] | None = None) -> Table:
@@ -118,7 +118,7 @@ def _read_files(name: str, schema: Schema | None, wanted: Sequence[str] | None) 
 
 def _read_file(path: str, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
     ending = "".join(Path(path).suffixes[-2:]).lower()
-    if ending.endswith(_PICKLES):
+    if ending.endswith(PICKLES):
         raise UntrustedFileError(f"{path}: pickle is never loaded; save the table as CSV or Parquet")
     if ending.endswith((".parquet", ".pq")):
         return read_parquet(path, wanted)

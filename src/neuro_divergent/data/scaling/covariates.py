@@ -9,7 +9,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.scaling.base import SMALLEST
+from neuro_divergent.data.scaling.series import shift_and_spread
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +66,5 @@ def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Arra
     for column, feature in enumerate(features):
         if feature.cardinality is None:
             chosen = values[seen, column].astype(np.float64)
-            shift, spread = chosen.mean(), chosen.std()
-            params[:, column] = shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0
+            params[:, column] = shift_and_spread(chosen.mean(), chosen.std())
     return params
