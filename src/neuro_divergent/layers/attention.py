@@ -1,6 +1,6 @@
 """Attention with several heads over an exchangeable way to score.
 
-Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected. What scores turns
+Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected. A scoring turns
 queries ``BMQE``, keys and values ``BMKE`` into ``BMQE``.
 """
 
