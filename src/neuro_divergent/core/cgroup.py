@@ -10,25 +10,13 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 _ROOT = Path("/")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-class Group(NamedTuple):
-    """A control group: the version of its interface and its directory."""
-
-    version: int
-    directory: Path
-
-
 def cpu_quota(root: Path = _ROOT) -> int | None:
-    """Return how many processors' time this process may use, rounded up, or ``None`` if that is not limited.
-
-    Args:
-        root: Directory that holds ``proc`` and ``sys``.
-    """
+    """Return how many processors' time this process may use, rounded up, or ``None`` if that is not limited."""
     found = []
     for version, directory in groups("cpu", root):
         with suppress(OSError, ValueError):
@@ -47,14 +35,13 @@ def memory_quota(root: Path = _ROOT) -> int | None:
     found = []
     for version, directory in groups("memory", root):
         with suppress(OSError, ValueError):
-            found.append(
-                int((directory / ("memory.max" if version == 2 else "memory.limit_in_bytes")).read_text("ascii"))
-            )
+            name = "memory.max" if version == 2 else "memory.limit_in_bytes"
+            found.append(int((directory / name).read_text("ascii")))
     return min((limit for limit in found if limit > 0), default=None)
 
 
-def groups(controller: str, root: Path = _ROOT) -> Iterator[Group]:
-    """Yield the groups of this process that have a controller, from the innermost to the mount's root."""
+def groups(controller: str, root: Path = _ROOT) -> Iterator[tuple[int, Path]]:
+    """Yield version and directory of the groups of this process that have a controller, from the innermost up."""
     try:
         members = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
         mounts = (root / "proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
@@ -68,7 +55,7 @@ def groups(controller: str, root: Path = _ROOT) -> Iterator[Group]:
         for top, point in _mounted(mounts, version, controller):
             inside = _inside(path, top)
             for depth in range(len(inside.parts), -1, -1):
-                yield Group(version, root / point.lstrip("/") / PurePosixPath(*inside.parts[:depth]))
+                yield version, root / point.lstrip("/") / PurePosixPath(*inside.parts[:depth])
 
 
 def _mounted(mounts: list[str], version: int, controller: str) -> Iterator[tuple[str, str]]:

@@ -25,13 +25,9 @@ _LARGEST = 1 << 20  # bytes of a TOML file
 # A key of more than 32 parts: tomllib takes minutes for one of thousands, and no setting has more than four.
 _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)[ \t]*\.[ \t]*){32}""")
 _SHORTER = {
-    "int_parsing": "must be an integer",
-    "int_type": "must be an integer",
-    "int_from_float": "must be an integer",
-    "float_parsing": "must be a number",
-    "float_type": "must be a number",
-    "bool_parsing": "must be true or false",
-    "bool_type": "must be true or false",
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "must be an integer"),
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
     "string_type": "must be text",
 }
 
@@ -59,13 +55,8 @@ class Config(BaseModel):
 
         ``None`` cannot be written in TOML: it is left out where it is the default and spelled ``"none"`` elsewhere.
         """
-        result: dict[str, Any] = {}
-        for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
-            if value is None and field.default is None:
-                continue
-            result[name] = _plain(value)
-        return result
+        values = [(name, field, getattr(self, name)) for name, field in type(self).model_fields.items()]
+        return {name: _plain(value) for name, field, value in values if value is not None or field.default is not None}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -95,9 +86,8 @@ class Config(BaseModel):
         known = set(cls.model_fields)
         for key in values:
             if key not in known:
-                raise ValueError(
-                    f"{cls._label()}: unknown setting {key!r}.{did_you_mean(str(key), known) or _list(known)}"
-                )
+                hint = did_you_mean(str(key), known) or _list(known)
+                raise ValueError(f"{cls._label()}: unknown setting {key!r}.{hint}")
         return {
             key: None if value == _NONE and isinstance(value, str) and _optional(cls.model_fields[key]) else value
             for key, value in values.items()
@@ -142,7 +132,6 @@ class Component(Config):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | str) -> Self:
-        """Rebuild a member of the family from its table or name."""
         if cls.name:
             plain = {} if isinstance(values, str) else {k: v for k, v in values.items() if k != "name"}
             return cls(**plain)
@@ -182,15 +171,10 @@ def knob(
     choices: tuple[Any, ...] | None = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field together with the range that a search should try.
+    """Declare a field together with the range (or the ``choices``) that a search should try.
 
-    Args:
-        default: Default value.
-        low: Lowest value worth trying.
-        high: Highest value worth trying.
-        log: Whether the range is better explored on a logarithmic scale.
-        choices: Values worth trying, instead of a range.
-        limits: Valid range (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than the search range.
+    ``log`` explores the range on a logarithmic scale. ``limits`` are the values that are valid (pydantic's ``ge``,
+    ``gt``, ``le``, ``lt``), often wider than the search range.
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
     return Field(default, json_schema_extra={"search": search}, **limits)

@@ -30,16 +30,13 @@ def describe_environment(*, threads: int, device: str) -> dict[str, Any]:
 
 
 def describe_commit(directory: Path | None = None) -> dict[str, Any] | None:
-    """Return which commit of the user's project is checked out, and whether its files differ from it.
+    """Return which commit is checked out in a directory (the current one by default) and whether its files differ.
 
     Files that the project does not know, such as those of a run, make no difference.
 
-    Args:
-        directory: A directory of the project; the current one if none is given.
-
     Returns:
         ``commit`` and ``has_changes`` (``None`` if git does not say), or ``None`` outside of a repository or without
-        git.
+            git.
     """
     commit = _git("rev-parse", "HEAD", directory=directory)
     if not commit:
@@ -50,15 +47,8 @@ def describe_commit(directory: Path | None = None) -> dict[str, Any] | None:
 
 def _git(*words: str, directory: Path | None) -> str | None:
     try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", *words],
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-            errors="replace",
-        )
+        command = ["git", "--no-optional-locks", *words]
+        done = subprocess.run(command, cwd=directory, capture_output=True, timeout=5, check=False, errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -83,7 +83,6 @@ class Interrupted(KeyboardInterrupt):
 
     Args:
         name: Name of the signal, ``"SIGINT"`` or ``"SIGTERM"``.
-        message: What was saved.
     """
 
     def __init__(self, name: str, message: str) -> None:

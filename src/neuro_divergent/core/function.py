@@ -25,12 +25,7 @@ def label_of(function: UserFunction) -> str:
 
 
 def require(function: UserFunction, what: str) -> Callable[..., Any]:
-    """Return the function, or raise if there is only a label.
-
-    Args:
-        function: The setting.
-        what: What the setting belongs to, for the message.
-    """
+    """Return the function, or raise if there is only a label; ``what`` names the owner of the setting in messages."""
     if not isinstance(function, str):
         return function
     if not function:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from neuro_divergent.core.errors import ConfigError, NeuroDivergentError
 from neuro_divergent.core.processor import read_processor
@@ -44,16 +44,10 @@ _PATIENCE = 300.0  # seconds; it takes two on a quiet machine
 _LARGEST = 64 * 1024
 
 
-class _Limit(NamedTuple):
-    """What torch says, if asked, when a limit is in effect: no to an operator that a processor with a flag has."""
-
-    operator: str
-    flag: str
-
-
-_LIMITS = {  # those to try, in order
-    "AVX512_CORE_BF16": _Limit("_is_mkldnn_fp16_supported", "avx512_fp16"),
-    "AVX2": _Limit("_is_mkldnn_bf16_supported", "avx512_bf16"),
+# Those to try, in order; when one is in effect, torch says no to the operator, which a processor with the flag has.
+_LIMITS = {
+    "AVX512_CORE_BF16": ("_is_mkldnn_fp16_supported", "avx512_fp16"),
+    "AVX2": ("_is_mkldnn_bf16_supported", "avx512_bf16"),
 }
 
 
@@ -72,7 +66,8 @@ class Instructions:
 
 def find_instructions() -> Instructions:
     """Return what short types work here: what is remembered of this machine, or else what trying them shows."""
-    return _find(_key())
+    key = _key()
+    return _remembered(key) or _found(strict_json.dumps(key).decode())
 
 
 def limit_instructions(precision: str) -> None:
@@ -118,10 +113,7 @@ def require_usable(precision: str) -> None:
 
 def cache_file(key: dict[str, Any]) -> Path | None:
     """Return where a result is remembered, in the user's cache directory; ``None`` if there is none."""
-    if sys.platform == "win32":
-        place = os.environ.get("LOCALAPPDATA")
-    else:
-        place = os.environ.get("XDG_CACHE_HOME")
+    place = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     name = f"instructions-{hashlib.sha256(strict_json.dumps(key)).hexdigest()[:16]}.json"
     with suppress(RuntimeError):  # there is no home
         usual = "Library/Caches" if sys.platform == "darwin" else ".cache"
@@ -136,18 +128,13 @@ def _key(**changes: str) -> dict[str, Any]:
         torch = version("torch")
     except PackageNotFoundError:
         torch = ""
-    variables = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)} | changes
     return {
         "processor": processor.model,
         "flags": " ".join(sorted(processor.flags)),
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
         "torch": torch,
-        "variables": variables,
+        "variables": {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)} | changes,
     }
-
-
-def _find(key: dict[str, Any]) -> Instructions:
-    return _remembered(key) or _found(strict_json.dumps(key).decode())
 
 
 @cache

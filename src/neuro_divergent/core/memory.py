@@ -55,6 +55,5 @@ def _glibc() -> Any:
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)
-    return (
-        library if all(hasattr(library, name) for name in ("gnu_get_libc_version", "mallopt", "malloc_trim")) else None
-    )
+    needed = ("gnu_get_libc_version", "mallopt", "malloc_trim")
+    return library if all(hasattr(library, name) for name in needed) else None

@@ -28,11 +28,7 @@ class Processor(NamedTuple):
 
 
 def read_processor(path: Path = _CPUINFO) -> Processor:
-    """Return the first processor of this machine.
-
-    Args:
-        path: What Linux says about its processors.
-    """
+    """Return the first processor of this machine, by what Linux says about its processors."""
     try:
         with path.open("rb") as file:
             text = file.read(_FIRST).decode("utf-8", "replace")

@@ -56,7 +56,6 @@ class SignalListener:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _receive(self, number: int, frame: Any) -> None:
-        del frame
         now = time.monotonic()
         if self._since is None:
             self._since = now

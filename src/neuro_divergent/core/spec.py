@@ -113,3 +113,8 @@ class Traits:
     mixes_channels: bool = False
     autoregressive: bool = False
     paper: str = ""
+
+    @classmethod
+    def with_covariates(cls, family: str, paper: str, **more: bool) -> Traits:
+        """Return the traits of an architecture that uses covariates of all three kinds."""
+        return cls(family, past_x=True, future_x=True, static_x=True, paper=paper, **more)

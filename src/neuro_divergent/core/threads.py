@@ -11,8 +11,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from neuro_divergent.core.cgroup import cpu_quota
 
@@ -89,14 +90,13 @@ class Contention:
         return self._before.is_kept_waiting_since(before, self._threads)
 
 
-class _Usage:
+class _Usage(NamedTuple):
     """What the threads of this process got of the machine until now."""
 
-    def __init__(self, wall: float, processor: float, switches: int, waited: float | None) -> None:
-        self.wall = wall
-        self.processor = processor
-        self.switches = switches
-        self.waited = waited
+    wall: float
+    processor: float
+    switches: int
+    waited: float | None
 
     @classmethod
     def now(cls) -> _Usage:
@@ -118,18 +118,12 @@ class _Usage:
 
 def _waited() -> float | None:
     """Return for how many seconds threads of this process were ready and had no core; ``None`` if nobody tells."""
-    total, is_told = 0, False
-    try:
-        tasks = os.listdir(_TASKS)  # noqa: PTH208 (names are all that is needed)
-    except OSError:
-        return None
-    for task in tasks:
-        try:
-            total += int((_TASKS / task / "schedstat").read_bytes().split()[1])
-            is_told = True
-        except (OSError, ValueError, IndexError):  # a thread that has just ended, or a kernel that does not tell
-            continue
-    return total / 1e9 if is_told else None
+    waited = []
+    with suppress(OSError):
+        for task in os.listdir(_TASKS):  # noqa: PTH208 (names are all that is needed)
+            with suppress(OSError, ValueError, IndexError):  # a thread that just ended, or a kernel that does not tell
+                waited.append(int((_TASKS / task / "schedstat").read_bytes().split()[1]))
+    return sum(waited) / 1e9 if waited else None
 
 
 @contextmanager

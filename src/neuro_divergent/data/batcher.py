@@ -31,16 +31,12 @@ class WindowBatcher:
     memory-mapped panel only what a batch needs.
 
     Attributes:
-        panel: The series.
         input_size: Rows of history.
         horizon: Rows of target.
-        scaler: Scaler of each window.
         series_scaler: Scaler of each series, applied first, or ``None``.
         scaler_params: Its parameters, ``(num_series, params)``.
-        covariates: Scaling of the covariates.
         weight: How much each row of the panel counts as a target, or ``None`` when all count the same.
         joint: Whether a window spans all series at once, as channels.
-        device: Where batches are placed.
     """
 
     panel: Panel
@@ -57,38 +53,25 @@ class WindowBatcher:
     def windows(self, series: Ints, rows: Ints) -> Batch:
         """Return windows with their targets, from the series and the first history row of each."""
         size = self.input_size + self.horizon
-        mask = None if self.panel.mask is None else self._cut(self.panel.mask, rows, size).to(torch.float32)
-        batch = self._scaled(self._cut(self.panel.y, rows, size), mask, series)
-        return batch._replace(
-            past_x=self._features(self.panel.past_x, self._covariates.past, rows, self.input_size),
+        return self._batch(series, rows, size)._replace(
             future_x=self._features(self.panel.future_x, self._covariates.future, rows, size),
-            static_x=self._static(series),
             weight=None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon),
         )
 
     def context(self, future: Array | None = None) -> Batch:
         """Return the last history of every series, to forecast from, in the order of the panel.
 
-        Args:
-            future: Covariates known ahead for the horizon, ``(num_series, horizon, features)``.
+        ``future`` are the covariates known ahead for the horizon, ``(num_series, horizon, features)``.
         """
         every = np.arange(self.panel.num_series)
         rows = self.panel.offsets[1:] - self.input_size
         series, rows = (every[:1], rows[:1]) if self.joint else (every, rows)
-        mask = None
-        if self.panel.mask is not None:
-            mask = self._cut(self.panel.mask, rows, self.input_size).to(torch.float32)
-        batch = self._scaled(self._cut(self.panel.y, rows, self.input_size), mask, series)
-        future_x = None
-        if future is not None:
-            known = self._features(self.panel.future_x, self._covariates.future, rows, self.input_size)
-            ahead = self._standardised(np.ascontiguousarray(future[series], dtype=np.float32), self._covariates.future)
-            future_x = ahead if known is None else torch.cat([known, ahead], dim=1)
-        return batch._replace(
-            past_x=self._features(self.panel.past_x, self._covariates.past, rows, self.input_size),
-            future_x=future_x,
-            static_x=self._static(series),
-        )
+        batch = self._batch(series, rows, self.input_size)
+        if future is None:
+            return batch
+        known = self._features(self.panel.future_x, self._covariates.future, rows, self.input_size)
+        ahead = self._standardised(np.ascontiguousarray(future[series], dtype=np.float32), self._covariates.future)
+        return batch._replace(future_x=ahead if known is None else torch.cat([known, ahead], dim=1))
 
     def restore(self, values: Tensor, batch: Batch) -> Tensor:
         """Bring outputs ``(batch, horizon, channel, ...)`` made from a batch back to the units of the data."""
@@ -99,11 +82,7 @@ class WindowBatcher:
         return self.scaling.rescale(values, batch.loc, batch.scale, self.params_of(batch.series))
 
     def params_of(self, series: Tensor | None) -> Tensor | None:
-        """Return the parameters of the series scaler, ``(batch, 1, channel, params)``; ``None`` without one.
-
-        Args:
-            series: Place of each window's series in the panel, ``Batch.series``.
-        """
+        """Return the parameters of the series scaler, ``(batch, 1, channel, params)``; ``None`` without one."""
         if self.series_scaler is None or series is None:
             return None
         return self._params[None, None] if self.joint else self._params[series][:, None, None]
@@ -113,15 +92,19 @@ class WindowBatcher:
         """Both scalers as functions of tensors."""
         return ScalingPipeline(self.scaler, self.series_scaler)
 
-    def _scaled(self, values: Tensor, mask: Tensor | None, places: Ints) -> Batch:
-        """Apply both scalers to ``(batch, time, channel)`` and separate history from target."""
-        length = self.input_size
+    def _batch(self, places: Ints, rows: Ints, size: int) -> Batch:
+        """Cut ``size`` rows from each row on, scale them and separate history from target; without ``future_x``."""
+        panel, length = self.panel, self.input_size
+        values, static = self._cut(panel.y, rows, size), panel.static_x
+        mask = None if panel.mask is None else self._cut(panel.mask, rows, size).to(torch.float32)
         series = torch.from_numpy(places).to(self.device)
         scaled = self.scaling.transform(values, mask, self.params_of(series), length)
-        has_target = values.shape[1] > length
+        has_target = size > length
         return Batch(
             past_y=scaled.values[:, :length],
             past_mask=None if mask is None else mask[:, :length],
+            past_x=self._features(panel.past_x, self._covariates.past, rows, length),
+            static_x=None if static is None else self._standardised(static[places], self._covariates.static),
             future_y=scaled.values[:, length:] if has_target else None,
             future_mask=mask[:, length:] if mask is not None and has_target else None,
             loc=scaled.loc,
@@ -157,10 +140,6 @@ class WindowBatcher:
             self._views[key] = as_strided(values, shape, strides, writeable=False)
         return self._views[key]
 
-    def _static(self, series: Ints) -> Tensor | None:
-        static = self.panel.static_x
-        return None if static is None else self._standardised(static[series], self._covariates.static)
-
     def _standardised(self, values: Array, params: Tensor | None) -> Tensor:
         """Subtract shifts and divide by spreads, column by column."""
         return standardise(torch.from_numpy(values).to(self.device), params)
@@ -179,10 +158,7 @@ class WindowBatcher:
 
 
 def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:
-    """Fit a scaler to each series up to (not including) row ``ends`` of the panel.
-
-    Returns:
-        The parameters, ``(num_series, params)``.
+    """Fit a scaler to each series up to (not including) row ``ends`` of the panel; return ``(num_series, params)``.
 
     Raises:
         DataError: If a value is outside the domain of the scaler, with the series named.

@@ -21,16 +21,12 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
     """Read the covariates of the steps that follow each series, and compute the calendar features.
 
     The table must have a value for each of the next ``horizon`` steps of each series. Other rows (history, later steps,
-    other series) are ignored, so one table can serve several forecasts.
-
-    Args:
-        source: Anything ``read_table`` accepts; may be None where every feature is a calendar feature.
-        panel: The series to forecast, with the categories of training.
-        horizon: Steps to forecast.
+    other series) are ignored, so one table can serve several forecasts. It may be ``None`` where every feature is a
+    calendar feature.
 
     Returns:
-        Values shaped ``(num_series, horizon, features)`` in the order of ``panel.ids`` and ``panel.future``, or None
-        where the panel has no such features.
+        Values shaped ``(num_series, horizon, features)`` in the order of ``panel.ids`` and ``panel.future``, or
+            ``None`` where the panel has no such features.
 
     Raises:
         DataError: If the table is needed and absent, or if it lacks a column, a row or a value.

@@ -36,17 +36,13 @@ def load_panel(source: Any, schema: Schema) -> Panel:
     """
     if _is_large(source):
         with suppress(DataError, DataWarning):
-            panel = _load(os.fspath(source), schema)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", DataWarning)
+                panel = Panel.concatenate(list(read_in_parts(os.fspath(source), schema)))
             panel = dataclasses.replace(panel, source=os.fspath(source))
             warn_constant(panel)
             return panel
     return build_panel(source, schema)
-
-
-def _load(source: str, schema: Schema) -> Panel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DataWarning)
-        return Panel.concatenate(list(read_in_parts(source, schema)))
 
 
 def _is_large(source: Any) -> bool:

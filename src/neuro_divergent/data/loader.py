@@ -70,13 +70,10 @@ class Order:
                 yield numbers[begin : begin + self.batch_size]
 
 
-class WindowLoader:
+class WindowLoader(Loader):
     """Batches of windows of a panel.
 
     Args:
-        windows: Which windows.
-        batcher: Cuts and scales them.
-        order: Batch size and shuffling.
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
         prefetch: Batches that a background thread keeps ready. Useful if the disk is slow; otherwise the thread only
             competes with the training step.
@@ -92,11 +89,9 @@ class WindowLoader:
         self._numbers = windows.by_time() if by_time and not order.shuffle else None
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
         return self.order.num_batches(len(self.windows))
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch from batch ``start`` on."""
         batches = self._epoch(number, start)
         return ahead(batches, self.prefetch) if self.prefetch else batches
 
@@ -110,7 +105,7 @@ class WindowLoader:
             yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
 
 
-class TensorLoader:
+class TensorLoader(Loader):
     """Batches of rows of tensors of equal length, as tuples."""
 
     def __init__(self, tensors: tuple[Tensor, ...], order: Order, device: torch.device) -> None:
@@ -121,17 +116,15 @@ class TensorLoader:
         self._order = order
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
         return self._order.num_batches(len(self._tensors[0]))
 
     def epoch(self, number: int, start: int = 0) -> Iterator[tuple[Tensor, ...]]:
-        """Yield the batches of an epoch from batch ``start`` on."""
         for numbers in self._order.batches(len(self._tensors[0]), number, start):
             rows = torch.from_numpy(numbers).to(self._tensors[0].device)
             yield tuple(tensor[rows] for tensor in self._tensors)
 
 
-class IterableLoader:
+class IterableLoader(Loader):
     """Batches from anything that can be iterated over again and again, such as a list or a torch ``DataLoader``."""
 
     def __init__(self, batches: Iterable[Any], device: torch.device) -> None:
@@ -141,19 +134,17 @@ class IterableLoader:
         self._device = device
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
         return len(self._batches)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
         """Return the batches of an epoch from batch ``start`` on; those before are read and dropped right now."""
-        del number
         batches = iter(self._batches)
         for _ in range(start):
             next(batches, None)
         return map(self._moved, batches)
 
     def _moved(self, batch: Any) -> Any:
-        parts = (_move(item, self._device) for item in batch)
+        parts = (item.to(self._device) if isinstance(item, Tensor) else item for item in batch)
         return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
 
 
@@ -205,7 +196,3 @@ def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:
     finally:
         stopped.set()
         thread.join()
-
-
-def _move(item: Any, device: torch.device) -> Any:
-    return item.to(device) if isinstance(item, Tensor) else item

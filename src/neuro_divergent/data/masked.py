@@ -27,11 +27,8 @@ class MaskedLoader(WindowLoader):
     Args:
         windows: Which windows; history and target together are what the network reads.
         batcher: Cuts and scales them, with no horizon.
-        order: Batch size, shuffling and seed.
         patch_length: Steps that are hidden together; the last patch of a history may be shorter.
         mask_fraction: Fraction of the patches to hide, rounded; at least one is hidden and one is left.
-        by_time: As for ``WindowLoader``.
-        prefetch: As for ``WindowLoader``.
 
     Raises:
         ConfigError: If there are fewer than two patches.

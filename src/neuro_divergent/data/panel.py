@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -149,28 +148,24 @@ class Panel:
     def take(self, indices: npt.ArrayLike) -> Panel:
         """Return some of the series, copied, in the order of their indices."""
         chosen = np.asarray(indices, np.int64)
-        series, steps = _count_out(self.lengths[chosen])
-        panel = self._gather(
-            self.offsets[chosen][series] + steps, self.lengths[chosen], self.starts.gather(chosen.astype(np.uint32))
-        )
-        static_x = None if self.static_x is None else self.static_x[chosen]
-        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+        starts = self.starts.gather(chosen.astype(np.uint32))
+        return self._segments(chosen, self.offsets[chosen], self.lengths[chosen], starts)
 
     def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
         """Return segments of series as series of their own, copied, with their covariates; names may repeat.
 
-        Args:
-            series: Which series each segment lies in.
-            begins: Its first row, counted over all rows of the panel.
-            ends: The row after its last one; it is not empty.
+        ``begins`` and ``ends`` (the row after the last one; no segment is empty) are counted over all rows of the
+        panel.
         """
         chosen, first, last = (np.asarray(values, np.int64) for values in (series, begins, ends))
-        lengths = last - first
-        piece, steps = _count_out(lengths)
         starts = self.frequency.time_at(self.starts.gather(chosen.astype(np.uint32)), first - self.offsets[chosen])
-        panel = self._gather(first[piece] + steps, lengths, starts)
-        static_x = None if self.static_x is None else self.static_x[chosen]
-        return dataclasses.replace(panel, ids=self.ids.gather(chosen.astype(np.uint32)), static_x=static_x)
+        return self._segments(chosen, first, last - first, starts)
+
+    def _segments(self, series: Ints, first: Ints, lengths: Ints, starts: pl.Series) -> Panel:
+        segment, steps = _count_out(lengths)
+        panel = self._gather(first[segment] + steps, lengths, starts)
+        static_x = None if self.static_x is None else self.static_x[series]
+        return dataclasses.replace(panel, ids=self.ids.gather(series.astype(np.uint32)), static_x=static_x)
 
     def lengthened(self, length: int) -> Panel:
         """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates."""
@@ -181,15 +176,13 @@ class Panel:
         panel = self._gather(self.offsets[:-1][series] + np.maximum(old, 0), self.lengths + added, starts)
         panel.y[old < 0] = 0
         mask = (panel.mask if panel.mask is not None else True) & (old >= 0)
-        if panel.future_x is not None and self.schema.calendar:
-            names = self.schema.calendar
+        if panel.future_x is not None and (names := self.schema.calendar):
             calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
         return dataclasses.replace(panel, mask=mask)
 
-    @classmethod
-    def concatenate(cls, panels: Sequence[Panel]) -> Self:
+    @staticmethod
+    def concatenate(panels: Sequence[Panel]) -> Panel:
         """Return the series of several panels that agree on everything else, one panel after another."""
-        first = panels[0]
         lengths = np.concatenate([panel.lengths for panel in panels])
         arrays: dict[str, Any] = {}
         for name in (*_BY_ROW, "static_x"):
@@ -197,17 +190,11 @@ class Panel:
             if name == "mask" and any(array is not None for array in found):
                 found = [np.ones(len(panel.y), np.bool_) if panel.mask is None else panel.mask for panel in panels]
             arrays[name] = None if found[0] is None else np.concatenate(found)
-        return cls(
-            schema=first.schema,
+        return dataclasses.replace(
+            panels[0],
             ids=pl.concat([panel.ids for panel in panels]),
             starts=pl.concat([panel.starts for panel in panels]),
-            frequency=first.frequency,
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
-            past=first.past,
-            future=first.future,
-            static=first.static,
-            categories=first.categories,
-            source=first.source,
             **arrays,
         )
 
@@ -267,10 +254,8 @@ class Panel:
     def open(cls, directory: str | Path, *, mmap: bool = True) -> Self:
         """Read a panel that ``save`` or ``from_parquet`` wrote.
 
-        Args:
-            directory: Where it is.
-            mmap: Leave the values on disk until they are needed. Changes to them stay in memory. Of their files only
-                the sizes are checked then; files read at once are verified by SHA-256.
+        With ``mmap`` the values stay on disk until they are needed, and changes to them stay in memory. Of their files
+        only the sizes are checked then; files read at once are verified by SHA-256.
 
         Raises:
             DataError: If there is no such directory.
@@ -311,7 +296,7 @@ class Panel:
 
     @classmethod
     def from_parquet(cls, source: str | Path, directory: str | Path, **schema: Any) -> Self:
-        """Turn Parquet files that may be larger than the memory into a panel on disk.
+        """Turn Parquet files that may be larger than the memory into a panel on disk, and return it mapped into memory.
 
         About a million rows are read at a time, so memory holds those or the longest series, whichever is more. Row
         numbers in messages count from the row that the message names first.
@@ -320,9 +305,6 @@ class Panel:
             source: A Parquet file or a pattern of several, whose rows are sorted by series.
             directory: Where to write the panel.
             schema: Fields of ``Schema``. A frequency that is not given is taken from the first million rows.
-
-        Returns:
-            The panel, mapped into memory.
 
         Raises:
             DataError: If the table cannot be used, or if a series comes back after another one.
@@ -366,7 +348,7 @@ class _ArrayFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.file.seek(0)
         self._write_header()  # As long as the first one: numpy leaves room for a growing number of rows.
         self.file.close()

@@ -183,12 +183,8 @@ class Layout:
 
     def place(self, column: str, position: int, *, row: bool = False) -> str:
         """Return how messages begin: the column, the series and perhaps the row."""
-        parts = [
-            f"column {column!r}",
-            self.label(int(self.series(position))),
-            f"row {self.row(position)}" if row else "",
-        ]
-        return ", ".join(filter(None, parts))
+        series, number = self.label(int(self.series(position))), f"row {self.row(position)}" if row else ""
+        return ", ".join(filter(None, [f"column {column!r}", series, number]))
 
 
 def _label(schema: Schema, ids: pl.Series, series: int) -> str:

@@ -60,8 +60,8 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
     return {
         "rows": len(panel),
         "series": panel.num_series,
-        "begin": show_time(panel.starts, _first(panel.starts.arg_min())),
-        "end": show_time(ends, _first(ends.arg_max())),
+        "begin": show_time(panel.starts, panel.starts.arg_min() or 0),
+        "end": show_time(ends, ends.arg_max() or 0),
         "frequency": str(panel.frequency),
         "lengths": {
             "min": int(panel.lengths.min()),
@@ -75,9 +75,8 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
         "constant_series": len(constant),
         "short_names": [str(panel.ids[int(sample.series[place])]) for place in constant[:_NAMED]],
         "size": {
-            "min": _plain(sizes.min()) if len(sizes) else None,
-            "median": _plain(np.median(sizes)) if len(sizes) else None,
-            "max": _plain(sizes.max()) if len(sizes) else None,
+            name: _plain(function(sizes)) if len(sizes) else None
+            for name, function in (("min", np.min), ("median", np.median), ("max", np.max))
         },
         "scale_ratio": _plain(sizes.max() / sizes.min()) if len(sizes) else None,
         "outlier_share": outlier_share,
@@ -175,14 +174,9 @@ class _Sample:
 
     def closer(self, series: int, rows: int) -> list[tuple[Floats, Bools]]:
         """Return the last rows of some series, and which of them were observed."""
-        found = []
-        for place in _evenly(len(self.series), series):
-            y, seen = self.values(int(place), rows)
-            found.append((y, seen))
-        return found
+        return [self._values(int(place), rows) for place in _evenly(len(self.series), series)]
 
-    def values(self, place: int, rows: int) -> tuple[Floats, Bools]:
-        """Return the last rows of a series, and which of them were observed."""
+    def _values(self, place: int, rows: int) -> tuple[Floats, Bools]:
         begin, end = max(self.begins[place], self.ends[place] - rows), self.ends[place]
         y = self.panel.y[begin:end].astype(np.float64)
         seen = np.isfinite(y)
@@ -346,8 +340,7 @@ def _correlate_rows(x: Floats, y: Floats) -> float | None:
 
 def _correlate(x: Floats, y: Floats) -> float | None:
     """Return the correlation of two lists of numbers, or ``None`` where there is none."""
-    found = _correlate_rows(x[None], y[None]) if len(x) > 2 else None
-    return _plain(found)
+    return _plain(_correlate_rows(x[None], y[None]) if len(x) > 2 else None)
 
 
 def _equal_share(x: Floats, y: Floats) -> float:
@@ -362,10 +355,6 @@ def _evenly(count: int, most: int) -> Ints:
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
-
-
-def _first(place: int | None) -> int:
-    return 0 if place is None else place
 
 
 def _plain(value: Any) -> float | None:

@@ -17,14 +17,7 @@ _ROUNDS = 6
 
 
 def shuffled(positions: Ints, size: int, seed: int, epoch: int) -> Ints:
-    """Return where the given positions of a shuffled ``range(size)`` point.
-
-    Args:
-        positions: Positions in the order, each below ``size``.
-        size: How many numbers are shuffled.
-        seed: Decides the order together with ``epoch``.
-        epoch: Each epoch has an order of its own.
-    """
+    """Return where positions (below ``size``) of a shuffled ``range(size)`` point, in the order of this epoch."""
     half = max(1, (int(size - 1).bit_length() + 1) // 2)
     keys = np.random.default_rng([seed, epoch]).integers(1, 2**63, _ROUNDS, dtype=np.uint64)
     result = _permute(positions.astype(np.uint64), half, keys)

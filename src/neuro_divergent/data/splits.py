@@ -32,20 +32,12 @@ def split_by_time(
     step: int = 1,
     joint: bool = False,
 ) -> Split:
-    """Cut the end of each series off for validation and test.
+    """Cut the end of each series off for validation and test, which comes last.
 
-    A fraction is of the whole series and at least one horizon. A series that has no room for a training window
-    before its cut is used for training alone, so that every series is used. Validation and test windows are one
-    horizon apart, so each value is forecast at most once.
-
-    Args:
-        panel: Series to cut.
-        input_size: Rows of history of a window.
-        horizon: Rows of target of a window.
-        validation: Fraction of each series (below 1) or number of rows for validation; 0 for none.
-        test: The same for test, which comes last.
-        step: Rows between two training windows.
-        joint: Whether windows span all series at once.
+    ``validation`` and ``test`` are a fraction of the whole series (below 1, at least one horizon) or a number of rows;
+    0 for none. A series that has no room for a training window before its cut is used for training alone, so that every
+    series is used. Training windows are ``step`` rows apart; validation and test windows are one horizon apart, so each
+    value is forecast at most once.
 
     Raises:
         DataError: If no series is long enough for a single training window.

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.panel import Panel
-
-
-class _Table(NamedTuple):
-    """Offsets that turn a window number into a place, per series."""
-
-    cumulative: Ints  # windows of this series and all before it
-    zero: Ints  # row where the history of window number 0 would begin if it were of this series
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +42,18 @@ class Windows:
 
     def __len__(self) -> int:
         """Number of windows."""
-        return int(self._table.cumulative[-1]) if len(self._table.cumulative) else 0
+        cumulative, _ = self._table
+        return int(cumulative[-1]) if len(cumulative) else 0
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
-        table = self._table
-        series: Ints = np.searchsorted(table.cumulative, numbers, side="right").astype(np.int64, copy=False)
-        return series, table.zero[series] + numbers * self.step
+        cumulative, zero = self._table
+        series: Ints = np.searchsorted(cumulative, numbers, side="right").astype(np.int64, copy=False)
+        return series, zero[series] + numbers * self.step
 
     @cached_property
-    def _table(self) -> _Table:
+    def _table(self) -> tuple[Ints, Ints]:
+        """Windows of each series and all before it, and the row where window 0 would begin if it were of the series."""
         first = np.maximum(self.begins, self.panel.offsets[:-1] + self.input_size)  # first possible first target row
         last = self.ends - self.horizon
         counts = np.maximum((last - first) // self.step + 1, 0)
@@ -67,7 +61,7 @@ class Windows:
             counts, last = counts[:1], last[:1]
         cumulative = np.cumsum(counts)
         first_row = last - (counts - 1) * self.step - self.input_size
-        return _Table(cumulative, first_row - (cumulative - counts) * self.step)
+        return cumulative, first_row - (cumulative - counts) * self.step
 
     def by_time(self) -> Ints:
         """Return all window numbers in order of the time they begin at; series break ties."""

@@ -11,30 +11,10 @@ from torch import nn
 # All of torch's that work on each number by itself. Those that mix or halve an axis (Softmax, GLU) change what the next
 # layer receives, and Threshold has no default to be called by.
 ActivationName = Literal[
-    "ReLU",
-    "ReLU6",
-    "LeakyReLU",
-    "PReLU",
-    "RReLU",
-    "ELU",
-    "CELU",
-    "SELU",
-    "GELU",
-    "SiLU",
-    "Mish",
-    "Softplus",
-    "Tanh",
-    "Sigmoid",
-    "LogSigmoid",
-    "Softsign",
-    "Hardswish",
-    "Hardsigmoid",
-    "Hardtanh",
-    "Hardshrink",
-    "Softshrink",
-    "Tanhshrink",
-    "Identity",
-]
+    "ReLU", "ReLU6", "LeakyReLU", "PReLU", "RReLU", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish", "Softplus",
+    "Tanh", "Sigmoid", "LogSigmoid", "Softsign", "Hardswish", "Hardsigmoid", "Hardtanh", "Hardshrink", "Softshrink",
+    "Tanhshrink", "Identity",
+]  # fmt: skip
 ACTIVATIONS: tuple[ActivationName, ...] = get_args(ActivationName)
 _OTHER_NAMES: dict[str, ActivationName] = {"swish": "SiLU", "linear": "Identity"}
 _BY_SPELLING: dict[str, ActivationName] = {**{name.lower(): name for name in ACTIVATIONS}, **_OTHER_NAMES}

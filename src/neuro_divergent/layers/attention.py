@@ -1,6 +1,7 @@
 """Attention with several heads over an exchangeable way to score.
 
-Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected.
+Letters: B batch, M head, Q query, K key, D hidden, E = D / M width of a head, U sampled or selected. A scoring turns
+queries ``BMQE``, keys and values ``BMKE`` into ``BMQE``.
 """
 
 from __future__ import annotations
@@ -26,15 +27,10 @@ def attend(
     mask_QK: Tensor | None = None,
     causal: bool = False,
 ) -> Tensor:
-    """Return the values weighed by the softmax of the scaled products of query and keys.
+    """Return the values weighed by the softmax of the scaled products of query and keys; dropout is of the weights.
 
-    Args:
-        query_BMQE: Queries, ``(batch, head, query, width)``.
-        key_BMKE: Keys.
-        value_BMKE: Values.
-        dropout: Module applied to the attention weights.
-        mask_QK: Which keys a query attends to, of a shape that fits ``(batch, head, query, key)``; all unless given.
-        causal: Whether a query attends to no later key, instead of a mask.
+    ``mask_QK`` is which keys a query attends to, of a shape that fits ``(batch, head, query, key)``; all unless given.
+    With ``causal``, instead of a mask, a query attends to no later key.
     """
     rate = dropout.p if dropout.training else 0.0
     if not rate or query_BMQE.device.type != "cpu":
@@ -55,7 +51,6 @@ class DotProduct(nn.Module):
     """Weighs the values by the softmax of the scaled products of query and keys (Vaswani et al., 2017).
 
     Args:
-        dropout: Fraction of attention weights dropped in training.
         causal: Whether a query attends to no later key.
     """
 
@@ -65,7 +60,6 @@ class DotProduct(nn.Module):
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         return attend(query_BMQE, key_BMKE, value_BMKE, self.dropout, causal=self.causal)
 
 
@@ -80,7 +74,6 @@ class ProbSparse(nn.Module):
 
     Args:
         factor: Keys sampled and queries kept, in units of the logarithm of how many there are.
-        dropout: Fraction of attention weights dropped in training.
         causal: Whether a query attends to no later key; there must then be as many keys as queries.
     """
 
@@ -91,7 +84,6 @@ class ProbSparse(nn.Module):
         self.causal = causal
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         queries, keys, width = query_BMQE.shape[2], key_BMKE.shape[2], query_BMQE.shape[3]
         kept = self._count(queries)
         if kept == queries:
@@ -146,7 +138,6 @@ class AutoCorrelation(nn.Module):
         self.factor = factor
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         steps = query_BMQE.shape[2]
         # A negative pad cuts.
         missing = (0, 0, 0, steps - key_BMKE.shape[2])
@@ -172,8 +163,6 @@ class Attention(nn.Module):
 
     Args:
         hidden_size: Width of a token, a multiple of ``num_heads``.
-        num_heads: Heads.
-        dropout: Fraction of attention weights dropped in training.
         scoring: Attention over projected queries, keys and values ``(batch, head, token, width)``; scaled dot product
             with ``dropout`` by default.
     """
@@ -188,13 +177,7 @@ class Attention(nn.Module):
         self.scoring = DotProduct(dropout) if scoring is None else scoring
 
     def forward(self, queries_BQD: Tensor, keys_BKD: Tensor | None = None, values_BKD: Tensor | None = None) -> Tensor:
-        """Return a token for each query, ``(batch, query, hidden)``.
-
-        Args:
-            queries_BQD: Query tokens.
-            keys_BKD: Key tokens; the queries by default.
-            values_BKD: Value tokens; the keys by default.
-        """
+        """Return a token for each query, ``BQD``; by default the keys are the queries and the values are the keys."""
         keys_BKD = queries_BQD if keys_BKD is None else keys_BKD
         values_BKD = keys_BKD if values_BKD is None else values_BKD
         batch, count, width = queries_BQD.shape

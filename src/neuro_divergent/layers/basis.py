@@ -19,13 +19,10 @@ def polynomial_basis(steps: int, degree: int) -> Tensor:
 
 
 def harmonic_basis(steps: int, period: int, harmonics: int, direction: int = 1) -> Tensor:
-    """Return cosines, then sines, of every frequency that a horizon can tell apart.
+    """Return cosines, then sines, of every frequency that a horizon (``period``) can tell apart.
 
-    Args:
-        steps: Number of steps.
-        period: Steps of the slowest wave, the horizon.
-        harmonics: Frequencies per whole cycle; they are 0, then 1 to half the period in steps of ``1 / harmonics``.
-        direction: 1 when the steps run forwards in time, -1 when they run backwards.
+    The frequencies are 0, then 1 to half the period in steps of ``1 / harmonics``. ``direction`` is 1 when the steps
+    run forwards in time, -1 when they run backwards.
     """
     above_zero = torch.arange(harmonics, harmonics / 2 * period, dtype=torch.float64) if period > 2 else torch.empty(0)
     frequency = torch.cat([torch.zeros(1, dtype=torch.float64), above_zero / harmonics])

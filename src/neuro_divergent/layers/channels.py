@@ -14,11 +14,5 @@ def fold_channels(values_BLC: Tensor) -> Tensor:
 
 
 def unfold_channels(forecast: Tensor, channels: int, horizon: int) -> Tensor:
-    """Return ``(batch, horizon, channel, outputs)``.
-
-    Args:
-        forecast: Forecasts shaped ``(rows, horizon, outputs)`` or ``(rows, horizon * outputs)``.
-        channels: Channels per window.
-        horizon: Steps per forecast.
-    """
+    """Return ``(batch, horizon, channel, outputs)`` for ``(rows, horizon, outputs)``, the last two flat or not."""
     return forecast.reshape(forecast.shape[0] // channels, channels, horizon, -1).transpose(1, 2)

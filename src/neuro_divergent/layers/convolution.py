@@ -1,6 +1,6 @@
 """Convolutions over sequences with time first.
 
-Letters: T time, N rows, D hidden, I inputs, O outputs.
+Letters: T time, N rows, D hidden, I inputs, O outputs. Every layer turns ``TNI`` into ``TNO``, or ``TND`` into ``TND``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,6 @@ class DilatedConvolution(nn.Conv1d):
     for the small kernels of sequence models is faster than a general convolution.
 
     Args:
-        inputs: Input features per step.
-        outputs: Output features per step.
-        kernel_size: Size of the kernel in steps.
-        dilation: Distance between them.
         ahead: Whether the steps after the present are used instead of those before.
     """
 
@@ -33,7 +29,6 @@ class DilatedConvolution(nn.Conv1d):
         self.ahead = ahead
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return ``(time, row, outputs)``."""
         present, *others = self.weight.unbind(2) if self.ahead else self.weight.flip(2).unbind(2)
         result = functional.linear(values_TNI, present, self.bias)
         seen = values_TNI.to(result.dtype)  # under autocast the product above is of a narrower type
@@ -48,18 +43,12 @@ class DilatedConvolution(nn.Conv1d):
 
 
 class DepthwiseConvolution(nn.Conv1d):
-    """Causal convolution of each number of a step by itself.
-
-    Args:
-        hidden_size: Features per step.
-        kernel_size: Size of the kernel in steps; the last is the present.
-    """
+    """Causal convolution of each number of a step by itself; the last step of the kernel is the present."""
 
     def __init__(self, hidden_size: int, kernel_size: int) -> None:
         super().__init__(hidden_size, hidden_size, kernel_size, groups=hidden_size)
 
     def forward(self, values_TND: Tensor) -> Tensor:
-        """Return ``(time, row, hidden)``."""
         present, *others = self.weight.squeeze(1).flip(1).unbind(1)
         assert self.bias is not None
         result = torch.addcmul(self.bias, values_TND, present)
@@ -88,10 +77,7 @@ class ResidualConvolution(nn.Module):
     """Two causal convolutions with normalised weights and dropout, added to their input (Bai et al., 2018).
 
     Args:
-        inputs: Input features per step.
         outputs: Output features per step; if they differ from the inputs, the input is mapped to them before the sum.
-        kernel_size: Size of each kernel in steps.
-        dilation: Distance between them.
         activation: Activation after each convolution and after the sum.
         dropout: Fraction dropped in training after each convolution.
     """
@@ -109,7 +95,6 @@ class ResidualConvolution(nn.Module):
         self.activation = make_activation(activation)
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return ``(time, row, outputs)``."""
         result: Tensor = self.activation(self.branch(values_TNI) + self.shortcut(values_TNI))
         return result
 
@@ -118,13 +103,6 @@ class SkipConvolution(nn.Module):
     """Dilated convolution whose output is split into a residual for its input and a skip output.
 
     The cell of BiTCN (Sprangers et al., 2023), after WaveNet (van den Oord et al., 2016).
-
-    Args:
-        hidden_size: Features per step.
-        kernel_size: Size of the kernel in steps.
-        dilation: Distance between them.
-        dropout: Fraction dropped in training.
-        ahead: Whether the steps after the present are used instead of those before.
     """
 
     def __init__(self, hidden_size: int, kernel_size: int, dilation: int, dropout: float, *, ahead: bool) -> None:

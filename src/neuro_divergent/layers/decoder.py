@@ -19,11 +19,7 @@ class DecoderLayer(nn.Module):
     Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
 
     Args:
-        hidden_size: Width of a token.
-        self_attention: Attention of the tokens to each other.
         cross_attention: Attention to the encoded tokens.
-        feedforward_size: Hidden units of the perceptron.
-        activation: Activation of the perceptron.
         dropout: Fraction dropped in training, of hidden units and residual branches.
     """
 
@@ -47,7 +43,6 @@ class DecoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         tokens = self.self_norm(tokens + self.dropout(self.self_attention(tokens, tokens, tokens)))
         tokens = self.cross_norm(tokens + self.dropout(self.cross_attention(tokens, encoded, encoded)))
         result: Tensor = self.feedforward_norm(tokens + self.dropout(self.feedforward(tokens)))
@@ -55,12 +50,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Decoder layers one after the other, then a norm.
-
-    Args:
-        layers: The layers.
-        norm: Applied to the last tokens.
-    """
+    """Decoder layers one after the other, then a norm."""
 
     def __init__(self, layers: Sequence[nn.Module], norm: nn.Module) -> None:
         super().__init__()
@@ -68,7 +58,6 @@ class Decoder(nn.Module):
         self.norm = norm
 
     def forward(self, tokens: Tensor, encoded: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         for layer in self.layers:
             tokens = layer(tokens, encoded)
         result: Tensor = self.norm(tokens)
@@ -79,13 +68,9 @@ class DecompositionLayer(nn.Module):
     """A decoder layer that takes the trend out after each addition, instead of normalising (Autoformer).
 
     Args:
-        hidden_size: Width of a token.
         outputs: Features per step of the trend.
-        self_attention: Attention of the tokens to each other.
         cross_attention: Attention to the encoded tokens.
-        decomposition: Splits tokens into season and trend.
         feedforward_size: Hidden units of the perceptron, which has no biases.
-        activation: Activation of the perceptron.
         dropout: Fraction dropped in training, of hidden units and residual branches.
     """
 
@@ -119,12 +104,7 @@ class DecompositionLayer(nn.Module):
 
 
 class DecompositionDecoder(nn.Module):
-    """Decoder layers that refine the season while their trends add up.
-
-    Args:
-        layers: The layers.
-        norm: Applied to the seasonal tokens at the end.
-    """
+    """Decoder layers that refine the season, then a norm, while their trends add up."""
 
     def __init__(self, layers: Sequence[DecompositionLayer], norm: nn.Module) -> None:
         super().__init__()

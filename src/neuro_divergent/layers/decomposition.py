@@ -19,11 +19,9 @@ Window = Annotated[int, Field(ge=1), AfterValidator(_odd)]
 
 
 class Decomposition(nn.Module):
-    """Splits series into their moving average and the remainder (Wu et al., "Autoformer", NeurIPS 2021).
+    """Splits series into their moving average over an odd number of steps and the remainder.
 
-    Args:
-        steps: Length of the series.
-        window: Odd number of steps to average.
+    Wu et al., "Autoformer", NeurIPS 2021.
     """
 
     averaging: Tensor
@@ -43,18 +41,13 @@ class Decomposition(nn.Module):
 
 
 class Waves(nn.Module):
-    """The seasonal part of series as their strongest waves over time.
-
-    Args:
-        num_waves: Waves that make it up; the mean is none.
-    """
+    """The seasonal part of series as their strongest waves over time; the mean is none."""
 
     def __init__(self, num_waves: int) -> None:
         super().__init__()
         self.num_waves = num_waves
 
     def forward(self, series_BLD: Tensor) -> Tensor:
-        """Return the seasonal part, ``(batch, time, feature)``."""
         spectrum = torch.fft.rfft(series_BLD, dim=1)
         strength = spectrum.detach().abs()
         strength[:, 0] = 0  # The mean is no wave.
@@ -68,9 +61,6 @@ class SeasonalNorm(nn.Module):
     """Layer normalisation after which each feature has the mean 0 over time (Autoformer).
 
     A bias would be removed by the second, so there is none.
-
-    Args:
-        hidden_size: Width of a token.
     """
 
     def __init__(self, hidden_size: int) -> None:
@@ -78,7 +68,6 @@ class SeasonalNorm(nn.Module):
         self.norm = nn.LayerNorm(hidden_size, bias=False)
 
     def forward(self, tokens_BLD: Tensor) -> Tensor:
-        """Return tokens of the same shape."""
         normalised: Tensor = self.norm(tokens_BLD)
         return normalised - normalised.mean(1, keepdim=True)
 
@@ -86,11 +75,8 @@ class SeasonalNorm(nn.Module):
 def moving_average_matrix(steps: int, window: int) -> Tensor:
     """Return the matrix ``A`` shaped ``(steps, steps)`` for which ``A @ series`` is the centred moving average.
 
-    The ends repeat their edge value, so the first and last points lean on themselves instead of drifting to zero.
-
-    Args:
-        steps: Length of the series.
-        window: Odd number of steps to average; 1 gives the identity, and it may exceed the length.
+    The ends repeat their edge value, so the first and last points lean on themselves instead of drifting to zero. The
+    window is odd; 1 gives the identity, and it may exceed the length.
     """
     offsets = torch.arange(window) - (window - 1) // 2
     neighbours = (torch.arange(steps)[:, None] + offsets).clamp(0, steps - 1)

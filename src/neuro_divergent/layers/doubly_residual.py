@@ -24,7 +24,6 @@ class Expansion(nn.Module):
     Args:
         on_history: Functions ``(coefficient, history)``, or the length when the coefficients are the values themselves.
         on_horizon: The same for the horizon.
-        outputs: Outputs per step of the horizon.
 
     Attributes:
         sizes: Coefficients for the history, and for the horizon with all its outputs.
@@ -144,13 +143,7 @@ class DoublyResidualStack(nn.Module):
         self._rates = growing_rates(stochastic_depth, self.num_blocks)
 
     def forward(self, history: Tensor, mask: Tensor | None, *context: Tensor | None) -> Tensor:
-        """Return ``(rows, horizon, outputs)``.
-
-        Args:
-            history: Values shaped ``(rows, history)``, zero where unobserved.
-            mask: The same shape, 1 where observed; ``None`` when all is.
-            context: Passed on to every block.
-        """
+        """Return ``(rows, horizon, outputs)`` for histories ``(rows, history)``, zero where unobserved."""
         observed = None if mask is None else mask.flip(1)
 
         def advance(run: int, index: int, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

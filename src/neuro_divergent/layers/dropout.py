@@ -18,7 +18,6 @@ class Dropout(nn.Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - the name that torch gives it
-        """Return the input, some of it zero in training."""
         if not self.training or self.p == 0:
             return input
         if input.device.type != "cpu" or input.numel() < _SMALL or self.p == 1:

@@ -20,10 +20,6 @@ class CircularConvolution(nn.Module):
 
     The weight has the layout of ``torch.nn.Conv1d``. The work is one matrix product, with the neighbours side by side
     before it or added up after it, whichever is less.
-
-    Args:
-        inputs: Input features per step.
-        outputs: Output features per step.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -32,7 +28,6 @@ class CircularConvolution(nn.Module):
         nn.init.kaiming_normal_(self.weight, nonlinearity="leaky_relu")
 
     def forward(self, values_BLF: Tensor) -> Tensor:
-        """Return ``(batch, time, outputs)``."""
         outputs, inputs, width = self.weight.shape
         if inputs <= outputs:
             neighbours = torch.stack([values_BLF.roll(1, 1), values_BLF, values_BLF.roll(-1, 1)], 3)
@@ -45,10 +40,7 @@ class CircularConvolution(nn.Module):
 class ValueEmbedding(nn.Module):
     """Makes a token of the values of each step.
 
-    Args:
-        features: Features per step.
-        hidden_size: Width of a token.
-        kind: A circular convolution over three steps, as in Informer, or a linear layer with bias.
+    The ``kind`` is a circular convolution over three steps, as in Informer, or a linear layer with bias.
     """
 
     def __init__(self, features: int, hidden_size: int, kind: Literal["convolution", "linear"] = "convolution") -> None:
@@ -57,19 +49,12 @@ class ValueEmbedding(nn.Module):
         self.projection = CircularConvolution(features, hidden_size) if convolve else nn.Linear(features, hidden_size)
 
     def forward(self, values_BLF: Tensor) -> Tensor:
-        """Return ``(batch, time, hidden)``."""
         tokens: Tensor = self.projection(values_BLF)
         return tokens
 
 
 class PositionalEmbedding(nn.Module):
-    """Adds a positional encoding to each token.
-
-    Args:
-        steps: Most tokens there are.
-        hidden_size: Width of a token.
-        kind: Fixed sinusoids (Vaswani et al., 2017), or learned encodings.
-    """
+    """Adds a positional encoding to each token: fixed sinusoids (Vaswani et al., 2017) or learned ones."""
 
     positions: Tensor
 
@@ -81,19 +66,13 @@ class PositionalEmbedding(nn.Module):
             self.register_buffer("positions", sinusoidal_positions(steps, hidden_size), persistent=False)
 
     def forward(self, tokens_BLD: Tensor) -> Tensor:
-        """Return tokens of the same shape."""
         return tokens_BLD + self.positions[: tokens_BLD.shape[-2]]
 
 
 class SequenceEmbedding(nn.Module):
     """Sum of the embeddings of a step's values, its position and its covariates, as in Informer.
 
-    Args:
-        values: Values per step.
-        covariates: Encoded covariates per step; they go through a linear layer without bias.
-        hidden_size: Width of a token.
-        steps: Steps of a window, or 0 without positional encoding.
-        dropout: Fraction of the features dropped in training.
+    Covariates go through a linear layer without bias. With 0 ``steps`` there is no positional encoding.
     """
 
     def __init__(self, values: int, covariates: int, hidden_size: int, *, steps: int, dropout: float) -> None:
@@ -104,7 +83,6 @@ class SequenceEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, values_BLF: Tensor, covariates_BLE: Tensor | None = None) -> Tensor:
-        """Return ``(batch, time, hidden)``."""
         tokens = self.positions(self.values(values_BLF))
         if self.covariates is not None:
             tokens = tokens + self.covariates(covariates_BLE)

@@ -19,15 +19,10 @@ class EncoderLayer(nn.Module):
     """Self-attention and a perceptron, each added to its input and normalised afterwards (Vaswani et al., 2017).
 
     Args:
-        hidden_size: Width of a token.
-        num_heads: Heads of the attention.
-        feedforward_size: Hidden units of the perceptron.
-        activation: Activation of the perceptron.
         dropout: Fraction dropped in training, of attention weights, hidden units and residual branches.
         norm: Normalisation after each addition, by name or as a factory.
         stochastic_depth: Fraction of rows for which, in training, nothing is added; drawn for each of the two.
         attention: Attention of the tokens to each other; full attention with ``num_heads`` heads by default.
-        bias: Whether the perceptron has biases.
     """
 
     def __init__(
@@ -52,7 +47,6 @@ class EncoderLayer(nn.Module):
         self.depth = StochasticDepth(stochastic_depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return tokens of the same shape, ``(batch, token, hidden)``."""
         tokens = self.attention_norm(tokens + self.depth(self.dropout(self.attention(tokens, tokens, tokens))))
         result: Tensor = self.feedforward_norm(tokens + self.depth(self.dropout(self.feedforward(tokens))))
         return result
@@ -62,8 +56,6 @@ class Encoder(nn.Module):
     """Encoder layers one after the other, then a norm.
 
     Args:
-        layers: The layers.
-        norm: Applied to the last tokens.
         between: Applied after each layer but the last, such as ``Distilling``; nothing by default.
     """
 
@@ -75,7 +67,6 @@ class Encoder(nn.Module):
         self.norm = norm
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return tokens, ``(batch, token, hidden)``, as many as came in unless ``between`` makes them fewer."""
         result: Tensor = self.norm(self.layers(tokens))
         return result
 

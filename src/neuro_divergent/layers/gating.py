@@ -16,7 +16,6 @@ class GatedLinearUnit(nn.Linear):
         super().__init__(input_size, 2 * output_size)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return ``(..., output_size)``."""
         return functional.glu(super().forward(values))
 
 
@@ -29,7 +28,6 @@ class GatedSkip(nn.Module):
         self.norm = nn.LayerNorm(hidden_size, eps=1e-3)
 
     def forward(self, change: Tensor, skipped: Tensor) -> Tensor:
-        """Return values of the shape of both arguments."""
         result: Tensor = self.norm(self.gate(change) + skipped)
         return result
 
@@ -40,12 +38,8 @@ class GatedResidual(nn.Module):
     The gated residual network of Lim et al., "Temporal Fusion Transformers", 2021.
 
     Args:
-        input_size: Input features.
-        hidden_size: Hidden units.
         output_size: Output features; if they differ from the input, the skip connection is projected.
         context_size: Features of a context that moves the hidden units; 0 for none.
-        activation: Activation of the hidden units.
-        dropout: Fraction of hidden units dropped in training.
     """
 
     def __init__(
@@ -69,12 +63,7 @@ class GatedResidual(nn.Module):
         self.norm = nn.LayerNorm(output_size, eps=1e-3)
 
     def forward(self, values: Tensor, context: Tensor | None = None) -> Tensor:
-        """Return ``(rows, ..., output_size)``.
-
-        Args:
-            values: Shaped ``(rows, ..., input_size)``.
-            context: Shaped ``(rows, context_size)``; the same for all that a row holds.
-        """
+        """Return ``(rows, ..., output_size)``; all that a row holds shares its context ``(rows, context_size)``."""
         hidden: Tensor = self.entrance(values)
         if self.context is not None and context is not None:
             moved: Tensor = self.context(context)

@@ -1,6 +1,6 @@
 """Layers whose connections are learned functions of one number: Kolmogorov-Arnold networks.
 
-Letters: N rows, I inputs, O outputs, K functions of a basis.
+Letters: N rows, I inputs, O outputs, K functions of a basis. Every layer turns ``NI`` into ``NO``.
 """
 
 from __future__ import annotations
@@ -21,23 +21,13 @@ class SplineKAN(nn.Module):
     Beyond the grid a spline fades to zero within ``order`` intervals, and only the SiLU remains.
 
     Args:
-        inputs: Input features.
-        outputs: Output features.
         grid_size: Intervals of the grid.
         order: Degree of the splines.
-        grid_range: Where the grid begins and ends.
         noise: Size of the random curves that the splines start from.
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        *,
-        grid_size: int,
-        order: int,
-        grid_range: tuple[float, float],
-        noise: float,
+        self, inputs: int, outputs: int, *, grid_size: int, order: int, grid_range: tuple[float, float], noise: float
     ) -> None:
         super().__init__()
         self._start, self._step = grid_range[0], (grid_range[1] - grid_range[0]) / grid_size
@@ -68,21 +58,13 @@ class SplineKAN(nn.Module):
         return splines
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         weight = (self.coefficients * self.scale[..., None]).flatten(1)
-        return functional.linear(functional.silu(values_NI), self.base) + functional.linear(
-            self.basis(values_NI).flatten(1), weight
-        )
+        smooth = functional.linear(functional.silu(values_NI), self.base)
+        return smooth + functional.linear(self.basis(values_NI).flatten(1), weight)
 
 
 class TaylorKAN(nn.Module):
-    """Sums a polynomial of each input.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        order: Powers, from 0 up to ``order - 1``.
-    """
+    """Sums a polynomial of each input, with the powers from 0 up to ``order - 1``."""
 
     def __init__(self, inputs: int, outputs: int, order: int) -> None:
         super().__init__()
@@ -90,7 +72,6 @@ class TaylorKAN(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         # The power 0 is 1 whatever comes in: its coefficients only add to the bias.
         forecast = self.bias + self.coefficients[..., 0].sum(1)
         power = torch.ones_like(values_NI)
@@ -101,13 +82,7 @@ class TaylorKAN(nn.Module):
 
 
 class JacobiKAN(nn.Module):
-    """Sums, for each input squeezed between -1 and 1, Jacobi polynomials with both exponents 1.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        degree: Highest degree.
-    """
+    """Sums, for each input squeezed between -1 and 1, Jacobi polynomials up to a degree, with both exponents 1."""
 
     def __init__(self, inputs: int, outputs: int, degree: int) -> None:
         super().__init__()
@@ -123,18 +98,11 @@ class JacobiKAN(nn.Module):
         return torch.stack(polynomials[: self.coefficients.shape[2]], -1)
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         return torch.einsum("nik,iok->no", self.basis(values_NI.tanh()), self.coefficients)
 
 
 class WaveletKAN(nn.Module):
-    """Sums a wavelet of each input, shifted and stretched for each connection.
-
-    Args:
-        inputs: Input features.
-        outputs: Output features.
-        wavelet: Shape of the wavelet.
-    """
+    """Sums a wavelet of each input, shifted and stretched for each connection."""
 
     window: Tensor
 
@@ -148,7 +116,6 @@ class WaveletKAN(nn.Module):
         self.register_buffer("window", torch.hamming_window(inputs, periodic=False), persistent=False)
 
     def forward(self, values_NI: Tensor) -> Tensor:
-        """Return ``(rows, outputs)``."""
         waves_NOI = self._shape((values_NI[:, None] - self.shift) / self.stretch)
         return torch.einsum("noi,oi->no", waves_NOI, self.weight)
 

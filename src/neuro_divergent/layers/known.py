@@ -10,13 +10,7 @@ from neuro_divergent.layers.covariates import Covariates, Encoded
 
 
 def known_size(history: int, spec: TaskSpec, covariates: Covariates) -> int:
-    """Return the number of features that ``join_known`` returns per row.
-
-    Args:
-        history: Values of the history in a row.
-        spec: The task.
-        covariates: The covariates of the task.
-    """
+    """Return the number of features that ``join_known`` returns per row, with so many values of the history."""
     steps = spec.input_size + spec.horizon
     return history + spec.input_size * covariates.past_size + steps * covariates.future_size + covariates.static_size
 

@@ -6,13 +6,8 @@ from torch import Tensor
 
 
 def observed(values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Set unobserved values to zero, whatever is stored there.
+    """Return the values with unobserved ones set to zero, whatever is stored there, and the mask.
 
-    Args:
-        values: Values of any shape.
-        mask: Same shape, 1 where a value was observed and 0 where it was not; ``None`` when every value was observed.
-
-    Returns:
-        The values and the mask.
+    The mask has the same shape, 1 where a value was observed; it is ``None`` when every value was.
     """
     return (values, None) if mask is None else (values * mask, mask)

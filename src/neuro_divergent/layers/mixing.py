@@ -24,7 +24,6 @@ class WindowBatchNorm(BatchNorm):
         super().__init__(steps * features, eps=1e-3, momentum=0.01)
 
     def forward(self, values_BTF: Tensor) -> Tensor:
-        """Return values of the same shape."""
         return super().forward(values_BTF.flatten(1)).view(values_BTF.shape)
 
 
@@ -54,42 +53,23 @@ class _Mixing(nn.Module):
 class TimeMixing(_Mixing):
     """One linear layer over time, the same for every feature, and a rectifier, added to its input.
 
-    Args:
-        steps: Length of a window.
-        features: Features of a step.
-        dropout: Fraction of the residual branch dropped in training.
-        norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it is before the mixing or after the addition.
+    Whole windows are normalised over the ``batch`` or the ``layer``, before the mixing or after the addition.
     """
 
     def __init__(
-        self,
-        steps: int,
-        features: int,
-        *,
-        dropout: float,
-        norm: Normalization,
-        norm_place: Literal["before", "after"],
+        self, steps: int, features: int, *, dropout: float, norm: Normalization, norm_place: Literal["before", "after"]
     ) -> None:
         super().__init__(steps, features, features, dropout, norm, norm_place)
         self.linear = nn.Linear(steps, steps)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return the residual branch."""
         return torch.relu(self.linear(values_BTF.transpose(1, 2))).transpose(1, 2)
 
 
 class FeatureMixing(_Mixing):
     """A perceptron over the features, the same for every step, added to its input.
 
-    Args:
-        steps: Length of a window.
-        inputs: Features of a step.
-        outputs: Features that come out; when their number changes, a linear layer makes the input fit the addition.
-        hidden_size: Hidden units.
-        dropout: Fraction of hidden units, and of what is added, dropped in training.
-        norm: Normalisation of whole windows, over the ``batch`` or over the ``layer``.
-        norm_place: Whether it is before the mixing or after the addition.
+    A linear layer makes the input fit the addition where outputs differ from inputs. Normalised like ``TimeMixing``.
     """
 
     def __init__(
@@ -107,7 +87,6 @@ class FeatureMixing(_Mixing):
         self.perceptron = multilayer_perceptron((inputs, hidden_size, outputs), "ReLU", dropout)
 
     def mix(self, values_BTF: Tensor) -> Tensor:
-        """Return the residual branch."""
         mixed: Tensor = self.perceptron(values_BTF)
         return mixed
 

@@ -18,7 +18,6 @@ class BatchNorm(nn.BatchNorm1d):
     """
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return values of the same shape, ``(..., features)``."""
         rows = values.reshape(-1, values.shape[-1])
         if self.training and rows.shape[0] == 1:
             normalised = functional.batch_norm(

@@ -12,12 +12,8 @@ from torch.nn import functional
 def cut_patches(history_NL: Tensor, length: int, stride: int) -> Tensor:
     """Return the patches ``(rows, patches, length)`` of histories whose last value goes on for one more stride.
 
-    With it no value at the end is left out, and the latest one is in more than one patch if patches overlap.
-
-    Args:
-        history_NL: Values shaped ``(rows, history)``.
-        length: Steps per patch, at most the history and a stride.
-        stride: Steps from the start of a patch to the start of the next.
+    With it no value at the end is left out, and the latest one is in more than one patch if patches overlap. A patch
+    has at most the history and a stride.
     """
     # Replication needs an axis between rows and steps.
     longer = functional.pad(history_NL[:, None], (0, stride), mode="replicate")[:, 0]
@@ -28,10 +24,6 @@ def cut_side_by_side(history_NL: Tensor, length: int) -> Tensor:
     """Return the patches ``(rows, patches, length)`` that cover histories without overlap.
 
     The last patch ends with the last value. If the first is not full, the first value fills it from before.
-
-    Args:
-        history_NL: Values shaped ``(rows, history)``.
-        length: Steps per patch.
     """
     missing = -history_NL.shape[1] % length
     longer = functional.pad(history_NL[:, None], (missing, 0), mode="replicate")[:, 0] if missing else history_NL

@@ -23,14 +23,7 @@ def recurrent_layers(
 
 
 class DilatedRecurrence(nn.Module):
-    """Recurrent layer whose state comes from ``dilation`` steps before (Chang et al., NeurIPS 2017).
-
-    Args:
-        cell: Kind of cell.
-        inputs: Input features per step.
-        hidden_size: Units of the state.
-        dilation: Steps between a state and the one it follows.
-    """
+    """Recurrent layer whose state comes from ``dilation`` steps before (Chang et al., NeurIPS 2017)."""
 
     def __init__(self, cell: Cell, inputs: int, hidden_size: int, dilation: int) -> None:
         super().__init__()
@@ -38,7 +31,6 @@ class DilatedRecurrence(nn.Module):
         self.dilation = dilation
 
     def forward(self, values_TNI: Tensor) -> Tensor:
-        """Return the states, ``(time, row, hidden)``."""
         steps, rows, width = values_TNI.shape
         apart = min(self.dilation, steps)
         padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, -steps % apart))
@@ -48,7 +40,6 @@ class DilatedRecurrence(nn.Module):
         return result
 
     def extra_repr(self) -> str:
-        """Show the dilation."""
         return f"dilation={self.dilation}"
 
 
@@ -57,18 +48,9 @@ def matrix_memory(
 ) -> Tensor:
     """Read at each step a matrix in which all steps so far stored a value under a key (mLSTM of Beck et al., 2024).
 
-    Stored values decay with the forget gates of later steps. All steps are computed at once, as in attention,
-    with weights that are scaled by the largest exponent so that none overflows.
-
-    Args:
-        queries_NGTK: Queries, ``(row, head, time, width)``.
-        keys_NGTK: Keys of the stored values.
-        values_NGTK: Values that each step stores.
-        write_NGT: Input gates, as exponents.
-        keep_NGT: Forget gates, before their sigmoid.
-
-    Returns:
-        The retrieved values, in the shape of the queries.
+    Stored values decay with the forget gates of later steps. All steps are computed at once, as in attention, with
+    weights that are scaled by the largest exponent so that none overflows. Input gates (``write``) are exponents,
+    forget gates (``keep``) come before their sigmoid. The retrieved values have the shape of the queries.
     """
     faded = functional.logsigmoid(keep_NGT).cumsum(2)
     # What a step stored has at any later one the exponent ``stored`` of its own plus ``faded`` of the later one, so the
@@ -88,12 +70,8 @@ def matrix_memory(
 def scalar_memory(gates_TGNK: Tensor, recurrent_GKK: Tensor) -> Tensor:
     """Run cells with exponential gates, whose heads remember apart from each other (sLSTM of Beck et al., 2024).
 
-    Args:
-        gates_TGNK: Input part of the gates, ``(time, head, row, 4 * width)``: input, forget, cell, output.
-        recurrent_GKK: Recurrent weights of the gates, ``(head, width, 4 * width)``.
-
-    Returns:
-        The states, ``(time, head, row, width)``.
+    Takes the input part of the gates, ``(time, head, row, 4 * width)``: input, forget, cell, output, and their
+    recurrent weights, ``(head, width, 4 * width)``. Returns the states, ``(time, head, row, width)``.
     """
     shape = (*gates_TGNK.shape[1:3], recurrent_GKK.shape[1])
     state = cell = count = gates_TGNK.new_zeros(shape)

@@ -12,12 +12,7 @@ from neuro_divergent.layers.revin import Standardisation
 
 
 class GainAndShift(nn.Module):
-    """The learned part: a gain and a shift per channel, and their inverse.
-
-    Args:
-        channels: Channels of a window.
-        affine: Whether there are a gain and a shift; without them nothing changes.
-    """
+    """The learned part: a gain and a shift per channel, and their inverse; without ``affine`` nothing changes."""
 
     def __init__(self, channels: int, affine: bool = True) -> None:
         super().__init__()
@@ -47,12 +42,7 @@ class RevIN(GainAndShift):
     """
 
     def forward(self, values_BLC: Tensor, mask: Tensor | None) -> tuple[Tensor, Standardisation]:
-        """Return the history, zero where unobserved, and the statistics for ``restore``.
-
-        Args:
-            values_BLC: Values, zero where unobserved.
-            mask: The same shape, 1 where observed; ``None`` when all is.
-        """
+        """Return the history, zero where unobserved as it came in, and the statistics for ``restore``."""
         measured = Standardisation.of(values_BLC, mask)
         values = self.apply_to(measured.remove(values_BLC))
         return values if mask is None or self.gain is None else values * mask, measured

@@ -25,12 +25,9 @@ class Standardisation(NamedTuple):
 
     @classmethod
     def of(cls, values_BLC: Tensor, mask: Tensor | None, level: Level = "mean") -> Standardisation:
-        """Compute the statistics of the observed values of windows.
+        """Compute the statistics of the observed values of windows that are zero elsewhere.
 
-        Args:
-            values_BLC: Histories, zero where unobserved.
-            mask: The same shape, 1 where observed; ``None`` when all is.
-            level: Whether the level is the mean or the last observed value; the spread is always around the mean.
+        The level is the mean or the last observed value; the spread is always around the mean.
         """
         if mask is None:
             variance, mean = values_BLC.var(1, correction=0, keepdim=True), values_BLC.mean(1, keepdim=True)

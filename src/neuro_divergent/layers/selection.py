@@ -18,10 +18,6 @@ class VariableVectors(nn.Module):
 
     A numeric variable has a vector and a bias of its own; the embedding of a categorical one is projected.
 
-    Args:
-        features: The variables.
-        hidden_size: Width of a vector.
-
     Attributes:
         names: The variables in their order: numeric ones first, as they are encoded.
     """
@@ -40,7 +36,6 @@ class VariableVectors(nn.Module):
         self.projections = nn.ModuleList(nn.Linear(width, hidden_size) for width in self.widths)
 
     def forward(self, encoded: Tensor) -> Tensor:
-        """Return ``(..., variable, hidden)``."""
         numbers, *codes = torch.split(encoded, [self.numeric, *self.widths], -1)
         parts = [project(code)[..., None, :] for project, code in zip(self.projections, codes, strict=True)]
         if self.vectors is not None and self.bias is not None:
@@ -49,15 +44,7 @@ class VariableVectors(nn.Module):
 
 
 class VariableSelection(nn.Module):
-    """Variable selection weights from all variables and a context; a single variable is not weighted.
-
-    Args:
-        count: Variables.
-        hidden_size: Width of their vectors.
-        context_size: Features of the context; 0 for none.
-        activation: Activation in the gated blocks.
-        dropout: Fraction dropped in training in the networks that transform a variable.
-    """
+    """Variable selection weights from all variables and a context; a single variable is not weighted."""
 
     def __init__(
         self, count: int, hidden_size: int, *, context_size: int, activation: Activation, dropout: float

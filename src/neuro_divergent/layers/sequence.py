@@ -49,6 +49,5 @@ class OverTime(nn.Linear):
     """A linear layer along time, the same for each number of a step."""
 
     def forward(self, values_TND: Tensor) -> Tensor:
-        """Return ``(out_features, row, hidden)`` for ``(in_features, row, hidden)``."""
         mixed = torch.addmm(self.bias[:, None], self.weight, values_TND.flatten(1))
         return mixed.view(self.out_features, *values_TND.shape[1:])

@@ -37,11 +37,6 @@ class ModeWeights(nn.Module):
     """Mixes the features of each head with separate weights for each frequency.
 
     A complex weight is stored as two real ones, so that optimizers, precisions and files need no complex types.
-
-    Args:
-        num_heads: Heads.
-        width: Width of a head.
-        modes: Frequencies.
     """
 
     def __init__(self, num_heads: int, width: int, modes: int) -> None:
@@ -56,14 +51,9 @@ class ModeWeights(nn.Module):
 
 
 class FourierMixing(nn.Module):
-    """Mixes the features of a token frequency by frequency; a circular convolution, if all frequencies are used.
+    """Mixes the features of a token at some frequencies, rising; a circular convolution, if all are used.
 
     Zhou et al., "FEDformer", ICML 2022 (frequency enhanced block). Frequencies that are not used are left out.
-
-    Args:
-        num_heads: Heads.
-        width: Width of a head.
-        modes: Which frequencies are used, rising.
     """
 
     def __init__(self, num_heads: int, width: int, modes: Tensor) -> None:
@@ -79,14 +69,9 @@ class FourierMixing(nn.Module):
 
 
 class FourierAttention(nn.Module):
-    """Attention between the frequencies of queries and keys (FEDformer's frequency enhanced attention).
+    """Attention between some frequencies, rising, of queries and keys (FEDformer's frequency enhanced attention).
 
-    Args:
-        num_heads: Heads.
-        width: Width of a head.
-        query_modes: Which frequencies of the queries are used, rising.
-        key_modes: Which frequencies of keys and values are used, rising.
-        score: How a product becomes a weight: ``tanh``, or ``softmax`` of its size.
+    A product becomes a weight by its ``tanh``, or by the ``softmax`` of its size.
     """
 
     def __init__(self, num_heads: int, width: int, query_modes: Tensor, key_modes: Tensor, score: Score) -> None:
@@ -96,7 +81,6 @@ class FourierAttention(nn.Module):
         self._score: Score = score
 
     def forward(self, query_BMQE: Tensor, key_BMKE: Tensor, value_BMKE: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         query = _at_modes(query_BMQE, self._query_modes)
         key, value = (_at_modes(part, self._key_modes) for part in (key_BMKE, value_BMKE))
         mixed = self.weights(_attend(query, key, value, self._score))
@@ -106,10 +90,7 @@ class FourierAttention(nn.Module):
 class FrequencyBlock(nn.Module):
     """Replaces attention with the same arguments, but transforms only the queries.
 
-    Args:
-        hidden_size: Width of a token.
-        num_heads: Heads.
-        mixing: Applied to the projected tokens ``(batch, head, time, width)``.
+    ``mixing`` is applied to the projected tokens ``(batch, head, time, width)``.
     """
 
     def __init__(self, hidden_size: int, num_heads: int, mixing: nn.Module) -> None:
@@ -120,7 +101,6 @@ class FrequencyBlock(nn.Module):
         self.num_heads = num_heads
 
     def forward(self, queries_BLD: Tensor, keys: Tensor | None = None, values: Tensor | None = None) -> Tensor:
-        """Return tokens of the same shape as the queries."""
         batch, steps, width = queries_BLD.shape
         heads = self.input(queries_BLD).view(batch, steps, self.num_heads, width // self.num_heads).transpose(1, 2)
         result: Tensor = self.output(self.mixing(heads).transpose(1, 2).flatten(2))

@@ -10,9 +10,6 @@ class StochasticDepth(nn.Module):
 
     Huang et al., "Deep Networks with Stochastic Depth", ECCV 2016. They shrink branches when forecasting; growing them
     in training instead gives the same expectation, and evaluation is unchanged.
-
-    Args:
-        rate: Chance of a row to lose the branch.
     """
 
     def __init__(self, rate: float) -> None:
@@ -20,11 +17,9 @@ class StochasticDepth(nn.Module):
         self.rate = rate
 
     def forward(self, branch: Tensor) -> Tensor:
-        """Return the branch, ``(row, ...)``, without some rows in training."""
         return branch * kept_rows(branch, self.rate) if self.training and self.rate else branch
 
     def extra_repr(self) -> str:
-        """Show the rate."""
         return f"rate={self.rate}"
 
 

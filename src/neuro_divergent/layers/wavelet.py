@@ -17,15 +17,10 @@ def legendre_filters(polynomials: int) -> Tensor:
     """Return the orthogonal matrix that turns two neighbours into a detail and a coarser value.
 
     Alpert, "A Class of Bases in L2 for the Sparse Representation of Integral Operators", 1993: over an interval and its
-    halves a function is described by its coefficients on Legendre polynomials, and the wavelets span what is missing.
-    Here they are orthogonalised from polynomials that change their sign in the middle, which makes them unique.
-
-    Args:
-        polynomials: Polynomials per interval (K), of the degrees 0 to K - 1.
-
-    Returns:
-        Matrix ``(2K, 2K)``; a row for each coefficient of the first and of the second half, K columns for the detail
-        and K for the coarser value.
+    halves a function is described by its coefficients on K Legendre polynomials, and the wavelets span what is missing.
+    Here they are orthogonalised from polynomials that change their sign in the middle, which makes them unique. The
+    matrix is ``(2K, 2K)``: a row for each coefficient of the first and of the second half, K columns for the detail and
+    K for the coarser value.
     """
     nodes, weights = np.polynomial.legendre.leggauss(polynomials)
     size = np.sqrt(2 * np.arange(polynomials) + 1)
@@ -43,11 +38,7 @@ def legendre_filters(polynomials: int) -> Tensor:
 
 
 class Multiwavelet(nn.Module):
-    """One step of the multiwavelet transform and back.
-
-    Args:
-        polynomials: Coefficients per value (K).
-    """
+    """One step of the multiwavelet transform, with K coefficients per value, and back."""
 
     filters: Tensor
 
@@ -70,16 +61,10 @@ class Multiwavelet(nn.Module):
 
 
 class WaveletMixing(nn.Module):
-    """Mixes details and coarse values of every level by their frequencies (FEDformer's FEB-w).
+    """Mixes details and coarse values of every level by at most ``modes`` frequencies (FEDformer's FEB-w).
 
     Zhou et al., "FEDformer", ICML 2022, after Gupta et al., "Multiwavelet-based Operator Learning for Differential
     Equations", NeurIPS 2021. The three mixings are shared by all levels.
-
-    Args:
-        num_heads: Heads.
-        polynomials: Width of a head (K).
-        steps: Length of the series.
-        modes: Most frequencies that are used at a level.
     """
 
     def __init__(self, num_heads: int, polynomials: int, steps: int, modes: int) -> None:
@@ -90,7 +75,6 @@ class WaveletMixing(nn.Module):
         self.coarsest = nn.Linear(polynomials, polynomials)
 
     def forward(self, series_BMLK: Tensor) -> Tensor:
-        """Return series of the same shape."""
         steps = series_BMLK.shape[2]
         coarse, mixed = _lengthen(series_BMLK), []
         while coarse.shape[2] > 1:
@@ -105,14 +89,9 @@ class WaveletMixing(nn.Module):
 
 
 class WaveletAttention(nn.Module):
-    """Attention between the frequencies of details and of coarse values at every level (FEDformer's FEA-w).
+    """Attention between at most ``modes`` frequencies of details and coarse values at every level (FEDformer's FEA-w).
 
     Keys and values are cut, or filled up with zeros, to as many as there are queries.
-
-    Args:
-        polynomials: Width of a head (K).
-        modes: Most frequencies that are used at a level.
-        score: How a product of frequencies becomes a weight.
     """
 
     def __init__(self, polynomials: int, modes: int, score: Score) -> None:
@@ -122,7 +101,6 @@ class WaveletAttention(nn.Module):
         self._score: Score = score
 
     def forward(self, query_BMQK: Tensor, key_BMLK: Tensor, value_BMLK: Tensor) -> Tensor:
-        """Return ``(batch, head, query, width)``."""
         steps = query_BMQK.shape[2]
         missing = (0, 0, 0, steps - key_BMLK.shape[2])
         parts = [query_BMQK, functional.pad(key_BMLK, missing), functional.pad(value_BMLK, missing)]

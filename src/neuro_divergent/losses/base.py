@@ -79,11 +79,7 @@ class Loss(Component):
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the cost of each target value, in the shape of ``target``.
 
-        Args:
-            raw: Outputs of the network.
-            target: What they should have been.
-            batch: Where both come from, for losses that look at more than the target; absent when a module of any other
-                kind is trained.
+        ``batch`` is where both come from, for losses that look at more; absent when another kind of module is trained.
 
         Raises:
             DataError: If the outputs do not belong to the targets, by their shapes.
@@ -97,20 +93,14 @@ class Loss(Component):
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the point forecast and the quantiles requested, on the scale of the network.
 
-        Args:
-            raw: Outputs of the network.
-            levels: Quantiles to give; unless ``traits.any_level``, they must be among ``quantile_levels``.
-            batch: What the outputs were made from, for losses that look at its scale.
+        Unless ``traits.any_level``, levels must be among ``quantile_levels``. Some losses look at the scale of the
+        batch.
         """
 
     def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
         """Return the values of the quantile function (inverse CDF) at some probabilities, on the scale of the network.
 
-        Args:
-            raw: Outputs of the network, ``(batch, horizon, channel, outputs)``.
-            probability: Probabilities between 0 and 1, ``(draws, batch, horizon, channel)`` or any shape that
-                broadcasts to it.
-            batch: What the outputs were made from.
+        Probabilities are ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
         """
         raise NotImplementedError(f"{self.name} forecasts no distribution")
 
@@ -123,8 +113,6 @@ class SingleOutput(Loss):
     """A loss with one output per step: the forecast itself."""
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the output as the point forecast; such a loss has no quantiles of its own."""
-        del batch
         assert not levels, "a point loss has no quantiles"
         return Forecast(raw.squeeze(-1))
 
@@ -133,8 +121,6 @@ class PointLoss(SingleOutput):
     """A loss whose cost depends on the forecast and the target alone."""
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the cost of each target value, in the shape of ``target``."""
-        del batch
         return self.cost(self.arrange(raw, target).squeeze(-1), target)
 
     @abstractmethod

@@ -50,12 +50,9 @@ class CrossEntropy(Loss):
 
     @property
     def outputs(self) -> int:
-        """One number per class."""
         return self.classes
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the cross-entropy of each target, in the shape of ``target``."""
-        del batch
         # Written out, because torch's own leaves out targets of -100 without a word.
         logarithm = self.arrange(raw, target).log_softmax(-1)
         count = logarithm.shape[-1]
@@ -67,13 +64,10 @@ class CrossEntropy(Loss):
         return -(right.lerp(logarithm.mean(-1), self.label_smoothing) if self.label_smoothing else right)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the number of the most likely class as the point."""
-        del batch
         assert not levels, "classes have no quantiles"
         return Forecast(raw.argmax(-1).to(raw.dtype))
 
     def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
-        """Return outputs with one axis more than ``target``, for as many classes as there are."""
         if raw.shape == target.shape:
             raise DataError(
                 f"cross_entropy: outputs and targets are both shaped {tuple(target.shape)}. Outputs need one axis "
@@ -104,10 +98,8 @@ class BinaryCrossEntropy(Loss):
     positive_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the cross-entropy of each target, in the shape of ``target``."""
         from torch.nn.functional import binary_cross_entropy_with_logits
 
-        del batch
         if _on_cpu(target) and bool(((target < 0) | (target > 1)).any()):
             raise DataError(
                 f"binary_cross_entropy: targets reach from {float(target.min()):g} to {float(target.max()):g}; they "
@@ -121,8 +113,6 @@ class BinaryCrossEntropy(Loss):
         return binary_cross_entropy_with_logits(logit, smoothed, pos_weight=weight, reduction="none")
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the probability of class 1 as the point."""
-        del batch
         assert not levels, "classes have no quantiles"
         return Forecast(raw.squeeze(-1).sigmoid())
 

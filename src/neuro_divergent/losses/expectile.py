@@ -38,18 +38,14 @@ class ExpectileLoss(Loss):
 
     @property
     def outputs(self) -> int:
-        """One number per level."""
         return len(self.levels)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the asymmetric squared error averaged over the levels."""
-        del batch
         error = target.unsqueeze(-1) - self.arrange(raw, target)
         levels = raw.new_tensor(self.levels)
         return (levels.where(error > 0, 1 - levels) * error.square()).mean(-1)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
         """Return the expectile nearest to the mean as the point; expectiles are sorted first, so they never cross."""
-        del batch
         assert not levels, "expectiles are not quantiles"
         return Forecast(raw.sort(-1).values[..., middle(self.levels)])

@@ -46,12 +46,9 @@ class ImplicitQuantileLoss(Loss):
 
     @property
     def outputs(self) -> int:
-        """The median, the coefficients of the polynomials and those of the two tails."""
         return self.degree + 3
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the pinball cost averaged over levels."""
-        del batch
         import torch
 
         raw = self.arrange(raw, target)
@@ -64,7 +61,6 @@ class ImplicitQuantileLoss(Loss):
         return pinball(error, probability).mean(-1)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the median as the point, and the quantiles requested."""
         point = raw[..., 0]
         if not levels:
             return Forecast(point)
@@ -72,8 +68,6 @@ class ImplicitQuantileLoss(Loss):
         return Forecast(point, self.inverse(raw, probability, batch).movedim(0, -1))
 
     def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the quantiles of probabilities."""
-        del batch
         # Rounded once, a function that rises still does; rounded on the way, it may not.
         return self._at(raw, self._rises(probability.double()).to(raw.dtype))
 

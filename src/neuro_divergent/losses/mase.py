@@ -34,8 +34,6 @@ class MASE(RelativeLoss):
         super().__init__(**{"season_length": season_length, **values})
 
     def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        """Return the naive error of each window, ``(batch, 1, channel)``."""
-        del forecast, target
         season = self.season_length
         if batch is None:
             raise ConfigError(

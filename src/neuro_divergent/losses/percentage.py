@@ -23,8 +23,6 @@ class MAPE(RelativeLoss):
     """
 
     def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        """Return the size of the target."""
-        del forecast, batch
         return target.abs()
 
 
@@ -37,6 +35,4 @@ class SMAPE(RelativeLoss):
     """
 
     def size(self, forecast: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-        """Return the mean of the sizes of forecast and target."""
-        del batch
         return (forecast.abs() + target.abs()) / 2

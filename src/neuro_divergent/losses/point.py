@@ -18,7 +18,6 @@ class MSE(PointLoss):
     """Squared error; forecasts the mean."""
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the squared difference."""
         return (forecast - target).square()
 
 
@@ -31,11 +30,9 @@ class RMSE(PointLoss):
     """
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the squared difference."""
         return (forecast - target).square()
 
     def finish(self, mean: Tensor) -> Tensor:
-        """Return the root of the mean."""
         zero = mean == 0
         # The root of 1 stands in where the slope would be infinite: infinity times 0 would make the gradient NaN.
         return mean.where(~zero, 1).sqrt().where(~zero, 0)
@@ -46,7 +43,6 @@ class MAE(PointLoss):
     """Absolute error; forecasts the median."""
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the absolute difference."""
         return (forecast - target).abs()
 
 
@@ -60,7 +56,6 @@ class Huber(PointLoss):
     delta: float = Field(default=1.0, gt=0)
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the Huber cost of the difference."""
         error = (forecast - target).abs()
         inner = error.clamp_max(self.delta)
         return inner * (error - 0.5 * inner)

@@ -66,12 +66,10 @@ class QuantileLoss(Loss):
 
     @property
     def outputs(self) -> int:
-        """One number per level."""
         return len(self.quantiles)
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
-        """The levels trained for."""
         return self.quantiles
 
     @property
@@ -80,8 +78,6 @@ class QuantileLoss(Loss):
         return LossTraits(probabilistic=len(self.quantiles) > 1, point_valued=not self.monotone)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the pinball cost averaged over the levels."""
-        del batch
         error = target.unsqueeze(-1) - self._values(self.arrange(raw, target))
         cost = pinball(error, raw.new_tensor(self.quantiles), self.delta)
         if self.weights is None:
@@ -89,15 +85,11 @@ class QuantileLoss(Loss):
         return (cost * cost.new_tensor(self.weights)).sum(-1) / sum(self.weights)
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return the median as the point, and the quantiles requested."""
-        del batch
         ordered = self._ordered(raw)
         picked = [bisect.bisect_left(self.quantiles, level - 1e-9) for level in levels]
         return Forecast(ordered[..., middle(self.quantiles)], ordered[..., picked] if levels else None)
 
     def inverse(self, raw: Tensor, probability: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return what lies on the line between two levels, or on the tail beyond the outermost ones."""
-        del batch
         import torch
 
         assert self.traits.probabilistic, "a single level is no distribution"
@@ -135,12 +127,9 @@ class QuantileLoss(Loss):
 
 
 def pinball(error: Tensor, levels: Tensor, delta: float = 0.0) -> Tensor:
-    """Return what errors cost: ``level`` times as much as they are above the quantile, ``1 - level`` below.
+    """Return what errors (target minus quantile) cost: ``level`` times their size above 0, ``1 - level`` below.
 
-    Args:
-        error: Target minus quantile.
-        levels: Level of each, of a shape that broadcasts.
-        delta: Size of an error up to which half its square, divided by this, stands for its size.
+    Up to an error of ``delta``, half its square divided by ``delta`` stands for its size.
     """
     if not delta:
         return (levels * error).maximum((levels - 1) * error)
@@ -154,16 +143,10 @@ def _tail(
 ) -> Tensor:
     """Return what lies beyond the outermost quantile, on the exponential tail through it and the one before.
 
-    Args:
-        outer: The outermost quantile.
-        inner: The one before.
-        probability: Probabilities of the probability further out than what is requested.
-        outer_probability: Probability further out than the outermost quantile.
-        inner_probability: Probability further out than the one before.
+    Probabilities are those of values further out: than what is requested, than the outermost quantile, than the inner.
     """
     import torch
 
     least = torch.finfo(probability.dtype).eps / 2  # as far as a tail can be followed
-    return outer + (inner - outer) * (probability.clamp_min(least) / outer_probability).log() / math.log(
-        inner_probability / outer_probability
-    )
+    distance = (probability.clamp_min(least) / outer_probability).log()
+    return outer + (inner - outer) * distance / math.log(inner_probability / outer_probability)

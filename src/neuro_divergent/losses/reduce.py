@@ -7,15 +7,10 @@ from torch import Tensor
 
 
 def weighted_sum(cost: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | int]:
-    """Add up costs, each as often as its weight says.
+    """Return the sum of costs, each as often as its weight says, and the sum of the weights.
 
-    Args:
-        cost: Cost of each value, any shape.
-        weight: How much each counts, of a shape that broadcasts to that of ``cost``: 1 for observed and 0 for missing
-            values, or anything else that is not negative; ``None`` when all count the same.
-
-    Returns:
-        The sum, and the sum of the weights.
+    Weights broadcast to the costs: 1 for observed and 0 for missing values, or anything else that is not negative;
+    ``None`` when all count the same.
     """
     if weight is None:
         return cost.sum(), cost.numel()

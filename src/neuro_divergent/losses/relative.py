@@ -29,7 +29,6 @@ class RelativeLoss(SingleOutput):
     traits: ClassVar[LossTraits] = LossTraits(cost_on_original_scale=True)
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return the relative error of each target value, in the shape of ``target``."""
         forecast = self.arrange(raw, target).squeeze(-1)
         error = (forecast - target).abs()
         size = self.size(forecast, target, batch)

@@ -20,7 +20,6 @@ class LogCosh(PointLoss):
     """
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the logarithm of the hyperbolic cosine of the difference."""
         error = forecast - target
         # cosh(e) overflows for large errors, and near 0 subtracting log 2 would leave nothing but rounding:
         # each way of writing it is used where it is exact. The clamp keeps the unused one finite.
@@ -41,7 +40,6 @@ class Tukey(PointLoss):
     c: float = knob(4.685, low=2.0, high=10.0, log=True, gt=0, allow_inf_nan=False)
 
     def cost(self, forecast: Tensor, target: Tensor) -> Tensor:
-        """Return the biweight cost of the difference."""
         ratio = ((forecast - target) / self.c).clamp(-1, 1).square()
         # 1 - (1 - s)**3 multiplied out, which keeps small errors exact.
         return self.c**2 / 6 * ratio * (3 - 3 * ratio + ratio.square())

@@ -17,11 +17,6 @@ def align_outputs(raw: Tensor, target: Tensor, outputs: int) -> Tensor:
     ``(batch, 1)`` for targets ``(batch,)``. Anything else is refused: subtracting such shapes would pair every output
     with every target, and train without an error towards nonsense.
 
-    Args:
-        raw: Outputs of a network.
-        target: What they should have been, any shape.
-        outputs: Outputs for each target.
-
     Raises:
         DataError: If the shapes do not belong together.
     """

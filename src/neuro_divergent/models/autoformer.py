@@ -33,9 +33,7 @@ class Autoformer(EncoderDecoder):
     kernel_size: Window = knob(25, choices=(5, 13, 25, 51))
 
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:
-        """Make auto-correlation."""
         return Attention(self.hidden_size, self.num_heads, scoring=AutoCorrelation(self.factor))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return DecompositionNetwork(self, spec, self.kernel_size)

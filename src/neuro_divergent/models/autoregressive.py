@@ -17,7 +17,6 @@ from neuro_divergent.layers.sequence import side_by_side, time_first, windows_fi
 
 def middle_output(raw: Tensor, batch: Batch) -> Tensor:
     """Return the middle one of the outputs of each step: the median of quantiles, or the only output."""
-    del batch
     return raw[..., (raw.shape[-1] - 1) // 2]
 
 
@@ -28,8 +27,6 @@ class AutoregressiveNetwork(nn.Module):
     Covariates that are not known ahead are zero in the horizon, which is their mean.
 
     Args:
-        spec: The task.
-        covariates: Encoder of its covariates.
         encoder: Recurrent layers over ``(time, row, 1 + past + static + future)``.
         decoder: Turns a state into the outputs of a step.
         decodes_ahead: Whether the decoder reads the covariates of the step that is forecast, next to the state (true),
@@ -67,7 +64,6 @@ class AutoregressiveNetwork(nn.Module):
         self._decodes_ahead = decodes_ahead
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the outputs, ``(batch, horizon, channel, outputs)``."""
         ratio = self._ratio(batch)
         if self._reads_all_targets(batch, ratio):
             return windows_first(self._all_at_once(batch), self.spec.channels)
@@ -82,13 +78,9 @@ class AutoregressiveNetwork(nn.Module):
     def paths(self, batch: Batch, count: int, draw: Callable[[Tensor, int], Tensor]) -> Tensor:
         """Return sampled paths, ``(count * batch, horizon, channel)``: each step given those drawn before.
 
-        The history is read once for all paths.
-
-        Args:
-            batch: The windows.
-            count: Paths of each window; the first of all windows come first, then the second.
-            draw: Turns the raw outputs of a step, ``(count * batch, 1, channel, outputs)``, and its number into a value
-                for each path, ``(count * batch, 1, channel)``.
+        The history is read once for all paths. The first paths of all windows come first, then the second. ``draw``
+        turns the raw outputs of a step, ``(count * batch, 1, channel, outputs)``, and its number into a value for each
+        path, ``(count * batch, 1, channel)``.
         """
 
         def repeated(item: Tensor) -> Tensor:
@@ -170,13 +162,8 @@ class AutoregressiveNetwork(nn.Module):
     ) -> Tensor:
         """Return the forecasts ``(horizon, row, outputs)``.
 
-        Args:
-            state: State after the history, ``(1, row, hidden)``.
-            memory: State of the cells after the history.
-            known: Covariates of the encoder, from the first step of the horizon on.
-            ahead: Covariates of the horizon for the decoder.
-            read: Turns the outputs of a step, ``(1, row, outputs)``, into the value that is read on, ``(1, row, 1)``.
-            teacher: Targets and which of them are read.
+        State and memory are those after the history. ``read`` turns the outputs of a step, ``(1, row, outputs)``, into
+        the value that is read on, ``(1, row, 1)``. ``teacher`` has the targets and which of them are read instead.
         """
         forecasts: list[Tensor] = []
         for step in range(self.spec.horizon):

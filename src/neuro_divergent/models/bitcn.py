@@ -33,19 +33,14 @@ class BiTCN(Architecture):
         dropout: Fraction dropped in training of inputs, hidden states and the perceptron.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="convolutional",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        paper="https://doi.org/10.1016/j.ijforecast.2021.11.011",
+    traits: ClassVar[Traits] = Traits.with_covariates(
+        "convolutional", "https://doi.org/10.1016/j.ijforecast.2021.11.011"
     )
 
     hidden_size: int = knob(16, choices=(16, 32), ge=1)
     dropout: float = knob(0.5, low=0.0, high=0.9, ge=0.0, lt=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -57,9 +52,8 @@ class _Network(nn.Module):
         ahead, hidden, dropout = self.covariates.future_size, config.hidden_size, config.dropout
         inputs = 1 + self.covariates.past_size + self.covariates.static_size + ahead
         self.backward_network = _Convolutions(inputs, hidden, spec.input_size, dropout, ahead=False)
-        self.forward_network = (
-            _Convolutions(ahead, hidden, spec.input_size + spec.horizon, dropout, ahead=True) if ahead else None
-        )
+        steps = spec.input_size + spec.horizon
+        self.forward_network = _Convolutions(ahead, hidden, steps, dropout, ahead=True) if ahead else None
         self.compress = OverTime(spec.input_size, hidden)
         self.dropout = Dropout(dropout)
         self.expand = OverTime(hidden, spec.horizon)

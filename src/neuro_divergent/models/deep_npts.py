@@ -35,9 +35,7 @@ class DeepNPTS(Architecture):
         norm: Normalisation after each activation: none, over the ``batch``, or over the ``layer``.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2312.14657"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2312.14657")
 
     hidden_size: int = knob(32, low=16, high=512, log=True, ge=1)
     num_layers: int = knob(2, low=1, high=4, ge=1)
@@ -45,7 +43,6 @@ class DeepNPTS(Architecture):
     norm: Literal["none", "batch", "layer"] = knob("batch", choices=("none", "batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

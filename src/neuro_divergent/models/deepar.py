@@ -37,13 +37,8 @@ class DeepAR(Architecture):
         activation: Activation of those hidden layers.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="recurrent",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        autoregressive=True,
-        paper="https://arxiv.org/abs/1704.04110",
+    traits: ClassVar[Traits] = Traits.with_covariates(
+        "recurrent", "https://arxiv.org/abs/1704.04110", autoregressive=True
     )
 
     hidden_size: int = knob(128, low=32, high=512, log=True, ge=1)
@@ -54,7 +49,6 @@ class DeepAR(Architecture):
     activation: Activation = "ReLU"
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         covariates = Covariates(spec)
         inputs = 1 + covariates.past_size + covariates.static_size + covariates.future_size
         encoder = recurrent_layers("lstm", inputs, self.hidden_size, self.num_layers, self.dropout)

@@ -30,9 +30,7 @@ class DilatedRNN(SequenceArchitecture):
         decoder_activation: Activation of the perceptron.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="recurrent", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/1710.02224"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://arxiv.org/abs/1710.02224")
 
     cell: Cell = knob("lstm", choices=("rnn", "lstm", "gru"))
     dilations: tuple[Annotated[tuple[PositiveInt, ...], Field(min_length=1)], ...] = knob(
@@ -40,7 +38,6 @@ class DilatedRNN(SequenceArchitecture):
     )
 
     def encoder(self, inputs: int) -> nn.Module:
-        """Return the recurrent layers."""
         return _Groups(self, inputs)
 
 

@@ -33,7 +33,6 @@ class DLinear(Architecture):
     kernel_size: Window = knob(25, choices=(5, 13, 25, 51))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -71,16 +72,11 @@ class _Network(nn.Module):
         self.start = config.start(spec)
         self.read = self.start + spec.horizon
         self.covariates = Covariates(spec)
-        self.encoder_embedding, self.decoder_embedding = (
-            SequenceEmbedding(
-                1,
-                self.covariates.future_size,
-                config.hidden_size,
-                steps=steps if positions else 0,
-                dropout=config.dropout,
-            )
-            for steps in (spec.input_size, self.read)
+        embedding = partial(
+            SequenceEmbedding, 1, self.covariates.future_size, config.hidden_size, dropout=config.dropout
         )
+        self.encoder_embedding = embedding(steps=spec.input_size if positions else 0)
+        self.decoder_embedding = embedding(steps=self.read if positions else 0)
 
     def _tokens(self, inputs: Inputs, history_NL1: Tensor, last_NL1: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tokens of encoder and decoder; the decoder starts from the end of ``last_NL1``."""
@@ -95,10 +91,7 @@ class _Network(nn.Module):
 class SequenceNetwork(_Network):
     """Encoder and decoder after Vaswani et al., with positional encoding and normalisation.
 
-    Args:
-        config: Sizes and the factory of the attention.
-        spec: The task.
-        between: Module between the encoder layers.
+    ``between`` are modules between the encoder layers.
     """
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, between: tuple[nn.Module, ...] = ()) -> None:
@@ -117,7 +110,6 @@ class SequenceNetwork(_Network):
         self.projection = nn.Linear(size, spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """Return ``(batch, horizon, channel, outputs)``."""
         values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
         past, begun = self._tokens(inputs, history, history)
@@ -126,41 +118,22 @@ class SequenceNetwork(_Network):
 
 
 class DecompositionNetwork(_Network):
-    """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast.
-
-    Args:
-        config: Sizes and the factory of the attention.
-        spec: The task.
-        kernel_size: Odd number of steps that the moving average covers.
-    """
+    """Encoder and decoder after Autoformer, which work on the season and hand the trend to the forecast."""
 
     def __init__(self, config: EncoderDecoder, spec: TaskSpec, kernel_size: int) -> None:
         super().__init__(config, spec, positions=False)
         size, steps = config.hidden_size, spec.input_size
         self.decomposition = Decomposition(steps, kernel_size)
         over_all = Decomposition(self.read, kernel_size)
-        reading = [
-            EncoderLayer(
-                size,
-                attention=config.attention("encoder", steps, steps),
-                norm=lambda: self.decomposition,
-                bias=False,
-                **_layer(config),
-            )
-            for _ in range(config.num_layers)
-        ]
-        forecasting = [
-            DecompositionLayer(
-                size, spec.outputs, decomposition=over_all, **_attention(config, self.read, steps), **_layer(config)
-            )
-            for _ in range(config.decoder_num_layers)
-        ]
+        encode = partial(EncoderLayer, size, norm=lambda: self.decomposition, bias=False, **_layer(config))
+        reading = [encode(attention=config.attention("encoder", steps, steps)) for _ in range(config.num_layers)]
+        decode = partial(DecompositionLayer, size, spec.outputs, decomposition=over_all, **_layer(config))
+        forecasting = [decode(**_attention(config, self.read, steps)) for _ in range(config.decoder_num_layers)]
         self.encoder = Encoder(reading, SeasonalNorm(size))
         self.decoder = DecompositionDecoder(forecasting, SeasonalNorm(size))
         self.projection = nn.Linear(size, spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        """Return ``(batch, horizon, channel, outputs)``."""
         values, _ = observed(inputs.past_y, inputs.past_mask)
         history = fold_channels(values)[..., None]
         past, begun = self._tokens(inputs, history, self.decomposition(history))
@@ -171,11 +144,7 @@ class DecompositionNetwork(_Network):
 
 
 def _layer(config: EncoderDecoder) -> dict[str, Any]:
-    return {
-        "feedforward_size": config.feedforward_size,
-        "activation": config.activation,
-        "dropout": config.dropout,
-    }
+    return {"feedforward_size": config.feedforward_size, "activation": config.activation, "dropout": config.dropout}
 
 
 def _attention(config: EncoderDecoder, queries: int, keys: int) -> dict[str, Any]:

@@ -67,7 +67,6 @@ class FEDformer(EncoderDecoder):
         return self
 
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:
-        """Return a block that transforms the queries, or cross-attention."""
         return self._wavelet(place, queries) if self.version == "wavelet" else self._fourier(place, queries, keys)
 
     def _fourier(self, place: Place, queries: int, keys: int) -> nn.Module:
@@ -88,5 +87,4 @@ class FEDformer(EncoderDecoder):
         return Attention(self.hidden_size, heads, scoring=scoring)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return DecompositionNetwork(self, spec, self.kernel_size)

@@ -36,12 +36,10 @@ class Informer(EncoderDecoder):
     norm: Normalization = knob("batch", choices=("batch", "layer"))
 
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:
-        """Make ProbSparse attention."""
         scoring = ProbSparse(self.factor, self.dropout, causal=place == "decoder")
         return Attention(self.hidden_size, self.num_heads, scoring=scoring)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         count = self.num_layers - 1 if self.distil else 0
         return SequenceNetwork(self, spec, tuple(_Distilling(self.hidden_size, self.norm) for _ in range(count)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -58,7 +59,6 @@ class ITransformer(MultiHead):
     stochastic_depth: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -73,20 +73,17 @@ class _Network(nn.Module):
             nn.Linear(spec.input_size + spec.horizon, config.hidden_size) if self.covariates.future_size else None
         )
         self.dropout = Dropout(config.dropout)
-        self.layers = nn.Sequential(
-            *(
-                EncoderLayer(
-                    config.hidden_size,
-                    num_heads=config.num_heads,
-                    feedforward_size=config.feedforward_size,
-                    activation=config.activation,
-                    dropout=config.dropout,
-                    norm=config.norm,
-                    stochastic_depth=rate,
-                )
-                for rate in growing_rates(config.stochastic_depth, config.num_layers)
-            )
+        layer = partial(
+            EncoderLayer,
+            config.hidden_size,
+            num_heads=config.num_heads,
+            feedforward_size=config.feedforward_size,
+            activation=config.activation,
+            dropout=config.dropout,
+            norm=config.norm,
         )
+        rates = growing_rates(config.stochastic_depth, config.num_layers)
+        self.layers = nn.Sequential(*(layer(stochastic_depth=rate) for rate in rates))
         self.norm = nn.LayerNorm(config.hidden_size)
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 

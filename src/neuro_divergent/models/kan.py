@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import model_validator
 from torch import Tensor, nn
@@ -34,9 +34,7 @@ class KAN(Architecture):
         noise: Size of the random curves that the splines start from.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2404.19756"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2404.19756")
 
     hidden_size: int = knob(512, low=64, high=512, log=True, ge=1)
     num_layers: int = knob(1, low=1, high=3, ge=0)
@@ -53,7 +51,6 @@ class KAN(Architecture):
         return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -64,19 +61,9 @@ class _Network(nn.Module):
         self.covariates = Covariates(spec)
         known = known_size(spec.input_size, spec, self.covariates)
         sizes = [known, *[config.hidden_size] * config.num_layers, spec.horizon * spec.outputs]
-        self.layers = nn.Sequential(
-            *(
-                SplineKAN(
-                    inputs,
-                    outputs,
-                    grid_size=config.grid_size,
-                    order=config.spline_order,
-                    grid_range=config.grid_range,
-                    noise=config.noise,
-                )
-                for inputs, outputs in pairwise(sizes)
-            )
-        )
+        settings: dict[str, Any] = {"grid_size": config.grid_size, "order": config.spline_order}
+        settings |= {"grid_range": config.grid_range, "noise": config.noise}
+        self.layers = nn.Sequential(*(SplineKAN(*pair, **settings) for pair in pairwise(sizes)))
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)

@@ -32,9 +32,7 @@ class MLP(Architecture):
         norm: Normalisation before each activation: none, over the ``batch``, or over the ``layer``.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://doi.org/10.21236/AD0256582"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://doi.org/10.21236/AD0256582")
 
     hidden_size: int = knob(1024, low=64, high=1024, log=True, ge=1)
     num_layers: int = knob(2, low=1, high=4, ge=1)
@@ -43,7 +41,6 @@ class MLP(Architecture):
     norm: Literal["none", "batch", "layer"] = knob("none", choices=("none", "batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -53,10 +50,8 @@ class _Network(nn.Module):
         self.spec = spec
         self.covariates = Covariates(spec)
         known = known_size(spec.input_size, spec, self.covariates)
-        hidden = [config.hidden_size] * config.num_layers
-        self.layers = multilayer_perceptron(
-            [known, *hidden, spec.horizon * spec.outputs], config.activation, config.dropout, config.norm
-        )
+        sizes = [known, *[config.hidden_size] * config.num_layers, spec.horizon * spec.outputs]
+        self.layers = multilayer_perceptron(sizes, config.activation, config.dropout, config.norm)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)

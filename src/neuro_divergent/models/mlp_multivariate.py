@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -28,7 +29,6 @@ class MLPMultivariate(MLP):
     traits: ClassVar[Traits] = replace(MLP.traits, mixes_channels=True)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -38,13 +38,8 @@ class _Network(nn.Module):
         self.shape = (spec.horizon, spec.channels, spec.outputs)
         self.covariates = Covariates(replace(spec, channels=1))
         known = known_size(spec.input_size * spec.channels, spec, self.covariates)
-        forecasts = spec.horizon * spec.channels * spec.outputs
-        self.layers = multilayer_perceptron(
-            [known, *[config.hidden_size] * config.num_layers, forecasts],
-            config.activation,
-            config.dropout,
-            config.norm,
-        )
+        sizes = [known, *[config.hidden_size] * config.num_layers, prod(self.shape)]
+        self.layers = multilayer_perceptron(sizes, config.activation, config.dropout, config.norm)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)

@@ -71,7 +71,6 @@ class NBEATS(Architecture):
         return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -92,9 +91,7 @@ class NBEATSx(NBEATS):
             ``exogenous`` (covariates).
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2104.05522"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2104.05522")
 
     stacks: tuple[Literal["generic", "trend", "seasonality", "exogenous"], ...] = knob(  # type: ignore[assignment]
         ("generic", "trend", "seasonality"),

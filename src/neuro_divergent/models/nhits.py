@@ -44,9 +44,7 @@ class NHITS(Architecture):
             proportion to their depth.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2201.12886"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2201.12886")
 
     pooling: tuple[PositiveInt, ...] = knob((2, 2, 1), choices=((2, 2, 1), (1, 1, 1), (4, 4, 4), (8, 4, 1), (16, 8, 1)))
     downsample: tuple[PositiveInt, ...] = knob(
@@ -73,7 +71,6 @@ class NHITS(Architecture):
         return self
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

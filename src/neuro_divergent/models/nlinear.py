@@ -24,7 +24,6 @@ class NLinear(Architecture):
     traits: ClassVar[Traits] = Traits(family="linear", paper="https://arxiv.org/abs/2205.13504")
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(spec)
 
 

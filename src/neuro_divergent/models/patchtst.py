@@ -69,7 +69,6 @@ class PatchTST(MultiHead):
     level: Level = knob("mean", choices=("mean", "last"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
     def reconstruction(self, spec: TaskSpec) -> Reconstruction:
@@ -122,9 +121,8 @@ class _Layer(nn.Module):
         self.output = nn.Linear(width, width)
         self.output_dropout = Dropout(1 - (1 - config.dropout) ** 2)
         self.attention_norm = make_norm(config.norm, width)
-        self.feedforward = multilayer_perceptron(
-            (width, config.feedforward_size, width), config.activation, config.dropout
-        )
+        sizes = (width, config.feedforward_size, width)
+        self.feedforward = multilayer_perceptron(sizes, config.activation, config.dropout)
         self.dropout = Dropout(config.dropout)
         self.feedforward_norm = make_norm(config.norm, width)
 

@@ -67,7 +67,6 @@ class Recurrent(Architecture):
         return self.decoding == "autoregressive"
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         covariates = Covariates(spec)
         ahead = covariates.future_size
         inputs = 1 + covariates.past_size + covariates.static_size + ahead
@@ -78,10 +77,6 @@ class Recurrent(Architecture):
         return kind(spec, covariates, encoder, decoder)
 
 
-def _traits(paper: str) -> Traits:
-    return Traits(family="recurrent", past_x=True, future_x=True, static_x=True, paper=paper)
-
-
 @register("lstm")
 class LSTM(Recurrent):
     """Long short-term memory, whose last states a perceptron turns into the forecast.
@@ -90,7 +85,7 @@ class LSTM(Recurrent):
     torch.
     """
 
-    traits: ClassVar[Traits] = _traits("https://doi.org/10.1162/neco.1997.9.8.1735")
+    traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://doi.org/10.1162/neco.1997.9.8.1735")
     cell: ClassVar[Cell] = "lstm"
 
 
@@ -102,7 +97,7 @@ class GRU(Recurrent):
     2014. As in torch, the gate that resets comes after the product with the state.
     """
 
-    traits: ClassVar[Traits] = _traits("https://arxiv.org/abs/1406.1078")
+    traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://arxiv.org/abs/1406.1078")
     cell: ClassVar[Cell] = "gru"
 
     hidden_size: int = knob(200, low=32, high=512, log=True, ge=1)
@@ -115,7 +110,7 @@ class RNN(Recurrent):
     Elman, "Finding Structure in Time", Cognitive Science, 1990, with the hyperbolic tangent.
     """
 
-    traits: ClassVar[Traits] = _traits("https://doi.org/10.1207/s15516709cog1402_1")
+    traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://doi.org/10.1207/s15516709cog1402_1")
     cell: ClassVar[Cell] = "rnn"
 
 

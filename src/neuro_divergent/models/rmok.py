@@ -47,7 +47,6 @@ class RMoK(Architecture):
     norm: Literal["none", "batch", "layer"] = knob("batch", choices=("none", "batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

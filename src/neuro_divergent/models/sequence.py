@@ -34,7 +34,6 @@ class SequenceArchitecture(Architecture):
     decoder_activation: Activation = "ReLU"
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
     @abstractmethod
@@ -51,13 +50,11 @@ class _Network(nn.Module):
         self.encoder = config.encoder(1 + self.covariates.past_size + self.covariates.static_size + ahead)
         self.to_horizon = OverTime(spec.input_size, spec.horizon)
         hidden = [config.decoder_hidden_size] * (config.decoder_num_layers - 1)
-        self.decoder = multilayer_perceptron(
-            [config.hidden_size + ahead, *hidden, spec.outputs], config.decoder_activation
-        )
+        sizes = [config.hidden_size + ahead, *hidden, spec.outputs]
+        self.decoder = multilayer_perceptron(sizes, config.decoder_activation)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, _ = observed(inputs.past_y, inputs.past_mask)
         covariates = self.covariates(inputs.past_x, inputs.future_x, inputs.static_x)
-        states_LND = self.encoder(read_history(values, covariates))
-        states_HND = self.to_horizon(states_LND)
+        states_HND = self.to_horizon(self.encoder(read_history(values, covariates)))
         return windows_first(self.decoder(beside_horizon(states_HND, covariates)), self.spec.channels)

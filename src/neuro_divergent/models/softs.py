@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -50,7 +51,6 @@ class SOFTS(Architecture):
     position_rate: float = knob(0.5, low=0.1, high=1.0, gt=0.0, le=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -61,18 +61,10 @@ class _Network(nn.Module):
         self.use_norm = config.use_norm
         self.embedding = nn.Linear(spec.input_size, config.hidden_size)
         self.dropout = Dropout(config.dropout)
-        self.layers = nn.Sequential(
-            *(
-                EncoderLayer(
-                    config.hidden_size,
-                    feedforward_size=config.feedforward_size,
-                    activation="GELU",
-                    dropout=config.dropout,
-                    attention=_Core(config, spec.channels),
-                )
-                for _ in range(config.num_layers)
-            )
-        )
+        size, units = config.hidden_size, config.feedforward_size
+        layer = partial(EncoderLayer, size, feedforward_size=units, activation="GELU", dropout=config.dropout)
+        cores = (_Core(config, spec.channels) for _ in range(config.num_layers))
+        self.layers = nn.Sequential(*(layer(attention=core) for core in cores))
         self.projection = nn.Linear(config.hidden_size, spec.horizon * spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:
@@ -107,7 +99,6 @@ class _Core(nn.Module):
         self.output = nn.Linear(hidden, hidden)
 
     def forward(self, tokens_BCD: Tensor, *_: Tensor) -> Tensor:
-        """Return the residual branch."""
         tokens_BCD = self._placed(tokens_BCD)
         offers_BCK = self.offer(self.dropout(functional.gelu(self.describe(tokens_BCD))))
         core_BCK = self._pool(offers_BCK)

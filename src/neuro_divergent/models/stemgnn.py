@@ -48,7 +48,6 @@ class StemGNN(Architecture):
     leak: float = knob(0.2, low=0.0, high=0.5, ge=0.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

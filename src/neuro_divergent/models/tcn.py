@@ -35,9 +35,7 @@ class TCN(SequenceArchitecture):
         decoder_activation: Activation of the perceptron.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="convolutional", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/1803.01271"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("convolutional", "https://arxiv.org/abs/1803.01271")
 
     kernel_size: int = knob(2, low=2, high=5, ge=1)
     dilations: tuple[PositiveInt, ...] = knob(
@@ -48,13 +46,11 @@ class TCN(SequenceArchitecture):
     dropout: float = knob(0.0, low=0.0, high=0.5, ge=0.0, lt=1.0)
 
     def encoder(self, inputs: int) -> nn.Module:
-        """Return the convolutions."""
         if not self.residual:
             return causal_stack(inputs, self.hidden_size, self.kernel_size, self.dilations, self.activation)
         widths = pairwise([inputs] + [self.hidden_size] * len(self.dilations))
-        return nn.Sequential(
-            *(
-                ResidualConvolution(*width, self.kernel_size, dilation, self.activation, self.dropout)
-                for width, dilation in zip(widths, self.dilations, strict=True)
-            )
+        layers = (
+            ResidualConvolution(*width, self.kernel_size, dilation, self.activation, self.dropout)
+            for width, dilation in zip(widths, self.dilations, strict=True)
         )
+        return nn.Sequential(*layers)

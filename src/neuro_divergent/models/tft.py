@@ -44,9 +44,7 @@ class TFT(MultiHead):
         attention_dropout: Fraction of attention weights dropped in training.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="transformer", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/1912.09363"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("transformer", "https://arxiv.org/abs/1912.09363")
 
     hidden_size: int = knob(128, choices=(32, 64, 128, 256), ge=1)
     num_heads: int = knob(4, choices=(1, 4, 8), ge=1)
@@ -57,7 +55,6 @@ class TFT(MultiHead):
     attention_dropout: float = knob(0.0, low=0.0, high=0.3, ge=0.0, lt=1.0)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -40,9 +40,7 @@ class TiDE(Architecture):
         norm: Normalisation after each block: none, or over the ``layer``.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2304.08424"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2304.08424")
 
     hidden_size: int = knob(512, low=64, high=1024, log=True, ge=1)
     num_encoder_layers: int = knob(1, low=1, high=3, ge=1)
@@ -54,7 +52,6 @@ class TiDE(Architecture):
     norm: Literal["none", "layer"] = knob("layer", choices=("none", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar, Literal
 
@@ -64,7 +65,6 @@ class TimeMixer(Architecture):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -139,15 +139,10 @@ class _PastMixing(nn.Module):
         self.mix_channels = config.mix_channels
         self.seasons = seasons
         # Over the width of a step: of season and trend before mixing when channels are mixed, else of their sum.
-        self.perceptron = multilayer_perceptron(
-            (config.hidden_size, config.feedforward_size, config.hidden_size), "GELU"
-        )
-        self.coarser = nn.ModuleList(
-            multilayer_perceptron((fine, coarse, coarse), "GELU") for fine, coarse in pairwise(lengths)
-        )
-        self.finer = nn.ModuleList(
-            multilayer_perceptron((coarse, fine, fine), "GELU") for fine, coarse in pairwise(lengths)
-        )
+        perceptron = partial(multilayer_perceptron, activation="GELU")
+        self.perceptron = perceptron((config.hidden_size, config.feedforward_size, config.hidden_size))
+        self.coarser = nn.ModuleList(perceptron((fine, coarse, coarse)) for fine, coarse in pairwise(lengths))
+        self.finer = nn.ModuleList(perceptron((coarse, fine, fine)) for fine, coarse in pairwise(lengths))
 
     def forward(self, scales: list[Tensor]) -> list[Tensor]:
         seasons, trends = _split(scales, self.seasons)

@@ -55,7 +55,6 @@ class TimesNet(Architecture):
     joint_channels: bool = False
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -125,10 +124,8 @@ class _TimesBlock(nn.Module):
 def find_periods(values_NTD: Tensor, top_k: int, *, over_batch: bool = False) -> tuple[Tensor, Tensor]:
     """Return the periods of the strongest frequencies of each row, and their amplitudes, both ``(row, top_k)``.
 
-    Args:
-        values_NTD: Values; amplitudes are averaged over the last axis.
-        top_k: Frequencies to find, at most half the steps.
-        over_batch: Whether they are those of the average over the rows, the same for all of them.
+    There are at most half as many as steps. Amplitudes are averaged over the last axis; with ``over_batch`` the
+    frequencies are those of the average over the rows, the same for all of them.
     """
     steps = values_NTD.shape[1]
     amplitudes_NF = torch.fft.rfft(values_NTD, dim=1).abs().mean(2)[:, 1:]  # a constant has no period

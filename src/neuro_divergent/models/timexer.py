@@ -59,7 +59,6 @@ class TimeXer(MultiHead):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

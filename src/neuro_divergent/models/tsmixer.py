@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -39,7 +39,6 @@ class TSMixer(Architecture):
     norm: Normalization = knob("batch", choices=("batch", "layer"))
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -48,20 +47,10 @@ class _Network(nn.Module):
         super().__init__()
         self.spec = spec
         self.revin = RevIN(spec.channels) if config.use_norm else None
-        self.blocks = nn.Sequential(
-            *(
-                mixing_layer(
-                    spec.input_size,
-                    spec.channels,
-                    spec.channels,
-                    hidden_size=config.hidden_size,
-                    dropout=config.dropout,
-                    norm=config.norm,
-                    norm_place="before",
-                )
-                for _ in range(config.num_blocks)
-            )
-        )
+        sizes = (spec.input_size, spec.channels, spec.channels)
+        settings: dict[str, Any] = {"hidden_size": config.hidden_size, "dropout": config.dropout, "norm": config.norm}
+        blocks = (mixing_layer(*sizes, norm_place="before", **settings) for _ in range(config.num_blocks))
+        self.blocks = nn.Sequential(*blocks)
         self.projection = nn.Linear(spec.input_size, spec.horizon * spec.outputs)
 
     def forward(self, inputs: Inputs) -> Tensor:

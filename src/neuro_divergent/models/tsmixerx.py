@@ -34,14 +34,7 @@ class TSMixerx(Architecture):
         use_norm: Whether each history is standardised and the forecast is restored.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        mixes_channels=True,
-        paper="https://arxiv.org/abs/2303.06053",
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2303.06053", mixes_channels=True)
 
     num_blocks: int = knob(2, low=1, high=8, ge=1)
     hidden_size: int = knob(64, low=8, high=256, log=True, ge=1)
@@ -49,7 +42,6 @@ class TSMixerx(Architecture):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 

@@ -29,10 +29,8 @@ class VanillaTransformer(EncoderDecoder):
     causal: bool = True
 
     def attention(self, place: Place, queries: int, keys: int) -> nn.Module:
-        """Make full attention."""
         scoring = DotProduct(self.dropout, causal=self.causal and place == "decoder")
         return Attention(self.hidden_size, self.num_heads, scoring=scoring)
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return SequenceNetwork(self, spec)

@@ -37,14 +37,7 @@ class XLinear(Architecture):
         use_norm: Whether each history is standardised and the forecast is restored.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="mlp",
-        past_x=True,
-        future_x=True,
-        static_x=True,
-        mixes_channels=True,
-        paper="https://arxiv.org/abs/2601.09237",
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("mlp", "https://arxiv.org/abs/2601.09237", mixes_channels=True)
 
     hidden_size: int = knob(128, low=32, high=512, log=True, ge=1)
     temporal_size: int = knob(256, low=64, high=1024, log=True, ge=1)
@@ -56,7 +49,6 @@ class XLinear(Architecture):
     use_norm: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
-        """Make the network."""
         return _Network(self, spec)
 
 
@@ -71,16 +63,11 @@ class _Network(nn.Module):
         self.token = nn.Parameter(torch.randn(spec.channels, hidden))
         self.temporal_gate = _Gate(2 * hidden, config.temporal_size, config.temporal_dropout)
         self.channel_gate = _Gate(2 * spec.channels, config.channel_size, config.channel_dropout)
-        sizes = (
-            history * covariates.past_size,
-            (history + spec.horizon) * covariates.future_size,
-            covariates.static_size,
-        )
+        ahead = (history + spec.horizon) * covariates.future_size
+        sizes = (history * covariates.past_size, ahead, covariates.static_size)
         self.projections = nn.ModuleList(nn.Linear(size, hidden) for size in sizes if size)
-        self.head = nn.Sequential(
-            Dropout(config.head_dropout),
-            nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs),
-        )
+        linear = nn.Linear((2 + len(self.projections)) * hidden, spec.horizon * spec.outputs)
+        self.head = nn.Sequential(Dropout(config.head_dropout), linear)
 
     def forward(self, inputs: Inputs) -> Tensor:
         values, mask = observed(inputs.past_y, inputs.past_mask)

@@ -41,9 +41,7 @@ class XLSTM(SequenceArchitecture):
         decoder_activation: Activation of the perceptron.
     """
 
-    traits: ClassVar[Traits] = Traits(
-        family="recurrent", past_x=True, future_x=True, static_x=True, paper="https://arxiv.org/abs/2405.04517"
-    )
+    traits: ClassVar[Traits] = Traits.with_covariates("recurrent", "https://arxiv.org/abs/2405.04517")
 
     blocks: tuple[Block, ...] = knob(
         ("mlstm", "mlstm"), choices=(("mlstm", "mlstm"), ("slstm", "slstm"), ("mlstm", "slstm")), min_length=1
@@ -62,7 +60,6 @@ class XLSTM(SequenceArchitecture):
         return self
 
     def encoder(self, inputs: int) -> nn.Module:
-        """Return the blocks."""
         kinds = {"mlstm": _MatrixBlock, "slstm": _ScalarBlock}
         blocks = [kinds[kind](self) for kind in self.blocks]
         return nn.Sequential(nn.Linear(inputs, self.hidden_size), *blocks, nn.LayerNorm(self.hidden_size, bias=False))

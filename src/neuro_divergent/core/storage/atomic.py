@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError, StorageError, UntrustedFileError
-from neuro_divergent.core.storage.disk import FULL, free_bytes, storage_error
+from neuro_divergent.core.storage.disk import FULL, storage_error
 from neuro_divergent.core.storage.manifest import (
     MANIFEST,
     MANIFEST_LIMIT,
@@ -37,13 +37,11 @@ __all__ = [
     "MANIFEST",
     "clear_leftovers",
     "flush_directory",
-    "free_bytes",
     "new_directory",
     "read_directory",
     "read_file",
     "read_json",
     "remove_directory",
-    "storage_error",
     "verify_directory",
     "write_directory",
     "write_file",
@@ -73,10 +71,8 @@ def new_directory(path: Path) -> Iterator[Path]:
 def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_is_there: bool = False) -> None:
     """Write files and their manifest as a directory, complete or not at all, like ``new_directory``.
 
-    Args:
-        path: Where to.
-        files: Names and contents. They are consumed one by one, so that only one is in memory at a time.
-        whatever_is_there: Whether to replace a directory that has no manifest as well.
+    Names and contents are consumed one by one, so that only one is in memory at a time. With ``whatever_is_there`` a
+    directory that has no manifest is replaced as well.
 
     Raises:
         InputError: If a file cannot have its name, or if there is something at ``path`` that was not written by us.
@@ -127,10 +123,7 @@ def write_file(path: Path, content: bytes) -> None:
 def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str, bytes]:
     """Return the contents of the files of a directory, verified against its manifest.
 
-    Args:
-        path: The directory.
-        only: Names of the files to read, or ``None`` for all. The others are there and have the size that is listed,
-            and no more is known of them.
+    With ``only``, other files must be there and have the size that is listed, and no more is known of them.
 
     Raises:
         UntrustedFileError: If the manifest or a file is missing, or a file is additional, altered or not regular.

@@ -20,12 +20,7 @@ def compress(content: bytes) -> bytes:
 
 
 def decompress(content: bytes, size: int, place: str) -> bytes:
-    """Return the bytes that were compressed.
-
-    Args:
-        content: The compressed bytes.
-        size: Expected size of the result; never exceeded.
-        place: Its name in messages.
+    """Return the bytes that were compressed, which must be ``size``; ``place`` is their name in messages.
 
     Raises:
         UntrustedFileError: If it is not compressed by Zstandard, or of another size.

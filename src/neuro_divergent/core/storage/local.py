@@ -11,39 +11,31 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.atomic import (
     clear_leftovers,
     flush_directory,
-    free_bytes,
     read_directory,
     read_file,
     remove_directory,
-    storage_error,
     write_directory,
     write_file,
 )
+from neuro_divergent.core.storage.disk import free_bytes, storage_error
 from neuro_divergent.core.storage.manifest import MANIFEST, is_name
-from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, quarantine_name
+from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, Store, quarantine_name
 
 
-class LocalStore:
-    """A directory with a directory for each name; created on the first write.
-
-    Args:
-        directory: Where.
-    """
+class LocalStore(Store):
+    """A directory with a directory for each name; created on the first write."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.place = str(directory)
 
     def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write a set of files; one that is there under this name is replaced, complete at every moment."""
         write_directory(self._path(name), files, whatever_is_there=True)
 
     def read(self, name: str) -> dict[str, bytes]:
-        """Return the contents of the files of a name."""
         return read_directory(self._path(name))
 
     def names(self) -> list[str]:
-        """Return the names of the directories that have a manifest."""
         try:
             found = [path.name for path in self.directory.iterdir() if (path / MANIFEST).is_file()]
         except FileNotFoundError:
@@ -53,11 +45,9 @@ class LocalStore:
         return sorted(name for name in found if is_name(name))
 
     def remove(self, name: str) -> None:
-        """Remove a name."""
         remove_directory(self._path(name))
 
     def quarantine(self, name: str) -> str:
-        """Move a directory to the quarantine, ``set-aside/``."""
         source, quarantine = self._path(name), self.directory / QUARANTINE
         try:
             quarantine.mkdir(exist_ok=True)
@@ -76,21 +66,17 @@ class LocalStore:
         return str(target)
 
     def write_note(self, name: str, content: bytes) -> None:
-        """Write one small file."""
         write_file(self._path(name), content)
 
     def read_note(self, name: str) -> bytes | None:
-        """Return the content of a small file."""
         path = self._path(name)
         return read_file(path, limit=NOTE_LIMIT) if os.path.lexists(path) else None
 
     def clear_leftovers(self) -> None:
-        """Remove the leftovers of a killed process."""
         clear_leftovers(self.directory)
         clear_leftovers(self.directory / QUARANTINE)
 
     def free_bytes(self) -> int | None:
-        """Return the free bytes of the disk."""
         return free_bytes(self.directory)
 
     def _path(self, name: str) -> Path:

@@ -16,7 +16,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from neuro_divergent.core.errors import InputError, StorageError, StorageWarning
@@ -91,9 +90,7 @@ class RunLock:
         _held.add(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         _held.discard(self)
         if self._handle is not None:
             with suppress(OSError):
@@ -118,9 +115,7 @@ def holder(path: str | Path) -> Holder | None:
     except OSError:
         return None
     try:
-        if _try(handle, shared=True):
-            return None
-        return _read(handle)
+        return None if _try(handle, shared=True) else _read(handle)
     except OSError:
         who = _read(handle)
         return None if who.pid is None or (who.is_here and not _is_alive(who.pid)) else who
@@ -159,9 +154,8 @@ def _take(handle: int, path: Path) -> None:
 def _refusal(path: Path, who: Holder) -> str:
     if who.is_self:
         return f"{path.parent}: in use by {who}; let that come to its end first"
-    return f"{path.parent}: in use by {who}; wait for it" + (
-        "" if who.pid is None else f", or stop it with: kill {who.pid}"
-    )
+    cure = "" if who.pid is None else f", or stop it with: kill {who.pid}"
+    return f"{path.parent}: in use by {who}; wait for it{cure}"
 
 
 def _write(handle: int) -> None:
@@ -202,7 +196,6 @@ if sys.platform == "win32":
 
     def _try(handle: int, *, shared: bool) -> bool:
         """Lock an open file unless another has; Windows has no shared locks here."""
-        del shared
         os.lseek(handle, _PLACE, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)

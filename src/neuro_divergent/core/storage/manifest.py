@@ -58,11 +58,7 @@ def write_manifest(entries: Mapping[str, Entry]) -> bytes:
 
 
 def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
-    """Return the entries of a manifest.
-
-    Args:
-        content: The manifest.
-        place: Its name in messages.
+    """Return the entries of a manifest; ``place`` is its name in messages.
 
     Raises:
         UntrustedFileError: If it is not the valid serialization, or was written by a newer version.

@@ -6,20 +6,17 @@ from pathlib import Path, PurePosixPath
 
 from neuro_divergent.core.errors import UntrustedFileError
 
-_ENDINGS = {".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin"}
+PICKLES = (".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin")
+"""How names of files end that are pickles, as a rule."""
 
 
 def refuse_pickle(place: str | Path, kind: str) -> None:
-    """Refuse a path or URL that is a pickle by its name or by how it begins.
-
-    Args:
-        place: Where a directory is expected.
-        kind: Expected content, such as ``"a model"``.
+    """Refuse a path or URL that is a pickle by its name or by how it begins, where ``kind`` ("a model") is expected.
 
     Raises:
         UntrustedFileError: If it is a pickle, an archive of torch, or any other file.
     """
-    if PurePosixPath(str(place)).suffix.lower() in _ENDINGS:
+    if PurePosixPath(str(place)).suffix.lower() in PICKLES:
         raise UntrustedFileError(f"{place}: pickle is never loaded; {kind} is a directory that we wrote.")
     if not isinstance(place, Path) or not place.is_file():
         return

@@ -17,12 +17,7 @@ from neuro_divergent.core.storage.disk import storage_error
 
 
 def read_file(path: Path, *, size: int | None = None, limit: int | None = None) -> bytes:
-    """Return the content of a regular file.
-
-    Args:
-        path: The file; links, pipes, devices and directories are refused.
-        size: How many bytes it must have, where that is known.
-        limit: How many bytes it may have.
+    """Return the content of a regular file; where given, ``size`` is what it must have and ``limit`` what it may have.
 
     Raises:
         UntrustedFileError: If it is missing, not a regular file, or of another size.

@@ -23,22 +23,19 @@ from neuro_divergent.core.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, quarantine_name
+from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, Store, quarantine_name
 
 _UNFINISHED = "unfinished"  # has a mark for each name that is being written or removed
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
 
 
-class RemoteStore:
+class RemoteStore(Store):
     """A place with an object for each file, such as ``<name>/state.json``.
 
     Objects cannot be renamed together, so a set exists if its manifest does: it is written last and removed first, and
     the service writes each object completely or not at all. A set that is replaced is absent until it is complete
     again. Objects that the manifest does not list are not read. Only objects that this class marked as unfinished are
     ever cleared, so that other objects may be in the same place.
-
-    Args:
-        url: Where.
     """
 
     def __init__(self, url: str) -> None:
@@ -46,7 +43,6 @@ class RemoteStore:
         self._files, self._root = _connect(self.place)
 
     def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write a set of files, the manifest last."""
         with self._converted_errors(name, "written"), self._marked(name):
             self._erase(name)
             entries = {}
@@ -56,7 +52,6 @@ class RemoteStore:
             self._put(self._at(name, MANIFEST), write_manifest(entries))
 
     def read(self, name: str) -> dict[str, bytes]:
-        """Return the contents of the files of a name."""
         with self._converted_errors(name, "read"):
             manifest = self._get(self._at(name, MANIFEST), MANIFEST_LIMIT)
             if manifest is None:
@@ -72,14 +67,12 @@ class RemoteStore:
             return contents
 
     def names(self) -> list[str]:
-        """Return the names that have a manifest."""
         with self._converted_errors("", "listed"):
             self._files.invalidate_cache()
             found = (path.rsplit("/", 2)[-2] for path in self._files.glob(f"{self._root}/*/{MANIFEST}"))
             return sorted(name for name in found if is_name(name))
 
     def remove(self, name: str) -> None:
-        """Remove a name, its manifest first."""
         with self._converted_errors(name, "removed"):
             if self._objects(name):
                 with self._marked(name):
@@ -102,12 +95,10 @@ class RemoteStore:
             return self._url(QUARANTINE, target)
 
     def write_note(self, name: str, content: bytes) -> None:
-        """Write one small object."""
         with self._converted_errors(name, "written"):
             self._put(self._at(name), content)
 
     def read_note(self, name: str) -> bytes | None:
-        """Return the content of a small object."""
         with self._converted_errors(name, "read"):
             return self._get(self._at(name), NOTE_LIMIT)
 
@@ -120,7 +111,6 @@ class RemoteStore:
                 self._files.rm_file(self._at(_UNFINISHED, name))
 
     def free_bytes(self) -> int | None:
-        """Return ``None``: unknown for such stores."""
         return None
 
     @contextmanager

@@ -24,17 +24,13 @@ class _RefusedError(ValueError):
 
 
 def loads(content: bytes | str, place: str, limit: int = LIMIT, *, constants: bool = False) -> Any:
-    """Read a JSON document.
+    """Read a JSON document, of at most ``limit`` bytes (or characters); ``place`` is its name in messages.
 
-    Args:
-        content: The document; bytes must be UTF-8.
-        place: Its name in messages.
-        limit: How many bytes (or characters) are accepted.
-        constants: Whether ``NaN`` and ``Infinity`` are accepted, which JSON does not have but Python writes.
+    With ``constants``, ``NaN`` and ``Infinity`` are accepted, which JSON does not have but Python writes.
 
     Raises:
-        UntrustedFileError: If it is no JSON, too large, too deep, has a key twice, a number that is not finite, an
-            integer of more than 4,300 digits or half a character.
+        UntrustedFileError: If it is no JSON, not UTF-8, too large, too deep, has a key twice, a number that is not
+            finite, an integer of more than 4,300 digits or half a character.
     """
     if len(content) > limit:
         raise UntrustedFileError(f"{place}: {len(content):,} bytes of JSON, at most {limit:,} are read.")

@@ -22,21 +22,10 @@ HEADER_LIMIT = 1024**2
 
 _PER_TENSOR = 256  # bytes of a header for one tensor, without its name: type, places and a shape of a few numbers
 DTYPES = {
-    "BOOL": "bool",
-    "U8": "uint8",
-    "I8": "int8",
-    "U16": "uint16",
-    "I16": "int16",
-    "U32": "uint32",
-    "I32": "int32",
-    "U64": "uint64",
-    "I64": "int64",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
+    "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
     "C64": "complex64",
-}
+}  # fmt: skip
 """The types that are written and read, as the format and as torch calls them."""
 
 
@@ -53,15 +42,10 @@ def dump_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def load_tensors(content: bytes, place: str, names: Iterable[str] = ()) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, on the CPU, each with memory of its own.
+    """Return the tensors of a safetensors file, on the CPU, each with memory of its own; ``place`` is for messages.
 
-    Args:
-        content: Content of the file.
-        place: Its name in messages.
-        names: Names that are expected, where they are known.
-
-    A header is accepted up to 1 MiB, an eighth of the file, or what the expected names need, whichever is most: reading
-    it never costs more than reading the file has.
+    A header is accepted up to 1 MiB, an eighth of the file, or what the expected ``names`` need, whichever is most:
+    reading it never costs more than reading the file has.
 
     Raises:
         UntrustedFileError: If it is no such file, has a type that we do not write, or does not fill its places.

@@ -26,7 +26,6 @@ class Jitter(Augmentation):
     sigma: float = knob(0.05, low=0.01, high=0.3, log=True, ge=0.0)
 
     def change(self, batch: Batch) -> Batch:
-        """Add noise to every window."""
         values, mask = batch.past_y, batch.past_mask
         noise = values.new_empty(values.shape).normal_() * (self.sigma * _spread(values, mask))
         return batch._replace(past_y=values + (noise if mask is None else noise * mask))

@@ -30,7 +30,6 @@ class MaskHistory(Augmentation):
     block: int = Field(default=4, ge=1)
 
     def change(self, batch: Batch) -> Batch:
-        """Hide blocks of every window."""
         import torch
 
         size, length, channels = batch.past_y.shape

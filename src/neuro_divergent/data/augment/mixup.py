@@ -31,7 +31,6 @@ class Mixup(Augmentation):
     alpha: float = knob(0.2, low=0.1, high=1.0, log=True, gt=0.0)
 
     def change(self, batch: Batch) -> Batch:
-        """Mix every window with another."""
         import torch
         from torch.distributions import Beta
 

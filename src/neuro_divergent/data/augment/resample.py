@@ -16,11 +16,8 @@ def resample_history(batch: Batch, positions: Tensor) -> Batch:
     """Return the batch with its history, and the covariates of the history, read at the given times.
 
     Values between two steps are interpolated; one is observed when all that it is made from was. Categories, that is
-    columns of integers, are those of the nearest step. The horizon stays.
-
-    Args:
-        batch: Windows.
-        positions: Steps counted from 0, whole or not, within the history; ``(batch, history)``.
+    columns of integers, are those of the nearest step. The horizon stays. Positions are steps counted from 0, whole or
+    not, within the history, ``(batch, history)``.
     """
     import torch
 

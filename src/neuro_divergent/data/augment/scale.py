@@ -27,7 +27,6 @@ class Scale(Augmentation):
     sigma: float = knob(0.1, low=0.02, high=0.5, log=True, ge=0.0)
 
     def change(self, batch: Batch) -> Batch:
-        """Multiply every window."""
         factor = batch.past_y.new_empty(len(batch.past_y)).normal_().mul_(self.sigma).exp_()
         past, future, soft = (
             None if values is None else values * per_window(factor, values)

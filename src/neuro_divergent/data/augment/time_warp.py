@@ -35,7 +35,6 @@ class TimeWarp(Augmentation):
     knots: int = Field(default=4, ge=2)
 
     def change(self, batch: Batch) -> Batch:
-        """Bend the time of every window."""
         if batch.past_y.shape[1] == 1:
             return batch
         return resample_history(batch, self._positions(batch.past_y))

@@ -31,7 +31,6 @@ class WindowSlice(Augmentation):
     position: Literal["end", "anywhere"] = "end"
 
     def change(self, batch: Batch) -> Batch:
-        """Cut and stretch every window."""
         import torch
 
         size, length = batch.past_y.shape[:2]

@@ -39,10 +39,7 @@ _PARTS: dict[str, tuple[Callable[[pl.Expr], pl.Expr], int, int]] = {
 _NEED_HOURS = ("second", "minute", "hour")
 _WAVES: dict[str, Callable[[pl.Expr], pl.Expr]] = {"_sin": pl.Expr.sin, "_cos": pl.Expr.cos}
 
-NAMES: tuple[str, ...] = (
-    *_PARTS,
-    *(part + wave for part in _PARTS if not part.startswith("is_") for wave in _WAVES),
-)
+NAMES: tuple[str, ...] = (*_PARTS, *(part + wave for part in _PARTS if not part.startswith("is_") for wave in _WAVES))
 
 
 def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType], column: str) -> None:
@@ -63,15 +60,10 @@ def check_calendar(names: tuple[str, ...], dtype: pl.DataType | type[pl.DataType
 
 
 def calendar_features(times: pl.Series, names: tuple[str, ...], into: Floats32) -> None:
-    """Compute calendar features of times; zoned times count by their wall clock.
+    """Write calendar features of times into an array ``(times, features)``; zoned times count by their wall clock.
 
     A feature runs from -0.5 (first hour, Monday, January) to 0.5 (last hour, Sunday, December); a claim such as
     ``is_weekend`` is -0.5 or 0.5. Its ``_sin`` and ``_cos`` go round a circle once per cycle, from -1 to 1.
-
-    Args:
-        times: Dates or datetimes.
-        names: Names out of ``NAMES``.
-        into: Where to write them, ``(times, features)``.
     """
     time = pl.col(times.name)
     features = [_feature(name, time).cast(pl.Float32).alias(name) for name in names]
@@ -91,10 +83,8 @@ def _feature(name: str, time: pl.Expr) -> pl.Expr:
 def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format: str | None = None) -> pl.Series:
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
-    Args:
-        times: The column of a table.
-        fail: Makes the error from a message that names the row and the value.
-        date_format: How times are written, as for ``strptime``, in a column of text or integers.
+    ``fail`` makes the error from a message that names the row and the value. ``date_format`` is how times are written,
+    as for ``strptime``, in a column of text or integers.
 
     Returns:
         Dates, datetimes or integers without missing values.
@@ -105,9 +95,8 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
     elif times.dtype == pl.String:
         times = parse_times(times, fail)
     if missing := times.null_count():
-        raise fail(
-            f"{place}: {missing} missing, first row {int(times.is_null().arg_true()[0]) + 1}; every row needs a time"
-        )
+        row = int(times.is_null().arg_true()[0]) + 1
+        raise fail(f"{place}: {missing} missing, first row {row}; every row needs a time")
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
         raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and integers")
     if times.dtype.is_integer():
@@ -135,12 +124,7 @@ def _are_dates(numbers: pl.Series) -> bool:
 
 
 def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Series:
-    """Turn text into integers, dates or datetimes, all in the format of the first value.
-
-    Args:
-        column: Text; missing values stay missing.
-        fail: Makes the error from a message that names the row and the value.
-    """
+    """Turn text into integers, dates or datetimes, all in the format of the first value; missing ones stay missing."""
     texts = column.str.strip_chars()
     first = texts.drop_nulls().first()
     if first is None:
@@ -198,9 +182,8 @@ def _explain_time(column: pl.Series, texts: pl.Series, row: int) -> str:
         return f"{place} is written unlike row {begin + 1} ({show(texts[begin])}); write all times in one format"
     if parts := _AMBIGUOUS.fullmatch(str(texts[row])):
         year = "%Y" if len(parts[4]) == 4 else "%y"
-        return (
-            f"{place} is ambiguous: is the day first or the month? {_OFFER.format(f'%d{parts[2]}%m{parts[2]}{year}')}"
-        )
+        offer = _OFFER.format(f"%d{parts[2]}%m{parts[2]}{year}")
+        return f"{place} is ambiguous: is the day first or the month? {offer}"
     return (
         f"{place} is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or "
         f"2024-03-31T15:00. Or {_OFFER[0].lower()}{_OFFER[1:].format('%d.%m.%Y')}"

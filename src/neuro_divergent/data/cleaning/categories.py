@@ -32,12 +32,7 @@ def learn_categories(column: pl.Series) -> list[Any]:
 
 
 def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[Floats32, list[Any]]:
-    """Number the values of a column of a table.
-
-    Args:
-        layout: The rows of the table.
-        name: The column.
-        known: The values seen in training, or None to use those of the column.
+    """Number the values of a column of a table, by those seen in training or else by its own.
 
     Returns:
         The codes, NaN where the value is missing, and the values in the order of their codes.
@@ -76,11 +71,7 @@ def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
 
 
 def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Floats32, Ints]:
-    """Number the values of a column.
-
-    Args:
-        column: The values.
-        known: The values of training, in the order of their codes.
+    """Number the values of a column by the values of training, in the order of their codes.
 
     Returns:
         The codes, NaN where the value is missing and 0 where it is not known, and the positions of the latter.
@@ -94,10 +85,9 @@ def encode_categories(column: pl.Series, known: list[Any]) -> tuple[Floats32, In
     return encoded, np.flatnonzero(encoded == 0)
 
 
-def decode_categories(codes: Floats32, known: list[Any], dtype: Any = None) -> pl.Series:
+def decode_categories(codes: Floats32, known: list[Any]) -> pl.Series:
     """Return the values behind codes; null behind 0."""
-    values = pl.Series([None, *known], dtype=dtype, strict=False)
-    return values.gather(codes.astype(np.int64))
+    return pl.Series([None, *known], strict=False).gather(codes.astype(np.int64))
 
 
 def _plain(column: pl.Series) -> pl.Series:

@@ -66,12 +66,8 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
         _refuse_starts(layout, frequency)
     if layout.spread is None or (size is not None and layout.spread == (size, size)):
         return Grid(layout.offsets)
-    pieces = []
-    for earlier, later, apart in pairs(layout.times, layout.offsets):
-        piece = frequency.between(earlier, later)
-        piece[apart] = 1
-        pieces.append(piece)
-    steps = np.concatenate(pieces)
+    steps = np.concatenate([frequency.between(a, b) for a, b, _ in pairs(layout.times, layout.offsets)])
+    steps[layout.offsets[1:-1] - 1] = 1  # between two series
     if (steps == 1).all():
         return Grid(layout.offsets)
     if layout.schema.gaps == "error" or (steps < 1).any():
@@ -103,10 +99,11 @@ def _explain_steps(layout: Layout, frequency: Frequency, steps: Ints) -> DataErr
     first = int(wrong[0]) if len(wrong) else int(np.flatnonzero(steps > 1)[0])
     series = int(layout.series(first))
     begin, end = layout.offsets[series], layout.offsets[series + 1]
-    own = infer(layout.times.slice(begin, end - begin), np.array([0, end - begin]))
-    if own is not None and own != frequency and end - begin > 2:
-        times = layout.times.slice(begin, end - begin)
-        if (own.between(times.slice(0, len(times) - 1), times.slice(1)) == 1).all():
+    times = layout.times.slice(begin, end - begin)
+    own = infer(times, np.array([0, len(times)]))
+    if own is not None and own != frequency and len(times) > 2:
+        earlier, later = times.slice(0, len(times) - 1), times.slice(1)
+        if (own.between(earlier, later) == 1).all():
             return _mixed(layout, frequency, steps, series, own)
     if not len(wrong):
         missing = int((steps[steps > 1] - 1).sum())
@@ -146,17 +143,10 @@ def _gap(layout: Layout, frequency: Frequency, position: int, missing: int, cons
 def complete(
     layout: Layout, grid: Grid, name: str, values: Floats32, feature: Feature | None
 ) -> tuple[Floats32, Bools | None]:
-    """Fill the holes of a column, by the policy for missing values and by the one for missing rows.
+    """Fill the holes (NaN) of a column, by the policy for missing values and by the one for missing rows.
 
-    Args:
-        layout: The rows of the table.
-        grid: Where they go.
-        name: The column, for messages.
-        values: Its values, NaN where missing.
-        feature: The covariate; None for the target.
-
-    Returns:
-        The values on the grid, and which of them were observed if some are to be hidden.
+    ``feature`` is ``None`` for the target. Returns the values on the grid, and which of them were observed if some are
+    to be hidden.
     """
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
@@ -200,9 +190,8 @@ def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature |
         plural = "s" if len(own) > 1 else ""
         affected = len(np.unique(series))
         others = f"; {affected} series affected" if affected > 1 else ""
-        cure = (
-            "Fill them in the table." if static else 'Pass missing="interpolate" (--missing interpolate) to fill them.'
-        )
+        offer = 'Pass missing="interpolate" (--missing interpolate) to fill them.'
+        cure = "Fill them in the table." if static else offer
         place, row = layout.place(name, int(own[0])), layout.row(layout.earliest(own))
         raise layout.table.error(f"{place}: {len(own)} missing value{plural}, first at row {row}{others}. {cure}")
     if policy in ("zero", "mask"):
@@ -221,28 +210,15 @@ def refuse_holes(layout: Layout, name: str, values: Floats32, feature: Feature |
 
 
 def fill(
-    values: Floats32,
-    offsets: Ints,
-    holes: Ints,
-    policy: Policy,
-    *,
-    observed: Bools,
-    categorical: bool = False,
+    values: Floats32, offsets: Ints, holes: Ints, policy: Policy, *, observed: Bools, categorical: bool = False
 ) -> None:
-    """Fill missing values of a column, in place.
+    """Fill missing values of a column, all series end to end, at ascending positions, in place.
 
     ``interpolate`` draws a straight line between the observed neighbours and repeats the nearest one at the ends;
     ``forward`` repeats the last observed value, or the next one where a series begins with a hole; ``zero`` and
     ``mask`` put 0. Categories have no in-between, so ``interpolate`` is ``forward`` for them, and 0 is their slot for
-    unknown values. Where a series has no observed value at all, the result is 0.
-
-    Args:
-        values: All series end to end.
-        offsets: Where each series begins, and the end.
-        holes: Ascending positions to fill.
-        policy: One of the policies above.
-        observed: Which values are real; only these are neighbours.
-        categorical: Whether the values are codes of categories.
+    unknown values. Where a series has no observed value at all, the result is 0. Only ``observed`` values are
+    neighbours.
     """
     if policy in ("zero", "mask", "error") or not len(holes):
         values[holes] = 0

@@ -98,21 +98,12 @@ class Frequency:
         """Refuse a frequency that a time column of this type cannot have."""
         if dtype.is_integer() != (self.unit == ""):
             held, example = ("integers", "1") if dtype.is_integer() else ("dates", "'1d'")
-            raise DataError(
-                f"column {column!r} holds {held}, so frequency {str(self)!r} cannot be; pass e.g. {example}"
-            )
+            raise DataError(f"column {column!r} holds {held}, so frequency '{self}' cannot be; pass e.g. {example}")
         if not self._keeps_wall_clock and _duration(self) % _resolution(dtype):
-            raise DataError(
-                f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency {str(self)!r}"
-            )
+            raise DataError(f"column {column!r} is {show_type(dtype)}, which is too coarse for the frequency '{self}'")
 
     def between(self, earlier: pl.Series, later: pl.Series) -> Ints:
-        """Count the steps from each time to another; -1 where it is not an integer number of steps.
-
-        Args:
-            earlier: Times.
-            later: As many times of the same type, none of them before ``earlier``.
-        """
+        """Count the steps from each time to one that is not before it; -1 where that is no integer number of steps."""
         earlier, later = self._local(earlier), self._local(later)
         length, fits = self.size(earlier.dtype), None
         if length is None:
@@ -207,12 +198,7 @@ class Frequency:
 def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
     """Return the smallest and largest difference between neighbouring times of a series, as integers.
 
-    Args:
-        times: Times of all series, end to end.
-        offsets: Where each series begins, and the end.
-
-    Returns:
-        None where no series has two rows. The smallest is negative for unsorted and 0 for repeated times.
+    The smallest is negative for unsorted and 0 for repeated times; ``None`` where no series has two rows.
     """
     longer = np.flatnonzero(np.diff(offsets) > 1)
     if not len(longer):
@@ -238,12 +224,7 @@ def pairs(times: pl.Series, offsets: Ints) -> Iterator[tuple[pl.Series, pl.Serie
 def infer(times: pl.Series, offsets: Ints) -> Frequency | None:
     """Infer the most common step between neighbouring rows; ``between`` checks whether all have it.
 
-    Args:
-        times: Times of all series, end to end and ascending in each.
-        offsets: Where each series begins, and the end.
-
-    Returns:
-        None where no series has two rows.
+    Times are ascending in each series. ``None`` where no series has two rows.
     """
     spread = extremes(times, offsets)
     if spread is None:

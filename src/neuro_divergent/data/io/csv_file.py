@@ -35,7 +35,6 @@ class CsvFile:
 
     Args:
         path: Where it is; a name that ends in ``.gz`` is unpacked.
-        separator: Separator of two fields.
         encoding: How its text is written, by the name that Python has for it; UTF-8 when left out.
     """
 

@@ -27,11 +27,9 @@ def backend_of(source: Any) -> Backend:
 
 
 def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
-    """Build the frame that a user gets back.
+    """Build the frame that a user gets back from polars series or numpy arrays by name.
 
-    Args:
-        columns: Polars series or numpy arrays of one length, by name.
-        backend: The library of the frame. Dates become ``datetime64`` in pandas, which has no dates.
+    Dates become ``datetime64`` in pandas, which has no dates.
     """
     if backend != "pandas":
         frame = pl.DataFrame([_named(name, values) for name, values in columns.items()])

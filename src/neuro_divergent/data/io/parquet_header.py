@@ -39,11 +39,7 @@ class ParquetHeader:
 
 
 def read_header(path: str, wanted: Collection[str] | None = None) -> ParquetHeader:
-    """Read the footer of a file and check the header of every page.
-
-    Args:
-        path: The file.
-        wanted: The columns whose pages to check; all of them when left out.
+    """Read the footer of a file and check the header of every page of the wanted columns, or of all.
 
     Raises:
         ThriftError: If a value is invalid.

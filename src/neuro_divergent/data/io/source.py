@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import DataError, UntrustedFileError
+from neuro_divergent.core.storage.pickle_guard import PICKLES
 from neuro_divergent.data.io.csv_file import CsvFile
 from neuro_divergent.data.io.native import backend_of, read_frame, to_native
 from neuro_divergent.data.io.parquet_file import read_parquet
@@ -26,7 +27,6 @@ from neuro_divergent.data.schema import Schema
 __all__ = ["DEFAULT_ID", "Backend", "Table", "backend_of", "columns_of", "find_files", "read_table", "to_native"]
 
 DEFAULT_ID = "unique_id"
-_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt", ".bin")
 
 
 def read_table(source: Any, schema: Schema | None = None, *, only: Sequence[str] | None = None) -> Table:
@@ -111,15 +111,14 @@ def _read_files(name: str, schema: Schema | None, wanted: Sequence[str] | None) 
                 there = f"in {first.name} it is {types[0]}"
                 raise tables[other].error(f"column {column!r} is {types[other]}, {there}")
             frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
-    frame = (
-        frames[0] if len(frames) == 1 else pl.concat([part.select(columns) for part in frames], how="vertical_relaxed")
-    )
-    return dataclasses.replace(first, frame=frame, name=name)
+    if len(frames) > 1:
+        frames = [pl.concat([frame.select(columns) for frame in frames], how="vertical_relaxed")]
+    return dataclasses.replace(first, frame=frames[0], name=name)
 
 
 def _read_file(path: str, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
     ending = "".join(Path(path).suffixes[-2:]).lower()
-    if ending.endswith(_PICKLES):
+    if ending.endswith(PICKLES):
         raise UntrustedFileError(f"{path}: pickle is never loaded; save the table as CSV or Parquet")
     if ending.endswith((".parquet", ".pq")):
         return read_parquet(path, wanted)

@@ -17,12 +17,7 @@ class ThriftError(ValueError):
 
 
 class ThriftReader:
-    """Reads structures from bytes, never beyond their end.
-
-    Args:
-        data: The bytes, perhaps mapped from a file.
-        position: Where to begin; it advances while reading.
-    """
+    """Reads structures from bytes, never beyond their end; ``position`` advances while reading."""
 
     def __init__(self, data: Any, position: int = 0) -> None:
         self.data, self.position = data, position

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.scaling.base import SMALLEST
+from neuro_divergent.data.scaling.series import shift_and_spread
 
 if TYPE_CHECKING:
     import torch
@@ -53,12 +53,10 @@ class CovariateScaling:
         """Return the parameters as tensors on a device."""
         import torch
 
-        return CovariateTensors(
-            *(
-                None if item is None else torch.tensor(item, dtype=torch.float32, device=device)
-                for item in (self.past, self.future, self.static)
-            )
-        )
+        def tensor(params: Array | None) -> Tensor | None:
+            return None if params is None else torch.tensor(params, dtype=torch.float32, device=device)
+
+        return CovariateTensors(tensor(self.past), tensor(self.future), tensor(self.static))
 
 
 def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:
@@ -68,6 +66,5 @@ def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Arra
     for column, feature in enumerate(features):
         if feature.cardinality is None:
             chosen = values[seen, column].astype(np.float64)
-            shift, spread = chosen.mean(), chosen.std()
-            params[:, column] = shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0
+            params[:, column] = shift_and_spread(chosen.mean(), chosen.std())
     return params

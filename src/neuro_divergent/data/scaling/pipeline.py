@@ -41,13 +41,9 @@ class ScalingPipeline:
     series: SeriesScaler | None = None
 
     def transform(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None, input_size: int) -> Scaled:
-        """Scale windows by what was observed in their history.
+        """Scale windows ``(batch, time, channel)`` in the units of the data by what was observed in their history.
 
-        Args:
-            values: History and, if known, target in the units of the data, ``(batch, time, channel)``.
-            mask: The same shape, 1 where observed; ``None`` when every value was observed.
-            scaler_params: Parameters of the series scaler.
-            input_size: Steps of history; the window scaler does not read the steps after it.
+        The window scaler does not read the steps after ``input_size``, the target where it is known.
         """
         if self.series is not None:
             assert scaler_params is not None, "the series scaler has parameters"
@@ -64,11 +60,8 @@ class ScalingPipeline:
     def inverse(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
         """Bring ``(batch, horizon, channel, ...)`` from the scale of the network to the units of the data.
 
-        Args:
-            values: Values on the scale of the network.
-            loc: Statistics of the window scaler, ``(batch, 1, channel)``; ``None`` leaves the window scaler out.
-            scale: The same.
-            scaler_params: Parameters of the series scaler; ``None`` leaves it out.
+        ``loc`` and ``scale`` are ``(batch, 1, channel)``; ``None`` leaves the window scaler out, and ``None`` for the
+        parameters the series scaler.
         """
         extra = (None,) * (values.ndim - 3)
         if self.window.applied and scale is not None and loc is not None:

@@ -22,11 +22,9 @@ class _Affine(SeriesScaler):
     affine: ClassVar[bool] = True
 
     def transform(self, values: Tensor, params: Tensor) -> Tensor:
-        """Subtract the first parameter and divide by the second."""
         return (values - params[..., 0]) / params[..., 1]
 
     def inverse(self, values: Tensor, params: Tensor) -> Tensor:
-        """Multiply by the second parameter and add the first."""
         return values * params[..., 1] + params[..., 0]
 
 
@@ -35,8 +33,7 @@ class StandardSeriesScaler(_Affine):
     """Subtracts the mean and divides by the standard deviation of the training part."""
 
     def fit(self, values: Array) -> Array:
-        """Return mean and standard deviation (of the population)."""
-        return _shift_and_spread(values.mean(), values.std())
+        return shift_and_spread(values.mean(), values.std())
 
 
 @register("robust")
@@ -44,9 +41,8 @@ class RobustSeriesScaler(_Affine):
     """Subtracts the median and divides by 0.7413 times the spread between the quartiles."""
 
     def fit(self, values: Array) -> Array:
-        """Return median and spread."""
         low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
-        return _shift_and_spread(median, 0.7413 * (high - low) or np.abs(values - median).mean())
+        return shift_and_spread(median, 0.7413 * (high - low) or np.abs(values - median).mean())
 
 
 @register("minmax")
@@ -54,8 +50,7 @@ class MinMaxSeriesScaler(_Affine):
     """Maps the lowest training value to 0 and the highest to 1."""
 
     def fit(self, values: Array) -> Array:
-        """Return the lowest value and the range."""
-        return _shift_and_spread(values.min(), values.max() - values.min())
+        return shift_and_spread(values.min(), values.max() - values.min())
 
 
 @register("log")
@@ -65,15 +60,12 @@ class LogSeriesScaler(SeriesScaler):
     lowest: ClassVar[float] = -1.0
 
     def fit(self, values: Array) -> Array:
-        """Return no parameters."""
         return np.zeros(0)
 
     def transform(self, values: Tensor, params: Tensor) -> Tensor:
-        """Return ``log(1 + y)``."""
         return values.log1p()
 
     def inverse(self, values: Tensor, params: Tensor) -> Tensor:
-        """Return ``exp(x) - 1``."""
         return values.clamp_max(_LARGEST_LOGARITHM).expm1()
 
 
@@ -89,27 +81,25 @@ class BoxCoxSeriesScaler(SeriesScaler):
     lowest: ClassVar[float] = 0.0
 
     def fit(self, values: Array) -> Array:
-        """Return the power."""
         logs = np.log(values)
         powers = np.linspace(-1, 2, 61)
         likelihood = [_box_cox_likelihood(logs, power) for power in powers]
         return np.array([powers[int(np.argmax(likelihood))]])
 
     def transform(self, values: Tensor, params: Tensor) -> Tensor:
-        """Return the Box-Cox transformation."""
         power = params[..., 0]
         safe = power.masked_fill(power == 0, 1.0)
         return values.log().where(power == 0, (safe * values.log()).expm1() / safe)
 
     def inverse(self, values: Tensor, params: Tensor) -> Tensor:
-        """Undo it."""
         power = params[..., 0]
         safe = power.masked_fill(power == 0, 1.0)
         powered = ((safe * values).clamp_min(-1 + 1e-6).log1p() / safe).clamp_max(_LARGEST_LOGARITHM).exp()
         return values.clamp_max(_LARGEST_LOGARITHM).exp().where(power == 0, powered)
 
 
-def _shift_and_spread(shift: float, spread: float) -> Array:
+def shift_and_spread(shift: float, spread: float) -> Array:
+    """Return both as parameters, with 1 for a spread that is only rounding error."""
     return np.array([shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0])
 
 

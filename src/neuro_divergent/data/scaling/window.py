@@ -19,7 +19,6 @@ class IdentityScaler(WindowScaler):
     applied: ClassVar[bool] = False
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return 0 and 1."""
         shape = (past.shape[0], 1, past.shape[2])
         return past.new_zeros(1).expand(shape), past.new_ones(1).expand(shape)
 
@@ -29,7 +28,6 @@ class StandardScaler(WindowScaler):
     """Subtracts the mean and divides by the standard deviation."""
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return mean and standard deviation (of the population) of the observed values."""
         if mask is None:
             # Two passes: torch's var_mean along a row is eight times slower on a CPU.
             mean = past.mean(1, keepdim=True)
@@ -47,7 +45,6 @@ class RobustScaler(WindowScaler):
     """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return median and spread of the observed values."""
         values = past if mask is None else past.where(mask.bool(), math.nan)
         levels = past.new_tensor([0.25, 0.5, 0.75])
         low, median, high = values.nanquantile(levels, dim=1, keepdim=True).nan_to_num()
@@ -62,7 +59,6 @@ class MinMaxScaler(WindowScaler):
     """Maps the lowest value to 0 and the highest to 1."""
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return the lowest observed value and the range."""
         if mask is None:
             low, high = past.aminmax(dim=1, keepdim=True)
         else:
@@ -78,7 +74,6 @@ class MeanAbsScaler(WindowScaler):
     """Divides by the mean absolute value and keeps zero at zero, which suits counts and intermittent demand."""
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return 0 and the mean absolute value of the observed values."""
         scale = past.abs().mean(1, keepdim=True) if mask is None else _mean(past.abs(), mask)
         return scale.new_zeros(()).expand_as(scale), _usable(scale, scale)
 

@@ -36,9 +36,7 @@ class DistributionLoss(Loss):
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
         """Return the distribution for outputs ``(..., outputs)``; it has ``log_prob``, ``mean``, ``cdf`` and ``icdf``.
 
-        Args:
-            raw: Outputs of the network.
-            units: The units of the data, for families that live there.
+        Families in the units of the data use ``units``; the others are on the scale of the network.
         """
 
     def distribution(self, raw: Tensor, batch: Batch | None = None) -> Distribution:
@@ -49,7 +47,6 @@ class DistributionLoss(Loss):
         return self.make_distribution(precise(raw), Units.of(batch, raw))
 
     def elementwise(self, raw: Tensor, target: Tensor, batch: Batch | None = None) -> Tensor:
-        """Return minus the log-likelihood of each target value, in the shape of ``target``."""
         import torch
 
         units = Units.of(batch, raw)
@@ -62,7 +59,6 @@ class DistributionLoss(Loss):
         return units.scale.log() - likelihood
 
     def forecast(self, raw: Tensor, levels: tuple[float, ...] = (), batch: Batch | None = None) -> Forecast:
-        """Return mean or median, and any quantiles, on the scale of the network."""
         wanted = (*((0.5,) if self.point == "median" else ()), *levels)
         values = None
         if wanted:

@@ -26,15 +26,12 @@ class Bernoulli(NaturalLoss):
     accepts: ClassVar[str] = "0 or 1"
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from neuro_divergent.losses.distribution.distributions.bernoulli import BernoulliDistribution
 
         proportion, rest = units.proportion(raw[..., 0])
         return BernoulliDistribution(logits=proportion.log() - rest.log(), validate_args=False)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return zeros and ones."""
-        del units
         whole = target.round()
         self.refuse(target, (whole < 0) | (whole > 1))
         return whole.clamp(0, 1)

@@ -26,14 +26,9 @@ class Beta(NaturalLoss):
     """
 
     accepts: ClassVar[str] = "between 0 and 1"
-
-    @property
-    def outputs(self) -> int:
-        """Mean and concentration."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from neuro_divergent.losses.distribution.distributions.beta import BetaDistribution
 
         proportion, rest = units.proportion(raw[..., 0])
@@ -41,7 +36,5 @@ class Beta(NaturalLoss):
         return BetaDistribution(proportion * concentration, rest * concentration, validate_args=False)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return targets strictly between 0 and 1."""
-        del units
         self.refuse(target, (target < -_ROUNDING) | (target > 1 + _ROUNDING))
         return target.clamp(_EDGE, 1 - _EDGE)

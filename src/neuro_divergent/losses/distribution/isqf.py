@@ -54,7 +54,6 @@ class ISQF(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Quantiles, with half of the outputs for tails and pieces before and half behind them."""
         return len(self.quantiles) + 2 * self._outer
 
     @property
@@ -63,10 +62,8 @@ class ISQF(DistributionLoss):
         return 1 + (self.pieces * (len(self.quantiles) - 1) if self.pieces > 1 else 0)
 
     def make_distribution(self, raw: Tensor, units: Units) -> SplineDistribution:
-        """Return the distribution on the scale of the network."""
         from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution, increasing
 
-        del units
         side, count = self._outer, len(self.quantiles)
         before, knots, behind = raw[..., :side], raw[..., side : side + count], raw[..., side + count :]
         normal = NormalDist()
@@ -96,10 +93,8 @@ class ISQF(DistributionLoss):
         return least + (1 - 1e-3) * fraction
 
     def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
-        """Return the continuous ranked probability score on the scale of the network."""
         from neuro_divergent.losses.distribution.distributions.spline import SplineDistribution
 
-        del units
         assert isinstance(distribution, SplineDistribution)
         return distribution.crps(target)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.distribution.base import DistributionLoss
@@ -20,14 +20,9 @@ class Laplace(DistributionLoss):
     The outputs are its mean, which is its median too, and, made positive, its mean absolute deviation.
     """
 
-    @property
-    def outputs(self) -> int:
-        """Mean and spread."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution on the scale of the network."""
         from torch import distributions
 
-        del units
         return distributions.Laplace(raw[..., 0], positive(raw[..., 1]), validate_args=False)

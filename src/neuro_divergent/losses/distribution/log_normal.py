@@ -28,20 +28,14 @@ class LogNormal(NaturalLoss):
     """
 
     accepts: ClassVar[str] = "positive"
-
-    @property
-    def outputs(self) -> int:
-        """Median and spread of the logarithm."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from torch import distributions
 
         spread = positive(raw[..., 1]) * units.scale / units.size
         return distributions.LogNormal(units.level(raw[..., 0]).log(), spread, validate_args=False)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return targets that are positive."""
         self.refuse(target, target < -_ROUNDING * units.size)
         return target.maximum(_LEAST * units.size)

@@ -31,7 +31,6 @@ class Mixture(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Weight and parameters of each component."""
         return self.per_component * self.components
 
 
@@ -46,16 +45,13 @@ class GaussianMixture(Mixture):
     per_component: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution on the scale of the network."""
         from torch import distributions
 
         from neuro_divergent.losses.distribution.distributions.mixture import GaussianMixtureDistribution
 
-        del units
         weight, mean, spread = raw.chunk(3, dim=-1)
-        return GaussianMixtureDistribution.of(
-            weight, distributions.Normal(_apart(mean), positive(spread), validate_args=False)
-        )
+        components = distributions.Normal(_apart(mean), positive(spread), validate_args=False)
+        return GaussianMixtureDistribution.of(weight, components)
 
 
 @register("poisson_mixture")
@@ -69,14 +65,12 @@ class PoissonMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
+        from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
 
         mean, weight = raw.chunk(2, dim=-1)
-        return CountMixtureDistribution.of(
-            weight, PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
-        )
+        components = PoissonDistribution(_per_component(units).level(_apart(mean)), validate_args=False)
+        return CountMixtureDistribution.of(weight, components)
 
 
 @register("negative_binomial_mixture")
@@ -90,9 +84,8 @@ class NegativeBinomialMixture(Mixture, CountLoss):
     per_component: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
         from neuro_divergent.losses.distribution.distributions.mixture import CountMixtureDistribution
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
 
         weight, mean, dispersion = raw.chunk(3, dim=-1)
         means = _per_component(units).level(_apart(mean))

@@ -27,7 +27,6 @@ class NaturalLoss(DistributionLoss):
     accepts: ClassVar[str]
 
     def cost(self, distribution: Distribution, target: Tensor, units: Units) -> Tensor:
-        """Return minus the log-likelihood of the targets in their units."""
         likelihood: Tensor = distribution.log_prob(self.admit(units.restore(target), units))
         return -likelihood
 
@@ -56,7 +55,6 @@ class CountLoss(NaturalLoss):
     accepts: ClassVar[str] = "counts (0, 1, 2, ...)"
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return integers that are not negative."""
         whole = target.round()
         # The last digits of 32 bits are larger than 1 where counts are in the tens of millions.
         self.refuse(target, whole < -1e-6 * units.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.distribution.natural import CountLoss
@@ -20,13 +20,9 @@ class NegativeBinomial(CountLoss):
     The outputs are the mean, by ``Units.level``, and the dispersion, made positive.
     """
 
-    @property
-    def outputs(self) -> int:
-        """Mean and dispersion."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
 
         return NegativeBinomialDistribution.of(units.level(raw[..., 0]), positive(raw[..., 1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.distribution.base import DistributionLoss
@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 class Normal(DistributionLoss):
     """Normal distribution; the outputs are its mean and, made positive, its standard deviation."""
 
-    @property
-    def outputs(self) -> int:
-        """Mean and spread."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution on the scale of the network."""
         from torch import distributions
 
-        del units
         return distributions.Normal(raw[..., 0], positive(raw[..., 1]), validate_args=False)

@@ -18,7 +18,6 @@ class Poisson(CountLoss):
     """Poisson distribution of counts, whose variance is its mean; the output is the mean, by ``Units.level``."""
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
+        from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution
 
         return PoissonDistribution(units.level(raw[..., 0]), validate_args=False)

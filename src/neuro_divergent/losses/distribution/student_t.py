@@ -30,14 +30,11 @@ class StudentT(DistributionLoss):
 
     @property
     def outputs(self) -> int:
-        """Degrees of freedom, unless fixed, location and spread."""
         return 3 if self.df is None else 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution on the scale of the network."""
         from neuro_divergent.losses.distribution.distributions.student_t import StudentTDistribution
 
-        del units
         loc, scale = raw[..., -2], positive(raw[..., -1])
         df = positive(raw[..., 0], floor=2 + 1e-3) if self.df is None else loc.new_tensor(self.df)
         return StudentTDistribution(df, loc, scale)

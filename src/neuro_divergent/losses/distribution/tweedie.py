@@ -30,25 +30,19 @@ class Tweedie(NaturalLoss):
     """
 
     accepts: ClassVar[str] = "zero or positive"
+    outputs: ClassVar[int] = 2
 
     power: float = knob(1.5, low=1.1, high=1.9, ge=1.01, le=1.99)
 
     def __init__(self, power: float = 1.5, **values: Any) -> None:
         super().__init__(**{"power": power, **values})
 
-    @property
-    def outputs(self) -> int:
-        """Mean and dispersion."""
-        return 2
-
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
         from neuro_divergent.losses.distribution.distributions.tweedie import TweedieDistribution
 
         dispersion = positive(raw[..., 1]) * units.scale.square() / units.size.pow(self.power)
         return TweedieDistribution(units.level(raw[..., 0]), dispersion, self.power)
 
     def admit(self, target: Tensor, units: Units) -> Tensor:
-        """Return targets that are zero or positive."""
         self.refuse(target, target < -_ROUNDING * units.size)
         return target.where(~(target < _ZERO * units.size), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.losses.distribution.natural import CountLoss
@@ -20,14 +20,10 @@ class ZeroInflatedPoisson(CountLoss):
     The outputs are the mean of the Poisson distribution, by ``Units.level``, and the logit of that probability.
     """
 
-    @property
-    def outputs(self) -> int:
-        """Mean and probability of extra zeros."""
-        return 2
+    outputs: ClassVar[int] = 2
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.poisson import PoissonDistribution
+        from neuro_divergent.losses.distribution.distributions.count import PoissonDistribution
         from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
         return ZeroInflatedDistribution(PoissonDistribution(units.level(raw[..., 0]), validate_args=False), raw[..., 1])
@@ -41,14 +37,10 @@ class ZeroInflatedNegativeBinomial(CountLoss):
     and its dispersion, made positive.
     """
 
-    @property
-    def outputs(self) -> int:
-        """Probability of extra zeros, mean and dispersion."""
-        return 3
+    outputs: ClassVar[int] = 3
 
     def make_distribution(self, raw: Tensor, units: Units) -> Distribution:
-        """Return the distribution in the units of the data."""
-        from neuro_divergent.losses.distribution.distributions.negative_binomial import NegativeBinomialDistribution
+        from neuro_divergent.losses.distribution.distributions.count import NegativeBinomialDistribution
         from neuro_divergent.losses.distribution.distributions.zero_inflated import ZeroInflatedDistribution
 
         counts = NegativeBinomialDistribution.of(units.level(raw[..., 1]), positive(raw[..., 2]))

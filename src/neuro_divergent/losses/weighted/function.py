@@ -31,11 +31,8 @@ class WeightFunction(Weighting):
         super().__init__(**{"function": function, **values})
 
     def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
-        """Return what the function gives."""
-        del age
         weight: Floats = require(self.function, "weighting 'function'")(time, values)
         return weight
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name and the label of the function, ``module:name``."""
         return {**super().to_dict(), "function": label_of(self.function)}

@@ -26,10 +26,8 @@ class Magnitude(Weighting):
     power: float = knob(1.0, low=0.5, high=2.0, ge=0, allow_inf_nan=False)
 
     def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
-        """Return the weight of each size."""
         import numpy as np
 
-        del age, time
         size = np.abs(np.asarray(values, np.float64))
         observed = ~np.isnan(size)
         mean = size[observed].mean() if observed.any() else 0.0

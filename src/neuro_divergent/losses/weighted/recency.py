@@ -25,8 +25,6 @@ class Recency(Weighting):
         super().__init__(**{"half_life": half_life, **values})
 
     def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
-        """Return one half to the power of the age in half-lives."""
         import numpy as np
 
-        del time, values
         return np.exp2(-np.asarray(age, np.float64) / self.half_life)

@@ -10,10 +10,8 @@ class BernoulliDistribution(Bernoulli):
     """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a value or less."""
         none = self.logits.neg().sigmoid()
         return none.where(value < 1, 1).where(value >= 0, 0)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return 0 where the probability is that of zeros or less, else 1."""
         return (value > self.logits.neg().sigmoid()).to(value.dtype) + 0 * self.logits

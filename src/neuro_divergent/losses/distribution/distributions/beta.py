@@ -12,13 +12,11 @@ class BetaDistribution(Beta):
     """Adds to torch's distribution its ``cdf`` and quantiles."""
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a value or less."""
         from scipy.special import betainc
 
         return special(betainc, self.concentration1, self.concentration0, value)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for probabilities."""
         from scipy.special import betaincinv
 
         return special(betaincinv, self.concentration1, self.concentration0, value)

@@ -25,7 +25,6 @@ class GaussianMixtureDistribution(MixtureDistribution):
     """A mixture of normal distributions."""
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for probabilities, which lie between the lowest and the highest of the components."""
         components = self.component_distribution
         assert isinstance(components, Normal)
         ends: Tensor = components.icdf(value.unsqueeze(-1))  # type: ignore[no-untyped-call]

@@ -22,13 +22,7 @@ def special(function: Callable[..., Any], *values: Tensor) -> Tensor:
 
 
 def smallest_integer(cdf: Function, probability: Tensor, guess: Tensor) -> Tensor:
-    """Return the smallest integer, from 0 on, whose ``cdf`` reaches the probability.
-
-    Args:
-        cdf: Probability of an integer or less.
-        probability: Probabilities below 1.
-        guess: Where to look first; the nearer, the sooner found.
-    """
+    """Return the smallest integer, from 0 on, whose ``cdf`` reaches a probability below 1; begins at the guess."""
     high = guess.floor().clamp_min(0).expand((probability + guess).shape)
     low = high - 1
     # Make strides, each twice as long as the one before, until cdf(low) < probability <= cdf(high); below 0 there is
@@ -52,16 +46,11 @@ def smallest_integer(cdf: Function, probability: Tensor, guess: Tensor) -> Tenso
 
 
 def between(cdf: Callable[..., Tensor], probability: Tensor, low: Tensor, high: Tensor, *parameters: Tensor) -> Tensor:
-    """Return where an increasing ``cdf`` equals the probability, by the method of Chandrupatla (1997).
+    """Return where an increasing ``cdf`` of values and their parameters equals the probability.
 
-    It is one of the fastest that cannot fail, and goes on only with the values that are not found yet.
-
-    Args:
-        cdf: Probability of a value or less, a function of values and the parameters that belong to them.
-        probability: Probabilities to reach.
-        low: Values whose ``cdf`` is not above the probability.
-        high: Values whose ``cdf`` is not below it.
-        parameters: What the ``cdf`` depends on besides; all arguments broadcast against each other.
+    The method of Chandrupatla (1997) is one of the fastest that cannot fail, and goes on only with the values that are
+    not found yet. The ``cdf`` of ``low`` is not above the probability, that of ``high`` not below it. All arguments
+    broadcast against each other.
     """
     shape = (probability + low + high).shape
     given = [item.expand(shape).reshape(-1) for item in (probability, low, high, *parameters)]

@@ -32,7 +32,6 @@ class SplineDistribution(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The area under the quantile function."""
         first, last = self._tails()
         middle = (self._masses * (self.values[..., 1:] + self.values[..., :-1]) / 2).sum(-1)
         return middle + first * (self.values[..., 0] - self.left) + last * (self.values[..., -1] + self.right)
@@ -47,7 +46,6 @@ class SplineDistribution(Distribution):
         return quantile - self.right * ((1 - value) / last).clamp_max(1).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a value or less."""
         first, last = self._tails()
         under = (self.values[..., 0] - value).clamp_min(0) / self.left
         over = (value - self.values[..., -1]).clamp_min(0) / self.right
@@ -55,7 +53,6 @@ class SplineDistribution(Distribution):
         return first * (-under).exp() + middle - last * torch.expm1(-over)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density."""
         first, last = self._tails()
         low, high = self.values[..., 0], self.values[..., -1]
         piece = (value.unsqueeze(-1) >= self.values[..., 1:-1]).sum(-1, keepdim=True)
@@ -81,7 +78,6 @@ class SplineDistribution(Distribution):
         return middle + _tail(first, self.left, low - value) + _tail(last, self.right, value - high)
 
     def rsample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
-        """Draw values, through which gradients flow."""
         shape = self._extended_shape(sample_shape)
         edge = torch.finfo(self.left.dtype).eps
         return self.icdf(torch.rand(shape, dtype=self.left.dtype, device=self.left.device).clamp(edge, 1 - edge))

@@ -19,13 +19,11 @@ class StudentTDistribution(StudentT):
         Distribution.__init__(self, self.df.shape, validate_args=False)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a value or less."""
         from scipy.special import stdtr
 
         return special(stdtr, self.df, (value - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for probabilities."""
         from scipy.special import stdtrit
 
         return self.loc + self.scale * special(stdtrit, self.df, value)

@@ -31,9 +31,7 @@ class TweedieDistribution(Distribution):
     an error below a hundred thousandth.
 
     Args:
-        mean: Mean, positive.
         dispersion: Variance divided by ``mean ** power``, positive, in the shape of ``mean``.
-        power: Between 1 and 2.
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
@@ -44,12 +42,10 @@ class TweedieDistribution(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self._mean
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.dispersion * self._mean.pow(self.power)
 
     @property
@@ -58,27 +54,20 @@ class TweedieDistribution(Distribution):
         return self._mean.pow(2 - self.power) / (self.dispersion * (2 - self.power))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density, and of the probability at zero."""
         some = value != 0
         amount = value.where(some, self._mean.detach())
         roughness = self.dispersion * amount.pow(self.power - 2)
         smooth = roughness < self._roughest
         # Each branch gets values that it can work with wherever the other one is chosen.
-        density = torch.where(
-            smooth,
-            self._saddle_point(amount, roughness),
-            self._series(amount, roughness.clamp_min(self._roughest)),
-        )
-        return density.where(some, -self.rate)
+        series = self._series(amount, roughness.clamp_min(self._roughest))
+        return self._saddle_point(amount, roughness).where(smooth, series).where(some, -self.rate)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of a value or less."""
         many = 1 / ((2 - self.power) * _SMOOTH_SUM)
         counted = special(_compound(self._shape), self.rate.clamp_max(many), value.clamp_min(0) / self._scale)
         return counted.where(self.rate <= many, self._smooth_cdf(value)).where(value >= 0, 0)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the quantiles for probabilities: 0 up to the probability of zero."""
         spread = self.variance.sqrt()
         high = (self._mean + 2 * spread).expand((value + spread).shape)
         while bool((short := self.cdf(high) < value).any()):
@@ -91,7 +80,6 @@ class TweedieDistribution(Distribution):
         return found.where(value > (-self.rate).exp(), 0)
 
     def sample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
-        """Draw values."""
         with torch.no_grad():
             count = torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
             amount = torch._standard_gamma((count * self._shape).clamp_min(torch.finfo(count.dtype).tiny))

@@ -15,12 +15,7 @@ from neuro_divergent.losses.distribution.distributions.count import CountDistrib
 
 
 class ZeroInflatedDistribution(CountDistribution):
-    """Zero with some probability, else what a distribution of counts gives.
-
-    Args:
-        counts: That distribution.
-        logit: Logit of that probability.
-    """
+    """Zero with some probability, given by its logit, else what a distribution of counts gives."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
 
@@ -31,7 +26,6 @@ class ZeroInflatedDistribution(CountDistribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean of the counts, less the part of extra zeros."""
         return self.logit.neg().sigmoid() * self.counts.mean
 
     @property
@@ -41,17 +35,14 @@ class ZeroInflatedDistribution(CountDistribution):
         return self.logit.neg().sigmoid() * (self.counts.variance + self.logit.sigmoid() * mean.square())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the probability of an integer."""
         counted: Tensor = logsigmoid(-self.logit) + self.counts.log_prob(value)
         return torch.logaddexp(logsigmoid(self.logit), counted).where(value == 0, counted)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of an integer or less."""
         zero = self.logit.sigmoid()
         return zero + (1 - zero) * self.counts.cdf(value)
 
     def sample(self, sample_shape: _size = torch.Size()) -> Tensor:  # noqa: B008 - as torch has it
-        """Draw counts."""
         with torch.no_grad():
             counts = self.counts.sample(sample_shape)
             return counts.where(torch.rand_like(counts) >= self.logit.sigmoid(), 0)
