@@ -16,6 +16,8 @@ def members(cls: type) -> Iterator[tuple[str, object]]:
     for name, member in vars(cls).items():
         if name.startswith("_") or getattr(member, "__name__", "") == "<lambda>":  # a default of a dataclass
             continue
+        if inspect.isfunction(member) and not member.__module__.startswith(nd.__name__):
+            continue  # torch wraps the step of an optimizer class when it is first used
         if inspect.isfunction(member) or isinstance(member, classmethod | staticmethod | property | cached_property):
             yield name, getattr(cls, name)
 

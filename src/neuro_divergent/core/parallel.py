@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import util
+from multiprocessing import resource_tracker, util
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -259,6 +259,8 @@ class _Worker:
     def start(self) -> None:
         # A worker that still imports modules must not die of the Ctrl-C that this process is to handle.
         can_mask = hasattr(signal, "pthread_sigmask")
+        if can_mask:
+            resource_tracker.ensure_running()  # which unblocks the signal again if the first worker has to start it
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_mask else set()
         try:
             self.process.start()
