@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +60,8 @@ def hardware(context: typer.Context, as_json: AsJson = False) -> None:
 
 def describe_hardware() -> dict[str, Any]:
     """Return what this machine has, as plain values; short types are tried if nothing is remembered of them."""
+    from importlib.metadata import version
+
     from neuro_divergent.core.instructions import SHORT_TYPES, VARIABLE, find_instructions
     from neuro_divergent.core.memory import memory_limit
     from neuro_divergent.core.processor import read_processor
