@@ -23,9 +23,6 @@ def calibration_figure(calibration: Any) -> Figure:
 
     Args:
         calibration: What ``check_calibration`` returns, or a table: ``level`` and ``coverage``, both in percent.
-
-    Raises:
-        InputError: If there is no interval.
     """
     is_mapping = isinstance(calibration, Mapping)
     table = pl.DataFrame(list(calibration.get("levels") or ()), strict=False) if is_mapping else calibration
@@ -66,9 +63,6 @@ def pit_figure(calibration: Mapping[str, Any]) -> Figure:
     Args:
         calibration: What ``check_calibration`` returns: its ``pit`` has ``edges`` from 0 to 1 and ``shares`` of the
             values between them.
-
-    Raises:
-        InputError: If there is none.
     """
     pit = calibration.get("pit")
     if not isinstance(pit, Mapping) or not pit.get("edges") or not pit.get("shares"):

@@ -17,16 +17,7 @@ RESIDUAL = "residual"
 
 
 def read_columns(source: Any, needed: Sequence[str], what: str) -> pl.DataFrame:
-    """Return a table of any library as polars, after checking that it has some columns.
-
-    Args:
-        source: What ``data.source.read_table`` reads.
-        needed: Columns that must be there.
-        what: What the table is called in messages.
-
-    Raises:
-        InputError: If it has no row, or one of the columns is missing.
-    """
+    """Return what ``read_table`` reads as polars, with the columns ``needed``; messages call the table ``what``."""
     if source is None:
         raise InputError(f"{what}: there is none.")
     frame = read_table(source).frame
@@ -50,11 +41,7 @@ def places_of(column: pl.Series) -> Array:
 
 
 def id_of(frame: pl.DataFrame, named: str | None) -> str | None:
-    """Return the column that names the series, or ``None`` if there is but one series.
-
-    Raises:
-        InputError: If a column was named that is not there.
-    """
+    """Return the column that names the series, or ``None`` if there is but one series."""
     if named is None:
         return DEFAULT_ID if DEFAULT_ID in frame.columns else None
     if named not in frame.columns:
@@ -67,14 +54,7 @@ def read_residuals(
 ) -> pl.DataFrame:
     """Return the rows of a backtest whose value was observed and forecast, with the difference as ``residual``.
 
-    Args:
-        backtest: The forecasts.
-        model: Column of forecasts.
-        also: Columns that must be there as well, and have a value.
-        what: What the table is called in messages.
-
-    Raises:
-        InputError: If there is no such row.
+    The columns in ``also`` must be there, and have a value, too; messages call the table ``what``.
     """
     frame = read_columns(backtest, ("actual", model, *also), what)
     residual = pl.col("actual").cast(pl.Float64, strict=False) - pl.col(model).cast(pl.Float64, strict=False)

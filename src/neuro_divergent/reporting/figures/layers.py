@@ -34,9 +34,6 @@ def gradient_flow_figure(layers: Any) -> Figure:
     """Show the norm of the gradient of each layer over training, from the first layer to the last.
 
     Colours are powers of ten above the smallest. A gradient of zero is shown as a tenth of the smallest that is not.
-
-    Raises:
-        InputError: If no gradient was measured.
     """
     frame, names, prefix = _grouped(layers)
     steps = frame["step"].unique().sort()
@@ -61,11 +58,7 @@ def gradient_flow_figure(layers: Any) -> Figure:
 
 
 def update_ratio_figure(layers: Any) -> Figure:
-    """Show the ratio of update to weight norm of each layer: the middle half of the measured steps.
-
-    Raises:
-        InputError: If no change was measured.
-    """
+    """Show the ratio of update to weight norm of each layer: the middle half of the measured steps."""
     frame, names, prefix = _grouped(layers)
     ratio = pl.col("update") / pl.col("weight")
     frame = frame.with_columns(ratio.alias("ratio")).filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
@@ -106,9 +99,6 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
         network: What ``analyse_network`` returns; its ``weights`` are a list with ``layer``, ``mean``, ``std``,
             ``shape``, ``edges`` and ``counts`` of each. Vectors are left out where there are matrices, and of more than
             40 layers those with most weights are shown.
-
-    Raises:
-        InputError: If it has no weights.
     """
     found = [item for item in network.get("weights") or () if sum(item["counts"]) and item["std"]]
     matrices = [item for item in found if len(item.get("shape") or ()) > 1]

@@ -24,17 +24,7 @@ def ranking_figure(
     """Show the best and the worst series, by their mean absolute error relative to that of a reference.
 
     Both are scored on the same values. Where there is no reference, series are ranked by the error itself. Series
-    that the reference forecasts without any error are left out.
-
-    Args:
-        backtest: Forecasts of what was held out, as in ``Evaluation.forecasts``.
-        id: Column that names the series; unset, ``unique_id`` if there is one.
-        most: How many of the best, and of the worst, to show.
-        model: Column of forecasts.
-        reference: Column of the forecasts to compare with.
-
-    Raises:
-        InputError: If there are not two series to rank.
+    that the reference forecasts without any error are left out. There are ``most`` of the best, and of the worst.
     """
     frame = read_residuals(backtest, model=model)
     named = id_of(frame, id)
