@@ -226,14 +226,10 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
         screen.say(note)
     place, files = shlex.quote(str(directory.path)), outcome.files
     following = f"nd predict {place}" + ("" if outcome.forecasts is not None else " --future FILE")
+    forecasts = files.get("forecasts", "none yet")
     screen.say("")
     screen.facts(
-        [
-            ("report", files["report"]),
-            ("forecasts", files.get("forecasts", "none yet")),
-            ("model", files["model"]),
-            ("next", following),
-        ]
+        [("report", files["report"]), ("forecasts", forecasts), ("model", files["model"]), ("next", following)]
     )
     evaluation = outcome.evaluation
     screen.result(

@@ -49,19 +49,17 @@ def id_of(frame: pl.DataFrame, named: str | None) -> str | None:
     return named
 
 
-def read_residuals(
-    backtest: Any, *, model: str = "forecast", also: Sequence[str] = (), what: str = "backtest"
-) -> pl.DataFrame:
+def read_residuals(backtest: Any, *, model: str = "forecast", also: Sequence[str] = ()) -> pl.DataFrame:
     """Return the rows of a backtest whose value was observed and forecast, with the difference as ``residual``.
 
-    The columns in ``also`` must be there, and have a value, too; messages call the table ``what``.
+    The columns in ``also`` must be there, and have a value, too.
     """
-    frame = read_columns(backtest, ("actual", model, *also), what)
+    frame = read_columns(backtest, ("actual", model, *also), "backtest")
     residual = pl.col("actual").cast(pl.Float64, strict=False) - pl.col(model).cast(pl.Float64, strict=False)
     frame = frame.with_columns(residual.alias(RESIDUAL)).filter(pl.col(RESIDUAL).is_finite())
     frame = frame.drop_nulls(list(also)) if also else frame
     if not frame.height:
-        raise InputError(f"{what}: no value was both observed and forecast, so there are no errors to show.")
+        raise InputError("backtest: no value was both observed and forecast, so there are no errors to show.")
     return frame
 
 

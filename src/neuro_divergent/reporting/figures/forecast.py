@@ -122,16 +122,10 @@ def _of_series(frame: pl.DataFrame, named: str | None, series: Any, time: str) -
 def _bands(frame: pl.DataFrame, time: str, tone: Tone, levels: Sequence[float] | None) -> list[Mark]:
     if not frame.height:
         return []
-    suffix = ", held out" if tone == "backtest" else ""
+    times, suffix = places_of(frame[time]), ", held out" if tone == "backtest" else ""
     return [
-        Band(
-            places_of(frame[time]),
-            *(floats_of(frame[end]) for end in ends),
-            label=f"{level:g} %{suffix}",
-            tone=tone,
-            level=level,
-        )
-        for level, ends in levels_of(frame).items()
+        Band(times, floats_of(frame[low]), floats_of(frame[high]), label=f"{level:g} %{suffix}", tone=tone, level=level)
+        for level, (low, high) in levels_of(frame).items()
         if levels is None or any(abs(level - wanted) < 1e-6 for wanted in levels)
     ]
 

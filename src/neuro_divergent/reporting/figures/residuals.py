@@ -9,7 +9,6 @@ the series; unset, that is ``unique_id`` if there is one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -169,15 +168,13 @@ def residual_autocorrelation_figure(
     )
 
 
-def error_by_step_figure(
-    backtest: Any, *, model: str = "forecast", name: str = "model", baselines: Sequence[str] = NAMES
-) -> Figure:
+def error_by_step_figure(backtest: Any, *, model: str = "forecast", name: str = "model") -> Figure:
     """Show the mean absolute error at each step of the horizon, of the model and of the baselines.
 
     All are scored on the same values: those that each of them forecast. Baselines without a column are left out.
     """
     frame = read_residuals(backtest, model=model, also=("step",))
-    columns = [column for column in baselines if column in frame.columns]
+    columns = [column for column in NAMES if column in frame.columns]
     frame = frame.with_columns(pl.col(column).cast(pl.Float64, strict=False) for column in columns)
     columns = [column for column in columns if frame[column].is_finite().any()]
     frame = frame.filter(pl.all_horizontal(pl.lit(True), *(pl.col(column).is_finite() for column in columns)))

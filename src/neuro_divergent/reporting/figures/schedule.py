@@ -48,8 +48,8 @@ def schedule_figure(
     marks, ranges, reacts = [], [], []
     for item in chosen:
         rates = rates_of(item, plan, lr, every)
-        label, tone = (item.name, "other") if several else ("", "train")
-        marks.append(Line(*min_max(steps, rates, _BUCKETS), label=label, tone=tone))
+        label = item.name if several else ""
+        marks.append(Line(*min_max(steps, rates, _BUCKETS), label=label, tone="other" if several else "train"))
         first, last, top = map(format_number, (rates[0], rates[-1], rates.max()))
         ranges.append(f"{item.name} goes from {first} to {last}, at most {top}")
         if not np.array_equal(rates, rates_of(item, plan, lr)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Array
-from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Spans, Values
+from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Rule, Spans, Values
 from neuro_divergent.reporting.plotly.palette import ABOVE, BELOW, TONES, faded
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
@@ -62,18 +63,12 @@ class Traces:
 
     def add(self, mark: Mark, style: MarkStyle) -> None:
         """Add what a mark needs; rules are part of the layout instead."""
-        if isinstance(mark, Line):
-            self._line(mark, style)
-        elif isinstance(mark, Band):
-            self._band(mark, style)
-        elif isinstance(mark, Points):
-            self._points(mark, style)
-        elif isinstance(mark, Bars):
-            self._bars(mark, style)
-        elif isinstance(mark, Spans):
-            self._spans(mark, style)
-        elif isinstance(mark, Heatmap):
-            self._heat(mark)
+        ways: dict[type, Callable[[Any, MarkStyle], None]] = {
+            Line: self._line, Band: self._band, Points: self._points, Bars: self._bars, Spans: self._spans,
+            Heatmap: self._heat,
+        }  # fmt: skip
+        if not isinstance(mark, Rule):
+            ways[type(mark)](mark, style)
 
     def _add(self, mark: Line | Band | Points | Bars | Spans, kind: str, **settings: Any) -> None:
         named = {"name": safe(mark.label), "showlegend": bool(mark.label)}
@@ -213,7 +208,7 @@ class Traces:
         # Spans of a row do not overlap; as grouped bars they would be made thinner.
         self.data[-1]["offsetgroup"] = "spans"
 
-    def _heat(self, mark: Heatmap) -> None:
+    def _heat(self, mark: Heatmap, _: MarkStyle) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)

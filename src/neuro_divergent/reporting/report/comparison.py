@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from neuro_divergent import __version__
@@ -57,13 +55,8 @@ def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]
 
 
 def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFrame | None = None) -> str:
-    """Return the page.
-
-    Args:
-        comparison: What to show.
-        title: What it is about.
-        scores: Other scores of the models, a row for each.
-    """
+    """Return the page, with other scores of the models, a row for each, if there are any."""
+    values = f"{format_count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has"
     return template("comparison.html").render(
         title=title,
         version=__version__,
@@ -71,21 +64,10 @@ def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFram
         comparison=comparison,
         chance=format_p_value,
         verdict=judge_comparison(comparison),
-        facts=[
-            (
-                "Values",
-                f"{format_count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has",
-            ),
-            ("Test", _TESTS[comparison.test]),
-        ],
+        facts=[("Values", values), ("Test", _TESTS[comparison.test])],
         test=_TESTS[comparison.test],
         models=read_table(comparison.table).frame.to_dicts(),
         pairs=read_table(comparison.pairs).frame.to_dicts(),
         critical=comparison.critical_difference if comparison.critical_difference > 0 else None,
-        scores=None if scores is None else _as_text(scores),
+        scores=scores,
     )
-
-
-def _as_text(scores: pl.DataFrame) -> dict[str, Any]:
-    rows = [[value if isinstance(value, str) else format_number(value) for value in row] for row in scores.rows()]
-    return {"columns": scores.columns, "rows": rows}

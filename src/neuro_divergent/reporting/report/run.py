@@ -22,14 +22,7 @@ from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts
 from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
-from neuro_divergent.reporting.report.series import (
-    MOST,
-    TYPICAL,
-    Shown,
-    choose_series,
-    series_errors,
-    typical_series,
-)
+from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
 from neuro_divergent.reporting.report.summary import (
     describe_quality,
     describe_state,
@@ -42,7 +35,7 @@ from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
-from neuro_divergent.runs.status import RunSummary, describe_run
+from neuro_divergent.runs.status import describe_run
 from neuro_divergent.runs.tables import RunTables
 
 _MOST_TEXT = 1024**2
@@ -50,12 +43,9 @@ _MOST_LAYERS = 40
 
 
 def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = ()) -> str:
-    """Return the page; the same files always give the same page.
+    """Return the page of a run in whatever state; the same files always give the same page.
 
-    Args:
-        run: Directory of the run, in whatever state it is.
-        is_finished: Whether it counts as finished, for the process that writes its last files and still holds its lock.
-        notes: What else the reader should know.
+    The process that writes its last files still holds its lock, so it says that the run counts as finished.
     """
     return template("run.html").render(_Page(run, is_finished=is_finished).values(notes))
 
@@ -66,7 +56,7 @@ class _Page:
     def __init__(self, path: Path, *, is_finished: bool) -> None:
         self.tables = RunTables(path)
         summary = describe_run(path)
-        self.run: RunSummary = dataclasses.replace(summary, state="finished") if is_finished else summary
+        self.run = dataclasses.replace(summary, state="finished") if is_finished else summary
         self.config = self.tables.config or {}
         self.events = read_events(path)
         self.scores = Scores.read(self.tables.scores)
@@ -87,7 +77,7 @@ class _Page:
             "model": tables.model,
             "state": state,
             "is_running": self.run.state == "running",
-            "seen": format_timestamp(self._last_event()) if state else "",
+            "seen": format_timestamp(number(self.events[-1].get("time")) if self.events else None) if state else "",
             "verdict": None if scores is None else scores.judge(),
             "task": describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
@@ -141,9 +131,6 @@ class _Page:
         given = (integer(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
         return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
-    def _last_event(self) -> float | None:
-        return number(self.events[-1].get("time")) if self.events else None
-
     def _figures(self, *wanted: str, caption: bool = True) -> list[Markup]:
         """Return the figures for which the run has data."""
         rendered = []
@@ -180,15 +167,12 @@ class _Page:
             )
         except (InputError, TypeError, ValueError, pl.exceptions.PolarsError):  # the latter for damaged tables
             return None
-        said = []
-        if shown.error is not None:
-            said.append(f"MAE {format_number(shown.error)}")
+        note = "" if shown.error is None else f"MAE {format_number(shown.error)}"
         if shown.relative is not None:
-            said.append(f"{format_number(shown.relative)} times that of the seasonal naive forecast")
+            note += f", {format_number(shown.relative)} times that of the seasonal naive forecast"
         name = "The series" if shown.name is None else text(str(shown.name), 120)
-        note = ", ".join(said)
         title = f"{name} ({shown.place})" if shown.place else name
-        return _draw(dataclasses.replace(figure, title=title, note=f"{note[:1].upper()}{note[1:]}." if note else ""))
+        return _draw(dataclasses.replace(figure, title=title, note=f"{note}." if note else ""))
 
     def _started_config(self) -> dict[str, Any]:
         try:

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.reporting.figures.figure import (
-    Band,
-    Bars,
-    Figure,
-    Heatmap,
-    Line,
-    Mark,
-    Points,
-    Rule,
-    Spans,
-)
+from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heatmap, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, scale_of, spread, to_numeric

@@ -49,11 +49,7 @@ def map_colors(values: Array) -> ColorLevels:
 
 
 def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
-    """Average a table that has more rows or columns than can be distinguished, leaving out NaN.
-
-    Returns:
-        The table, and how many rows and columns were made one.
-    """
+    """Average neighbours in a table too large to see, without NaN; return also how many rows and columns make one."""
     numbers = np.asarray(values, dtype=np.float64)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     down, across = (max(1, -(-size // limit)) for size, limit in zip(numbers.shape, most, strict=True))
