@@ -20,7 +20,6 @@ class ForecastChart:
     Attributes:
         title: Name of the series.
         times: Label of each time.
-        actual: What was observed.
         backtest: Forecasts of times that were held out of training.
         forecast: Forecasts of times that have not come yet.
         bands: Lower and upper ends of the intervals by level, widest first, over held-out and future times.

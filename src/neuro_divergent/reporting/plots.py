@@ -191,13 +191,7 @@ def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
 
 
 def plot_folds(splitter: Splitter, data: Any, **schema: Any) -> PlotlyFigure:
-    """Show the training and test parts of each fold.
-
-    Args:
-        splitter: What makes the folds.
-        data: A panel, table or file.
-        schema: Fields of ``Schema``, where the data is no panel.
-    """
+    """Show the training and test parts of each fold of a panel, or of a table or file with the fields of ``Schema``."""
     from neuro_divergent.reporting.figures.folds import folds_figure
 
     return _draw(folds_figure(splitter, data, **schema))
@@ -210,14 +204,7 @@ def plot_schedule(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> PlotlyFigure:
-    """Show the learning rate over training under one or several schedules.
-
-    Args:
-        schedule: A schedule, the name of one, or several of them.
-        total_steps: Steps of training.
-        steps_per_epoch: Steps of an epoch.
-        lr: Learning rate of the optimizer.
-    """
+    """Show the learning rate over training under a schedule, which may be given by its name, or under several."""
     from neuro_divergent.reporting.figures.schedule import schedule_figure
 
     return _draw(schedule_figure(schedule, total_steps, steps_per_epoch=steps_per_epoch, lr=lr))

@@ -16,12 +16,8 @@ def min_max(x: Array, y: Array, buckets: int) -> tuple[Array, Array]:
     """Thin a line, keeping the first, lowest, highest and last height of each bucket.
 
     Buckets hold equally many points. Heights that are not finite count as one gap per bucket: the first of them is
-    kept, so that a line broken there stays broken. Up to ``5 * buckets`` points are returned as they are.
-
-    Args:
-        x: Places: numbers or times, as many as heights.
-        y: Heights.
-        buckets: How many to divide the points into; at least 1.
+    kept, so that a line broken there stays broken. Up to ``5 * buckets`` points are returned as they are. Places are
+    numbers or times, as many as heights.
     """
     places = min_max_places(y, buckets)
     return np.asarray(x)[places], np.asarray(y)[places]
@@ -43,16 +39,15 @@ def min_max_places(y: Array, buckets: int) -> Indices:
     gap = ~known
     gap.reshape(-1)[count:] = False
     begins = np.arange(rows) * size
-    chosen = [
-        begins + known.argmax(axis=1),
-        begins + size - 1 - known[:, ::-1].argmax(axis=1),
-        begins + np.where(known, table, np.inf).argmin(axis=1),
-        begins + np.where(known, table, -np.inf).argmax(axis=1),
-    ]
-    known_rows = known.any(axis=1)
-    kept = [places[known_rows] for places in chosen]
-    gap_rows = gap.any(axis=1)
-    return np.unique(np.concatenate([*kept, (begins + gap.argmax(axis=1))[gap_rows]]))
+    chosen = (
+        known.argmax(axis=1),
+        size - 1 - known[:, ::-1].argmax(axis=1),
+        np.where(known, table, np.inf).argmin(axis=1),
+        np.where(known, table, -np.inf).argmax(axis=1),
+    )
+    has_known, has_gap = known.any(axis=1), gap.any(axis=1)
+    kept = [(begins + places)[has_known] for places in chosen]
+    return np.unique(np.concatenate([*kept, (begins + gap.argmax(axis=1))[has_gap]]))
 
 
 def raster_places(x: Array, y: Array, columns: int, rows: int) -> Indices:

@@ -194,10 +194,8 @@ def _labels(chart: ForecastChart, canvas: _Canvas) -> str:
 
 def _legend(text: Text, chart: ForecastChart, characters: CharacterSet) -> None:
     stroke = chr(_BRAILLE + 0x24) + chr(_BRAILLE + 0x12)
-    entries = [
-        (characters.history * 2 or stroke, "observed", "history"),
-        (characters.forecast * 2 or stroke, "forecast", "forecast"),
-    ]
+    lines = [("history", "observed"), ("forecast", "forecast")]
+    entries = [(getattr(characters, name) * 2 or stroke, meaning, name) for name, meaning in lines]
     entries.extend((characters.band * 2, f"{level:g} % interval", "band") for level in list(chart.bands)[:1])
     for place, (sample, meaning, name) in enumerate(entries):
         text.append("   " if place else "")

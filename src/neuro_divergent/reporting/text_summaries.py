@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE
@@ -12,14 +12,8 @@ from neuro_divergent.evaluation.evaluate import REFERENCE
 _TOLERANCE = 5.0  # percentage points between level and coverage that are not worth a warning
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the scores say.
-
-    Attributes:
-        is_better: Whether the model beats every baseline.
-        text: One or two sentences.
-    """
+class Verdict(NamedTuple):
+    """What the scores say: whether the model beats every baseline, and one or two sentences."""
 
     is_better: bool
     text: str

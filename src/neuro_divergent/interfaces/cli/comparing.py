@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import InputError
 
@@ -50,16 +50,15 @@ def show_comparison(
     from neuro_divergent.reporting.report.comparison import comparison_rows, judge_comparison
 
     titles, rows = comparison_rows(comparison)
-    more: dict[str, dict[str, Any]] = {}
+    more: dict[str, list[str]] = {}
     if scores is not None:
         extra = [name for name in scores.columns if name not in ("model", "values", comparison.metric)]
         extra = [name for name in extra if not name.endswith("_std")]
-        more = {row["model"]: {name: row[name] for name in extra} for row in scores.to_dicts()}
+        more = {row["model"]: [format_number(row[name]) for name in extra] for row in scores.to_dicts()}
         titles += extra
     table = new_table(*titles, right=titles[1:])
     for row in rows:
-        cells = [format_number(value) for value in more.get(row[0], {}).values()]
-        table.add_row(Text(row[0]), *row[1:], *cells)
+        table.add_row(Text(row[0]), *row[1:], *more.get(row[0], ()))
     screen.say("", table)
     if verdict:
         found = judge_comparison(comparison)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from types import UnionType
@@ -114,7 +115,6 @@ class ConfigCommand(TyperCommand):
     """A command whose help has its options in panels, those of config fields with what their docstrings say."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the panels."""
         options = {item.parameter: item for item in getattr(self.callback, "config_options", ())}
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{title: [] for title in _PANELS.values()}}
         last = "Run" if options else "Options"
@@ -179,10 +179,8 @@ def _first_clause(text: str) -> str:
 
 def _number(text: str) -> int | float | str:
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 

@@ -36,17 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Options of ``nd train`` that are not settings of the run.
+    """Options of ``nd train`` that are not settings of the run; levels are in percent.
 
     Attributes:
-        levels: Intervals to give, in percent.
         output: Run directory, or ``None`` for the usual place.
-        quiet: Whether to show nothing.
-        as_json: Whether to print a JSON document.
-        find_rate: Whether to look for a learning rate first.
-        find_batch_size: Whether to look for the largest batch size first.
-        resume: Whether to resume an existing run.
-        allow_changes: Whether its settings and data may have changed.
+        allow_changes: Whether settings and data of a run to resume may have changed.
     """
 
     levels: tuple[float, ...]

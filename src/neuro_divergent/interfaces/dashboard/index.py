@@ -36,14 +36,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, as it was when it was last read.
+    """A run, as it was when it was last read: by the monotonic clock, and by the times and sizes of its files.
 
-    Attributes:
-        id: 16 hexadecimal digits.
-        summary: Summary of its directory.
-        row: What a list shows of it.
-        stamp: When its files changed.
-        read_at: When it was read, by the monotonic clock.
+    Its id has 16 hexadecimal digits, and its row is what a list shows.
     """
 
     id: str

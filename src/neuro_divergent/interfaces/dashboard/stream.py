@@ -31,12 +31,7 @@ _QUIET = ("columns", "row", "layers")
 
 
 class Streams:
-    """The streams that are open.
-
-    Attributes:
-        is_closing: Whether all of them are to end.
-        number: How many there are.
-    """
+    """The streams that are open, their number, and whether all of them are to end."""
 
     def __init__(self, index: RunIndex) -> None:
         self._index = index

@@ -37,7 +37,7 @@ def calibration_figure(calibration: Any) -> Figure:
     levels, coverage = levels[known][order], coverage[known][order]
     worst = int(np.abs(coverage - levels).argmax())
     off = coverage[worst] - levels[worst]
-    verdict = "too wide" if off > 0 else "too narrow"
+    verdict = f"{abs(off):.1f} percentage points {'too wide' if off > 0 else 'too narrow'}."
     part = str(calibration.get("part") or "") if is_mapping else ""
     ends = np.array([0.0, 100.0])
     chosen = sorted({int(np.abs(levels - level).argmin()) for level in _TOLD})
@@ -53,7 +53,7 @@ def calibration_figure(calibration: Any) -> Figure:
         y=Axis("values inside, %", limits=(0.0, 100.0)),
         note=f"On the {part} part. Below the diagonal, intervals are too narrow." if part else "",
         alt_text=f"Coverage: {told}. Farthest off is the {levels[worst]:g} % interval, "
-        + (f"{abs(off):.1f} percentage points {verdict}." if abs(off) >= 0.05 else "which is right."),
+        + (verdict if abs(off) >= 0.05 else "which is right."),
     )
 
 

@@ -63,6 +63,16 @@ def read_residuals(backtest: Any, *, model: str = "forecast", also: Sequence[str
     return frame
 
 
+def pivot(
+    frame: pl.DataFrame, row: str, rows: Sequence[Any] | pl.Series, column: str, columns: pl.Series, value: str
+) -> Array:
+    """Return values as a matrix whose rows and columns are in a given order, NaN where a pair has none."""
+    down, across = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
+    values = np.full((len(rows), len(columns)), np.nan)
+    values[[down[name] for name in frame[row]], [across[name] for name in frame[column]]] = floats_of(frame[value])
+    return values
+
+
 def segments(kinds: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Return begin and end of each run of neighbours of the same kind, so that marks of each kind keep the order."""
     begin = 0

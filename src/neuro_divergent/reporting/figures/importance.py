@@ -9,7 +9,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.reporting.figures.columns import floats_of, places_of, read_columns
+from neuro_divergent.reporting.figures.columns import floats_of, pivot, places_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Heatmap, Mark, Rule
 
 _PARTS = ("static", "past", "future")
@@ -74,7 +74,7 @@ def attention_figure(attention: Any) -> Figure:
     frame = frame.with_columns(pl.col("weight").cast(pl.Float64, strict=False)).filter(pl.col("weight").is_finite())
     if not frame.height:
         raise InputError("attention: there are no weights.")
-    steps, positions, values = _pivot(frame, "step", "position", "weight")
+    steps, positions, values = _means(frame, "step", "position", "weight")
     best = positions[int(np.nanargmax(np.nanmean(values, 0)))]
     return Figure(
         title="Where each step of the horizon looked",
@@ -140,7 +140,7 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
 def _by_both(frame: pl.DataFrame, sizes: pl.DataFrame, most: int) -> Figure:
     chosen = sizes.sort("size", descending=True).head(most)["variable"]
     frame = frame.filter(pl.col("variable").is_in(chosen.implode()))
-    names, positions, values = _pivot(frame, "variable", "position", "importance")
+    names, positions, values = _means(frame, "variable", "position", "importance")
     row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
     return Figure(
         title="Importance of the variables over the window",
@@ -150,15 +150,11 @@ def _by_both(frame: pl.DataFrame, sizes: pl.DataFrame, most: int) -> Figure:
     )
 
 
-def _pivot(frame: pl.DataFrame, row: str, column: str, value: str) -> tuple[pl.Series, pl.Series, Any]:
+def _means(frame: pl.DataFrame, row: str, column: str, value: str) -> tuple[pl.Series, pl.Series, Any]:
     """Return the rows, the columns in rising order, and the mean of each pair, NaN where there is none."""
     table = frame.group_by(row, column).agg(pl.col(value).mean())
     rows, columns = frame[row].unique(maintain_order=True), frame[column].unique().sort()
-    values = np.full((len(rows), len(columns)), np.nan)
-    places = {name: place for place, name in enumerate(rows)}
-    cells = [places[name] for name in table[row]], columns.search_sorted(table[column]).to_numpy()
-    values[cells] = table[value].to_numpy()
-    return rows, columns, values
+    return rows, columns, pivot(table, row, rows, column, columns, value)
 
 
 def _whiskers(table: pl.DataFrame, ends: list[str]) -> dict[str, Any]:

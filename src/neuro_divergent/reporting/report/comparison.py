@@ -40,18 +40,12 @@ def judge_comparison(comparison: Comparison) -> Verdict:
 def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return titles and rows of the table, as text."""
     titles = ["model", comparison.metric, "std", "skill", "rank", "p"]
-    rows = [
-        [
-            row["model"],
-            format_number(row["score"]),
-            format_number(row["std"]),
-            format_percent(row["skill"]),
-            format_number(row["rank"]),
-            format_p_value(row["p_value"]),
-        ]
-        for row in read_table(comparison.table).frame.to_dicts()
+    names = ("score", "std", "skill", "rank", "p_value")
+    formats = (format_number, format_number, format_percent, format_number, format_p_value)
+    rows = read_table(comparison.table).frame.to_dicts()
+    return titles, [
+        [row["model"], *(show(row[name]) for name, show in zip(names, formats, strict=True))] for row in rows
     ]
-    return titles, rows
 
 
 def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFrame | None = None) -> str:

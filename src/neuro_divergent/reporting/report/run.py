@@ -19,17 +19,10 @@ from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
-from neuro_divergent.reporting.report import facts
+from neuro_divergent.reporting.report import facts, summary
 from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
 from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
-from neuro_divergent.reporting.report.summary import (
-    describe_quality,
-    describe_state,
-    describe_task,
-    describe_training,
-    key_numbers,
-)
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
@@ -55,8 +48,8 @@ class _Page:
 
     def __init__(self, path: Path, *, is_finished: bool) -> None:
         self.tables = RunTables(path)
-        summary = describe_run(path)
-        self.run = dataclasses.replace(summary, state="finished") if is_finished else summary
+        run = describe_run(path)
+        self.run = dataclasses.replace(run, state="finished") if is_finished else run
         self.config = self.tables.config or {}
         self.events = read_events(path)
         self.scores = Scores.read(self.tables.scores)
@@ -65,7 +58,7 @@ class _Page:
     def values(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return the values by their names in the template."""
         tables, config, scores = self.tables, self.config, self.scores
-        state = describe_state(self.run)
+        state = summary.describe_state(self.run)
         diagnosis = self._diagnosis()
         parameters = self._parameters()
         place = shlex.quote(str(self.run.path / CONFIG))
@@ -79,12 +72,12 @@ class _Page:
             "is_running": self.run.state == "running",
             "seen": format_timestamp(number(self.events[-1].get("time")) if self.events else None) if state else "",
             "verdict": None if scores is None else scores.judge(),
-            "task": describe_task(config, tables.data),
+            "task": summary.describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
-            "paragraphs": describe_quality(scores, self.errors, diagnosis),
+            "paragraphs": summary.describe_quality(scores, self.errors, diagnosis),
             # The state of a run that is not finished says how it ended.
-            "trained": describe_training(tables.history, [] if state else self.events),
-            "numbers": key_numbers(scores, tables.history, parameters),
+            "trained": summary.describe_training(tables.history, [] if state else self.events),
+            "numbers": summary.key_numbers(scores, tables.history, parameters),
             "notes": list(dict.fromkeys([*names(tables.scores, "notes"), *notes])),
             "data_facts": facts.data_facts(tables.data, config),
             "has_data": tables.data is not None,

@@ -30,9 +30,7 @@ class Scores:
     Attributes:
         model: Name of the model, as in ``table``.
         part: Part of the data that was scored.
-        note: What to know about the scores.
         windows: Number of forecasts.
-        season_length: Rows in a season.
         table: Name and scores of each, NaN where one is not defined.
         coverage: For each level, the percentage of values inside the interval and its mean width.
     """

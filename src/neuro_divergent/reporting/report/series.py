@@ -16,12 +16,11 @@ TYPICAL = 2
 
 @dataclass(frozen=True)
 class Shown:
-    """A series that is shown.
+    """A series that is shown, with its mean absolute error on the held-out part, if that is known.
 
     Attributes:
         name: Value of the id column; ``None`` for a single series without one.
-        error: Mean absolute error of the held-out part, or ``None``.
-        relative: That error divided by the one of the seasonal naive forecast, or ``None``.
+        relative: The error divided by that of the seasonal naive forecast.
         place: ``"best"``, ``"worst"`` or nothing.
     """
 

@@ -27,7 +27,6 @@ class Axes:
 
     Attributes:
         rows: Named rows, or ``None`` if the vertical axis counts.
-        bars: All marks that are bars.
         slots: How many bars share a place: all kinds beside each other where a place has several, else one.
         has_notes_below: Whether notes are so long that they stand below lying bars instead of behind them.
         x: The axis below.

@@ -14,13 +14,9 @@ COLOR_LEVELS = 8
 
 
 class ColorLevels(NamedTuple):
-    """Colour levels of the cells of a table.
+    """Colour levels of the cells of a table, and the ``scale`` of all levels in order, from a low value to a high one.
 
-    Attributes:
-        levels: For each cell 1 to 8 from pale to full, negative for numbers below zero, 0 for no number.
-        low: Value of the first level of ``scale``.
-        high: Value of its last level.
-        scale: All levels in the order of their values.
+    Levels are 1 to 8 from pale to full, negative for numbers below zero, and 0 for no number.
     """
 
     levels: Ints

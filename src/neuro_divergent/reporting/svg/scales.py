@@ -24,14 +24,7 @@ _LETTER, _GAP = 6.6, 12  # pixels of a letter, and between two labels
 
 
 class Tick(NamedTuple):
-    """A label of an axis.
-
-    Attributes:
-        place: Fraction of the axis from its begin.
-        text: What is written there.
-        context: A second line below it, or nothing.
-        is_spare: Whether to leave it out where there is little room.
-    """
+    """A label at a fraction of an axis, with a second line or nothing; a spare one goes where there is little room."""
 
     place: float
     text: str
@@ -41,13 +34,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of numbers or times.
-
-    Attributes:
-        kind: Whether it counts numbers, their logarithms or times.
-        low: What is at its begin, in units of ``to_numeric``.
-        high: What is at its end.
-    """
+    """An axis of numbers, their logarithms or times between two ends in units of ``to_numeric``."""
 
     kind: Kind
     low: float
@@ -147,11 +134,7 @@ def _without_zones(times: Array) -> Array:
 def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zero: bool = False) -> Scale:
     """Return an axis on which arrays of values find their place.
 
-    Args:
-        values: Numbers or times.
-        axis: What it counts.
-        room: Fraction of the span to leave free at either end; zero stays at the begin where nothing is below it.
-        from_zero: Whether zero is on it in any case.
+    A fraction of the span is left free as ``room`` at either end; zero stays at the begin where nothing is below it.
     """
     kind = kind_of(values, axis)
     if axis.limits is not None:
