@@ -115,6 +115,7 @@ class ConfigCommand(TyperCommand):
     """A command whose help has its options in panels, those of config fields with what their docstrings say."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the panels."""
         options = {item.parameter: item for item in getattr(self.callback, "config_options", ())}
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{title: [] for title in _PANELS.values()}}
         last = "Run" if options else "Options"
