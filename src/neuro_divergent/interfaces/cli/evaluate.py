@@ -31,13 +31,14 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model and the baselines, with significance tests."""
-    from neuro_divergent.data.io.source import find_files
     from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     path = model_directory(model)
     percent = None if levels is None else parse_levels(levels)
     amount = parse_amount(last)
+    from neuro_divergent.data.io.source import find_files
+
     find_files(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
 

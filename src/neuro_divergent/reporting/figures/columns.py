@@ -66,10 +66,11 @@ def read_residuals(backtest: Any, *, model: str = "forecast", also: Sequence[str
 def pivot(
     frame: pl.DataFrame, row: str, rows: Sequence[Any] | pl.Series, column: str, columns: pl.Series, value: str
 ) -> Array:
-    """Return values as a matrix whose rows and columns are in a given order, NaN where a pair has none."""
-    down, across = ({name: place for place, name in enumerate(names)} for names in (rows, columns))
+    """Return values as a matrix of rows in a given order and columns in rising order, NaN where a pair has none."""
+    places = {name: place for place, name in enumerate(rows)}
     values = np.full((len(rows), len(columns)), np.nan)
-    values[[down[name] for name in frame[row]], [across[name] for name in frame[column]]] = floats_of(frame[value])
+    cells = [places[name] for name in frame[row]], columns.search_sorted(frame[column]).to_numpy()
+    values[cells] = floats_of(frame[value])
     return values
 
 

@@ -216,5 +216,5 @@ def _show(value: object) -> str:
 
 def _amount(value: object) -> str:
     amount = number(value) or 0.0
-    part = f"{100 * amount:g} %" if amount < 1 else f"the last {format_count(int(amount), 'row')}"
-    return f"{part} of each series"
+    rows_or_fraction = f"{100 * amount:g} %" if amount < 1 else f"the last {format_count(int(amount), 'row')}"
+    return f"{rows_or_fraction} of each series"

@@ -43,8 +43,8 @@ class Rows:
 
 def has_names(mark: Bars) -> bool:
     """Whether bars stand for named things."""
-    is_time = any(hasattr(place, "isoformat") for place in mark.places)
-    return np.asarray(mark.places).dtype.kind in "UTO" and not is_time
+    is_counted = np.asarray(mark.places).dtype.kind not in "UTO"
+    return not (is_counted or any(hasattr(place, "isoformat") for place in mark.places))
 
 
 def rows_of(marks: Iterable[Mark]) -> Rows | None:
