@@ -50,12 +50,7 @@ def find_browser() -> Path | None:
 
 
 def print_page(page: Path, document: Path, *, seconds: float = 120.0) -> None:
-    """Print a page to a PDF document, as the browser would.
-
-    Args:
-        page: HTML file.
-        document: PDF file to write, complete or not at all.
-        seconds: How long the browser may take.
+    """Print an HTML page to a PDF document, complete or not at all, as the browser would.
 
     Raises:
         MissingDependencyError: If there is no browser.
@@ -67,12 +62,13 @@ def print_page(page: Path, document: Path, *, seconds: float = 120.0) -> None:
             f"{document}: a PDF needs an installed Chrome, Chromium or Edge, and none was found (CHROME can name one). "
             f"Open the page and print it: {page}"
         )
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with tempfile.TemporaryDirectory(prefix="nd-print-", ignore_cleanup_errors=True) as work:
         printed = Path(work) / "page.pdf"
         command = [
             str(browser),
             *_ALONE,
-            *(["--no-sandbox"] if _is_root() else []),  # Chrome refuses to run as root with it
+            *(["--no-sandbox"] if is_root else []),  # Chrome refuses to run as root with it
             f"--user-data-dir={Path(work) / 'profile'}",
             "--no-pdf-header-footer",
             f"--print-to-pdf={printed}",
@@ -91,11 +87,7 @@ def _run(command: list[str], seconds: float) -> str:
     with tempfile.TemporaryFile() as messages:
         try:
             process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=messages,
-                start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages, start_new_session=True
             )
         except OSError as error:
             return f" ({error.strerror or error})"
@@ -106,9 +98,8 @@ def _run(command: list[str], seconds: float) -> str:
         finally:
             _end(process)
         messages.seek(0)
-        lines = messages.read().decode("utf-8", "replace").split("\n")
-    said = [line.strip() for line in lines if line.strip()]
-    return f" ({said[-1]})" if said and process.returncode else ""
+        said = messages.read().decode("utf-8", "replace").strip().split("\n")[-1]
+    return f" ({said.strip()})" if said and process.returncode else ""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -119,7 +110,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     elif process.poll() is None:
         process.kill()
     process.wait()
-
-
-def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -97,10 +97,8 @@ def markdown(rows: Iterable[dict[str, Any]]) -> str:
     """Return the table of architectures in Markdown, with links to the papers."""
     lines: list[str] = []
     for row in rows:
-        shown = columns(row) | {
-            "model": f'`{row["class"]}`, `"{row["name"]}"`',
-            "paper": f"[{cite(row['paper'])}]({row['paper']})",
-        }
+        shown = columns(row)
+        shown |= {"model": f'`{row["class"]}`, `"{row["name"]}"`', "paper": f"[{shown['paper']}]({row['paper']})"}
         if not lines:
             lines += [f"| {' | '.join(shown)} |", f"|{'---|' * len(shown)}"]
         lines.append(f"| {' | '.join(shown.values())} |")

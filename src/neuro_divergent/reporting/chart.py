@@ -20,7 +20,6 @@ class ForecastChart:
     Attributes:
         title: Name of the series.
         times: Label of each time.
-        actual: What was observed.
         backtest: Forecasts of times that were held out of training.
         forecast: Forecasts of times that have not come yet.
         bands: Lower and upper ends of the intervals by level, widest first, over held-out and future times.
@@ -47,14 +46,9 @@ class ForecastChart:
 def chart_series(
     panel: Panel, series: int, *, history: int, forecasts: pl.DataFrame | None, backtest: pl.DataFrame | None = None
 ) -> ForecastChart:
-    """Collect what is known about one series.
+    """Collect what is known about the series at a place in a panel, from ``history`` rows before its end on.
 
-    Args:
-        panel: The data.
-        series: Place of the series in the panel.
-        history: Rows before the end to show.
-        forecasts: Forecasts ahead of all series, as ``predict`` gives them.
-        backtest: Forecasts of held-out times, as in ``Evaluation.forecasts``.
+    ``forecasts`` are those ahead, as of ``predict``, and ``backtest`` those of held-out times, as of ``evaluate``.
     """
     begin, end = int(panel.offsets[series]), int(panel.offsets[series + 1])
     first = max(begin, end - history)
@@ -85,9 +79,7 @@ def chart_series(
 
 def _of_series(frame: pl.DataFrame | None, panel: Panel, name: Any) -> pl.DataFrame | None:
     column = panel.schema.id
-    if frame is None or column is None or column not in frame.columns:
-        return frame
-    return frame.filter(pl.col(column) == name)
+    return frame if frame is None or column not in frame.columns else frame.filter(pl.col(str(column)) == name)
 
 
 def _bounds(frame: pl.DataFrame) -> list[str]:

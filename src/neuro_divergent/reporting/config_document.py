@@ -24,25 +24,14 @@ _WIDTH = 110
 
 
 def write_document(name: str, *, path: str, horizon: int, architecture: Architecture) -> str:
-    """Return the document.
-
-    Args:
-        name: File the document is meant for, for the example in its first line.
-        path: Table to train on.
-        horizon: Steps to forecast.
-        architecture: Model whose settings to show.
-    """
+    """Return the document of a run of an architecture on the table at a path; its example names the file ``name``."""
+    checkpoints = RunConfig.model_fields["checkpoints"].default
     sections = [
         _section("data", DataConfig, {"path": path}),
         _component("model", architecture, "The network.", Architecture),
         _section("task", Task, {"horizon": horizon}),
         _section("training", TrainingConfig, {}),
-        _component(
-            "checkpoints",
-            RunConfig.model_fields["checkpoints"].default,
-            "Checkpoints that a run can resume from.",
-            None,
-        ),
+        _component("checkpoints", checkpoints, "Checkpoints that a run can resume from.", None),
     ]
     return "\n".join([_HEAD.format(name=name), *(line for section in sections for line in section)])
 

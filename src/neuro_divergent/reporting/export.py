@@ -10,7 +10,8 @@ from typing import Any
 from neuro_divergent.core.errors import InputError, MissingDependencyError
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.reporting.figures.figure import Figure
-from neuro_divergent.reporting.plotly.figure import to_plotly
+from neuro_divergent.reporting.plotly.figure import to_json, to_plotly
+from neuro_divergent.reporting.svg.file import render_svg
 
 _IMAGES = {".png": "png", ".jpg": "jpg", ".jpeg": "jpg", ".webp": "webp", ".pdf": "pdf"}
 _KINDS = (".html", ".svg", ".json", *_IMAGES)
@@ -59,36 +60,27 @@ def write_figure(figure: Any, path: str | Path) -> None:
 
 
 def _content(figure: Any, kind: str) -> bytes:
-    if kind == ".svg" and isinstance(figure, Figure):
-        from neuro_divergent.reporting.svg.file import render_svg
-
-        return render_svg(figure).encode()
-    if kind == ".json" and isinstance(figure, Figure):
-        from neuro_divergent.reporting.plotly.figure import to_json
-
-        return json.dumps(to_json(figure), allow_nan=False).encode()
-    drawn = to_plotly(figure) if isinstance(figure, Figure) else figure
+    note = ""
+    if isinstance(figure, Figure):
+        if kind == ".svg":
+            return render_svg(figure).encode()
+        if kind == ".json":
+            return json.dumps(to_json(figure), allow_nan=False).encode()
+        figure, note = to_plotly(figure), figure.note
     if kind == ".html":
-        return _page(drawn, figure.note if isinstance(figure, Figure) else "").encode()
-    if kind == ".json":
-        return str(drawn.to_json()).encode()
-    return _image(drawn, _IMAGES.get(kind, "svg"))
+        return _page(figure, note).encode()
+    return str(figure.to_json()).encode() if kind == ".json" else _image(figure, _IMAGES.get(kind, "svg"))
 
 
 def _page(drawn: Any, note: str) -> str:
     """Return a self-contained page, with the Plotly library in it."""
     height = drawn.layout.height
-    content = drawn.to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        include_mathjax=False,
-        default_height="100%",
-        config={"responsive": True},
-    )
-    title = escape(unescape(drawn.layout.title.text or "Figure"))
-    paragraph = f"<p>{escape(note)}</p>" if note else ""
+    shown = {"include_mathjax": False, "default_height": "100%", "config": {"responsive": True}}
     return _PAGE.format(
-        title=title, figure=content, note=paragraph, height=f"{height}px" if height else "min(75vh, 36rem)"
+        title=escape(unescape(drawn.layout.title.text or "Figure")),
+        figure=drawn.to_html(full_html=False, include_plotlyjs=True, **shown),
+        note=f"<p>{escape(note)}</p>" if note else "",
+        height=f"{height}px" if height else "min(75vh, 36rem)",
     )
 
 

@@ -98,13 +98,7 @@ def plot_history(source: Any, kind: HistoryKind = "loss", *, column: str = "vali
         return _draw(history.losses_figure({str(name): _history_of(item) for name, item in source.items()}, column))
     if (tables := _run_of(source)) is not None:
         return _of_run(tables, kind)
-    figures = {
-        "loss": history.loss_figure,
-        "rate": history.rate_figure,
-        "gradient": history.gradient_figure,
-        "speed": history.speed_figure,
-    }
-    return _draw(figures[kind](_history_of(source)))
+    return _draw(getattr(history, f"{kind}_figure")(_history_of(source)))
 
 
 def plot_residuals(
@@ -197,13 +191,7 @@ def plot_scores(source: Any, metric: str = "mae") -> PlotlyFigure:
 
 
 def plot_folds(splitter: Splitter, data: Any, **schema: Any) -> PlotlyFigure:
-    """Show the training and test parts of each fold.
-
-    Args:
-        splitter: What makes the folds.
-        data: A panel, table or file.
-        schema: Fields of ``Schema``, where the data is no panel.
-    """
+    """Show the training and test parts of each fold of a panel, or of a table or file with the fields of ``Schema``."""
     from neuro_divergent.reporting.figures.folds import folds_figure
 
     return _draw(folds_figure(splitter, data, **schema))
@@ -216,25 +204,14 @@ def plot_schedule(
     steps_per_epoch: int = 50,
     lr: float = 1e-3,
 ) -> PlotlyFigure:
-    """Show the learning rate over training under one or several schedules.
-
-    Args:
-        schedule: A schedule, the name of one, or several of them.
-        total_steps: Steps of training.
-        steps_per_epoch: Steps of an epoch.
-        lr: Learning rate of the optimizer.
-    """
+    """Show the learning rate over training under a schedule, which may be given by its name, or under several."""
     from neuro_divergent.reporting.figures.schedule import schedule_figure
 
     return _draw(schedule_figure(schedule, total_steps, steps_per_epoch=steps_per_epoch, lr=lr))
 
 
 def plot_comparison(comparison: Comparison) -> PlotlyFigure:
-    """Compare the scores of models, with their spread over folds or cut-offs.
-
-    Args:
-        comparison: What ``compare`` returned.
-    """
+    """Show what ``compare`` returned: the scores of models, with their spread over folds or cut-offs."""
     from neuro_divergent.reporting.figures.comparison import comparison_figure
 
     return _draw(comparison_figure(comparison))
@@ -262,8 +239,7 @@ def plot_importance(source: Explanation | Any, kind: ImportanceKind = "variables
 def plot_architecture(source: Forecaster | str | os.PathLike[str] | Mapping[str, Any]) -> PlotlyFigure:
     """Show the blocks of a network with their shapes and parameters.
 
-    Args:
-        source: A trained forecaster, the directory of a run, or what ``analyse_network`` returned.
+    The source is a trained forecaster, the directory of a run, or what ``analyse_network`` returned.
     """
     from neuro_divergent.reporting.figures.architecture import architecture_figure
 
@@ -290,11 +266,7 @@ def plot_layers(source: Any, kind: LayerKind = "gradient") -> PlotlyFigure:
 
 
 def plot_learning_curve(curve: Any) -> PlotlyFigure:
-    """Show the error over growing training sizes.
-
-    Args:
-        curve: What ``learning_curve`` returned, or its table.
-    """
+    """Show the error over growing training sizes, from what ``learning_curve`` returned or its table."""
     from neuro_divergent.reporting.figures.learning_curve import learning_curve_figure
 
     return _draw(learning_curve_figure(curve))
@@ -366,9 +338,7 @@ def _backtest_of(source: Any, named: str | None, time: str | None) -> tuple[Any,
     panel, table = getattr(source, "panel", None), getattr(source, "forecasts", source)
     if panel is not None:
         return table, panel.schema.id, panel.schema.time
-    if hasattr(
-        source, "per_series"
-    ):  # an evaluation, whose tables begin with the id, and this one goes on with the time
+    if hasattr(source, "per_series"):  # an evaluation: its tables begin with the id, and this one goes on with the time
         return table, table.columns[0], table.columns[1]
     return table, named, time or "ds"
 

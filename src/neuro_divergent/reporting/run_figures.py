@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.reporting.figures import residuals
 from neuro_divergent.reporting.figures.architecture import architecture_figure
 from neuro_divergent.reporting.figures.calibration import calibration_figure, pit_figure
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.history import gradient_figure, loss_figure, rate_figure, speed_figure
 from neuro_divergent.reporting.figures.layers import gradient_flow_figure, update_ratio_figure, weight_figure
 from neuro_divergent.reporting.figures.ranking import ranking_figure
-from neuro_divergent.reporting.figures.residuals import (
-    error_by_step_figure,
-    residual_autocorrelation_figure,
-    residual_histogram_figure,
-    residuals_over_time_figure,
-)
 from neuro_divergent.reporting.figures.scores import scores_figure
+from neuro_divergent.reporting.report.plain import number, part
 from neuro_divergent.runs.tables import RunTables
 
 _DAMAGES = (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError, pl.exceptions.PolarsError)
@@ -57,11 +53,9 @@ def available(tables: RunTables) -> list[tuple[str, str, str]]:
 
 
 def _gradient(tables: RunTables) -> Figure:
-    training = (tables.config or {}).get("training")
-    clip = training.get("clip") if isinstance(training, dict) else None
-    limit = clip.get("limit") if isinstance(clip, dict) and clip.get("name") == "norm" else None
-    is_limit = isinstance(limit, (int, float)) and not isinstance(limit, bool) and 0 < limit < float("inf")
-    return gradient_figure(tables.history, clip=limit if is_limit else None)
+    clip = part(tables.config, "training", "clip")
+    limit = number(clip.get("limit")) if clip.get("name") == "norm" else None
+    return gradient_figure(tables.history, clip=limit if limit and limit > 0 else None)
 
 
 def _calibration(tables: RunTables) -> Figure:
@@ -78,13 +72,13 @@ FIGURES: dict[str, tuple[str, Callable[[RunTables], Figure]]] = {
     "gradient": ("training", _gradient),
     "speed": ("training", lambda tables: speed_figure(tables.history)),
     "scores": ("evaluation", lambda tables: scores_figure(tables.scores or {})),
-    "error-by-step": ("evaluation", lambda tables: error_by_step_figure(tables.backtest, name=tables.model)),
+    "error-by-step": ("evaluation", lambda tables: residuals.error_by_step_figure(tables.backtest, name=tables.model)),
     "ranking": ("evaluation", lambda tables: ranking_figure(tables.backtest, id=tables.id)),
-    "residuals": ("evaluation", lambda tables: residuals_over_time_figure(tables.backtest, time=tables.time)),
-    "residual-histogram": ("evaluation", lambda tables: residual_histogram_figure(tables.backtest)),
+    "residuals": ("evaluation", lambda tables: residuals.residuals_over_time_figure(tables.backtest, time=tables.time)),
+    "residual-histogram": ("evaluation", lambda tables: residuals.residual_histogram_figure(tables.backtest)),
     "residual-autocorrelation": (
         "evaluation",
-        lambda tables: residual_autocorrelation_figure(tables.backtest, id=tables.id, time=tables.time),
+        lambda tables: residuals.residual_autocorrelation_figure(tables.backtest, id=tables.id, time=tables.time),
     ),
     "calibration": ("evaluation", _calibration),
     "pit": ("evaluation", lambda tables: pit_figure(tables.calibration or {})),

@@ -1,8 +1,4 @@
-"""Downsampling of lines and points for drawing, without visible loss.
-
-Both ways choose among the points that are there and keep their order. ``min_max`` never loses an extreme or a gap,
-which is what to use where a spike matters; ``lttb`` gives a smoother line of exactly as many points as asked for.
-"""
+"""Downsampling of lines and points for drawing, without visible loss: neither an extreme nor a gap goes."""
 
 from __future__ import annotations
 
@@ -20,12 +16,8 @@ def min_max(x: Array, y: Array, buckets: int) -> tuple[Array, Array]:
     """Thin a line, keeping the first, lowest, highest and last height of each bucket.
 
     Buckets hold equally many points. Heights that are not finite count as one gap per bucket: the first of them is
-    kept, so that a line broken there stays broken. Up to ``5 * buckets`` points are returned as they are.
-
-    Args:
-        x: Places: numbers or times, as many as heights.
-        y: Heights.
-        buckets: How many to divide the points into; at least 1.
+    kept, so that a line broken there stays broken. Up to ``5 * buckets`` points are returned as they are. Places are
+    numbers or times, as many as heights.
     """
     places = min_max_places(y, buckets)
     return np.asarray(x)[places], np.asarray(y)[places]
@@ -47,55 +39,15 @@ def min_max_places(y: Array, buckets: int) -> Indices:
     gap = ~known
     gap.reshape(-1)[count:] = False
     begins = np.arange(rows) * size
-    chosen = [
-        begins + known.argmax(axis=1),
-        begins + size - 1 - known[:, ::-1].argmax(axis=1),
-        begins + np.where(known, table, np.inf).argmin(axis=1),
-        begins + np.where(known, table, -np.inf).argmax(axis=1),
-    ]
-    known_rows = known.any(axis=1)
-    kept = [places[known_rows] for places in chosen]
-    gap_rows = gap.any(axis=1)
-    return np.unique(np.concatenate([*kept, (begins + gap.argmax(axis=1))[gap_rows]]))
-
-
-def lttb(x: Array, y: Array, points: int) -> tuple[Array, Array]:
-    """Thin a line to a number of points by Largest-Triangle-Three-Buckets (Steinarsson, 2013).
-
-    The first and the last point stay; of each bucket between them the one stays that spans the largest triangle with
-    the one chosen before and the mean of the next bucket. Heights that are not finite are left out, so gaps close. Up
-    to ``points`` finite heights are returned as they are.
-
-    Args:
-        x: Places in rising order: numbers or times, as many as heights.
-        y: Heights.
-        points: How many to keep; at least 3.
-    """
-    x, y = np.asarray(x), np.asarray(y)
-    known = np.isfinite(y)
-    if not known.all():
-        x, y = x[known], y[known]
-    count = len(y)
-    if count <= points:
-        return x, y
-    heights = y.astype(np.float64)
-    across = (x - x[0]).astype(np.float64)
-    edges = 1 + (count - 2) * np.arange(points - 1) // (
-        points - 2
-    )  # of the buckets between the first point and the last
-    sizes = np.diff(edges)
-    means_x = np.append(np.add.reduceat(across[:-1], edges[:-1]) / sizes, across[-1])
-    means_y = np.append(np.add.reduceat(heights[:-1], edges[:-1]) / sizes, heights[-1])
-    chosen = np.zeros(points, dtype=np.intp)
-    chosen[-1] = count - 1
-    last = 0
-    for bucket in range(points - 2):
-        begin, end = edges[bucket], edges[bucket + 1]
-        to_x, to_y = means_x[bucket + 1] - across[last], means_y[bucket + 1] - heights[last]
-        areas = to_x * (heights[begin:end] - heights[last]) - to_y * (across[begin:end] - across[last])
-        last = int(begin) + int(np.abs(areas, out=areas).argmax())
-        chosen[bucket + 1] = last
-    return x[chosen], y[chosen]
+    chosen = (
+        known.argmax(axis=1),
+        size - 1 - known[:, ::-1].argmax(axis=1),
+        np.where(known, table, np.inf).argmin(axis=1),
+        np.where(known, table, -np.inf).argmax(axis=1),
+    )
+    has_known, has_gap = known.any(axis=1), gap.any(axis=1)
+    kept = [(begins + places)[has_known] for places in chosen]
+    return np.unique(np.concatenate([*kept, (begins + gap.argmax(axis=1))[has_gap]]))
 
 
 def raster_places(x: Array, y: Array, columns: int, rows: int) -> Indices:

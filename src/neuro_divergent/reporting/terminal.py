@@ -24,16 +24,10 @@ _STYLES = {"band": "blue", "history": "", "forecast": "bold magenta"}
 
 @dataclass(frozen=True)
 class CharacterSet:
-    """Which characters to draw with.
+    """Characters to draw with, and the dots in each of them, from top to bottom and from left to right.
 
-    Attributes:
-        rows: Dots in a character from top to bottom.
-        columns: Dots in a character from left to right.
-        history: Character for the past, or empty for braille dots.
-        forecast: The same for the forecast.
-        band: Character inside the interval.
-        border: Character between past and future.
-        corner: Character where the axes meet; ``floor`` is the time axis.
+    ``history`` and ``forecast`` are empty for braille dots. ``border`` stands between past and future, ``corner`` where
+    the axes meet, and ``floor`` is the time axis.
     """
 
     rows: int
@@ -58,11 +52,8 @@ def character_set_for(encoding: str | None) -> CharacterSet:
 def draw(chart: ForecastChart, *, width: int = 80, height: int = 12, characters: CharacterSet = BRAILLE) -> Text:
     """Draw a chart.
 
-    Args:
-        chart: What to show.
-        width: Characters from left to right, axis included; at least 30.
-        height: Characters from top to bottom for the lines alone; a title, the time axis and a legend add four.
-        characters: Characters to draw with.
+    The width includes the axis and is at least 30; the height is that of the lines alone, to which a title, the time
+    axis and a legend add four.
     """
     text, margin = _draw(chart, chart.limits, width, height, characters)
     text.append(f"\n{'':{margin}}  ")
@@ -81,13 +72,8 @@ def draw_line(
 ) -> Text:
     """Draw one line of values that are not negative above a floor of zero.
 
-    Args:
-        title: What it shows.
-        values: Heights from left to right, evenly spaced; one that is not known is NaN.
-        ends: What to write below the first value and below the last.
-        width: Characters from left to right, axis included; at least 30.
-        height: Characters from top to bottom for the line alone; a title and the axis below add three.
-        characters: Characters to draw with.
+    The values are evenly spaced, NaN where one is not known; ``ends`` are written below the first and the last. Width
+    and height are as in ``draw``, without a legend.
     """
     unknown = np.full(len(values), np.nan)
     labels = [ends[0], *[""] * (len(values) - 2), ends[1]][-len(values) :]
@@ -208,10 +194,8 @@ def _labels(chart: ForecastChart, canvas: _Canvas) -> str:
 
 def _legend(text: Text, chart: ForecastChart, characters: CharacterSet) -> None:
     stroke = chr(_BRAILLE + 0x24) + chr(_BRAILLE + 0x12)
-    entries = [
-        (characters.history * 2 or stroke, "observed", "history"),
-        (characters.forecast * 2 or stroke, "forecast", "forecast"),
-    ]
+    lines = [("history", "observed"), ("forecast", "forecast")]
+    entries = [(getattr(characters, name) * 2 or stroke, meaning, name) for name, meaning in lines]
     entries.extend((characters.band * 2, f"{level:g} % interval", "band") for level in list(chart.bands)[:1])
     for place, (sample, meaning, name) in enumerate(entries):
         text.append("   " if place else "")

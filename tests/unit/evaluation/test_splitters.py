@@ -21,8 +21,6 @@ from neuro_divergent.evaluation.splitters.blocked import BlockedSplit
 from neuro_divergent.evaluation.splitters.function import SplitFunction
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 from neuro_divergent.evaluation.splitters.timeline import first_steps
-from neuro_divergent.reporting.terminal import ASCII
-from neuro_divergent.reporting.terminal_folds import draw_folds
 
 
 def panel_of(*lengths: int, starts: list[int] | None = None, ids: list[Any] | None = None) -> Panel:
@@ -355,15 +353,6 @@ class TestDrawings:
         frame = pl.DataFrame({"day": [date(2024, 1, day) for day in range(1, 21)], "sold": range(20)})
         lines = TimeSeriesSplit(n_splits=1, test_size=5).draw(frame, target="sold", time="day").splitlines()
         assert lines[1].split() == ["2024-01-01", "2024-01-20"]
-
-    def test_terminal_drawing_equals_the_text_in_colours(self) -> None:
-        panel, splitter = panel_of(30, 20), TimeSeriesSplit(n_splits=2, test_size=4, gap=2)
-        assert [line.rstrip() for line in draw_folds(splitter, panel).plain.splitlines()] == splitter.draw(
-            panel
-        ).splitlines()
-        text = draw_folds(splitter, panel, characters=ASCII)
-        test = next(span for span in text.spans if "magenta" in str(span.style))
-        assert set(text.plain[test.start : test.end]) == {"#"}
 
 
 def test_pieces_carry_everything_that_rows_and_series_have() -> None:

@@ -1,17 +1,14 @@
 """Fewer points that look the same."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
-import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from neuro_divergent.reporting.sampling import lttb, min_max, raster_places
+from neuro_divergent.reporting.sampling import min_max, raster_places
 
 HEIGHTS = st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")) | st.just(float("inf")), max_size=400)
-FINITE = st.lists(st.floats(-1e9, 1e9), max_size=400)
 
 
 def plain_min_max(y: list[float], buckets: int) -> list[int]:
@@ -28,23 +25,6 @@ def plain_min_max(y: list[float], buckets: int) -> list[int]:
         if known:
             kept.update([known[0], known[-1], min(known, key=lambda at: y[at]), max(known, key=lambda at: y[at])])
     return sorted(kept)
-
-
-def plain_lttb(x: list[float], y: list[float], points: int) -> list[int]:
-    """The algorithm as the thesis writes it, with areas as determinants, one point after the other."""
-    count = len(y)
-    edges = [1 + (count - 2) * number // (points - 2) for number in range(points - 1)]
-    kept = [0]
-    for bucket in range(points - 2):
-        after = range(edges[bucket + 1], edges[bucket + 2]) if bucket < points - 3 else [count - 1]
-        mean_x, mean_y = sum(x[at] for at in after) / len(after), sum(y[at] for at in after) / len(after)
-        a = kept[-1]
-
-        def area(at: int, a: int = a, mean_x: float = mean_x, mean_y: float = mean_y) -> float:
-            return abs((x[a] - mean_x) * (y[at] - y[a]) - (x[a] - x[at]) * (mean_y - y[a])) / 2
-
-        kept.append(max(range(edges[bucket], edges[bucket + 1]), key=area))
-    return [*kept, count - 1]
 
 
 @given(HEIGHTS, st.integers(1, 40))
@@ -72,52 +52,20 @@ def test_min_max_keeps_ends_extremes_gaps_and_order(heights: list[float], bucket
     np.testing.assert_array_equal(again, (kept, values))
 
 
-@given(FINITE, st.integers(3, 60))
-def test_lttb_keeps_ends_and_order_and_is_as_long_as_asked(heights: list[float], points: int) -> None:
-    y = np.array(heights)
-    kept, values = lttb(np.arange(len(y)), y, points)
-    assert len(kept) == min(points, len(y))
-    assert (np.diff(kept) > 0).all()
-    np.testing.assert_array_equal(values, y[kept] if len(y) else y)
-    if len(y):
-        assert (kept[0], kept[-1]) == (0, len(y) - 1)
-    np.testing.assert_array_equal(lttb(kept, values, points), (kept, values))
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(10, 300), st.integers(3, 40))
-@example(1, 228, 28)  # edges of buckets on whole numbers, which floating point may miss
-def test_lttb_is_the_algorithm_of_the_thesis(seed: int, count: int, points: int) -> None:
-    points = min(points, count - 1)
-    random = np.random.default_rng(seed)
-    x, y = np.cumsum(random.uniform(0.5, 1.5, count)), random.normal(size=count)
-    expected = plain_lttb(x.tolist(), y.tolist(), points)
-    np.testing.assert_array_equal(lttb(x, y, points)[0], x[expected])
-
-
-def test_lttb_leaves_out_what_is_not_finite() -> None:
-    y = np.sin(np.arange(1000) / 30)
-    y[::3] = np.nan
-    y[7] = np.inf
-    x, values = lttb(np.arange(1000), y, 50)
-    assert len(x) == 50
-    assert np.isfinite(values).all()
-
-
 def test_times_stay_times() -> None:
     x = np.datetime64("2024-01-01T00") + np.arange(5000).astype("timedelta64[h]")
     y = np.cos(np.arange(5000) / 100)
-    for thin in (min_max(x, y, 20), lttb(x, y, 20)):
-        assert thin[0].dtype == x.dtype
-        assert (thin[0][0], thin[0][-1]) == (x[0], x[-1])
+    kept, _ = min_max(x, y, 20)
+    assert kept.dtype == x.dtype
+    assert (kept[0], kept[-1]) == (x[0], x[-1])
 
 
-@pytest.mark.parametrize("thin", [min_max, lttb])
-def test_a_million_points_take_no_time(thin: Callable[..., object]) -> None:
+def test_a_million_points_take_no_time() -> None:
     x, y = np.arange(1_000_000.0), np.random.default_rng(0).normal(size=1_000_000)
     seconds = []
     for _ in range(3):
         begin = time.process_time()
-        thin(x, y, 1000)
+        min_max(x, y, 1000)
         seconds.append(time.process_time() - begin)
     assert min(seconds) < 0.2  # 0.02 to 0.06 where nothing else runs
 

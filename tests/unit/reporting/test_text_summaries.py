@@ -1,38 +1,35 @@
 """Verdicts on scores and intervals."""
 
-import polars as pl
 import pytest
 
-from neuro_divergent.evaluation.evaluate import Evaluation
-from neuro_divergent.reporting.text_summaries import judge, judge_interval
+from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
 
 
-def evaluation(**errors: float) -> Evaluation:
-    table = pl.DataFrame({"name": [name.replace("_", " ") for name in errors], "mae": list(errors.values())})
-    return Evaluation("mine", "test", "", 1, 1, table, pl.DataFrame(), pl.DataFrame(), pl.DataFrame())
+def judged(**errors: float) -> Verdict:
+    return judge("mine", {name.replace("_", " "): error for name, error in errors.items()})
 
 
 def test_verdict_for_a_model_that_beats_all_baselines() -> None:
-    verdict = judge(evaluation(mine=5.0, last_value=20.0, seasonal_naive=10.0, drift=12.0))
+    verdict = judged(mine=5.0, last_value=20.0, seasonal_naive=10.0, drift=12.0)
     assert verdict.is_better
     assert "50 % less than seasonal naive (10)" in verdict.text
 
 
 def test_verdict_for_a_model_that_is_worse_than_one_baseline() -> None:
-    verdict = judge(evaluation(mine=15.0, last_value=20.0, seasonal_naive=10.0, drift=12.0))
+    verdict = judged(mine=15.0, last_value=20.0, seasonal_naive=10.0, drift=12.0)
     assert not verdict.is_better
     assert "50 % more than seasonal naive (10)" in verdict.text
 
 
 @pytest.mark.parametrize("error", [0.0, 5.0])
 def test_verdict_for_a_tie_is_not_better(error: float) -> None:
-    verdict = judge(evaluation(mine=error, last_value=error, seasonal_naive=10.0, drift=12.0))
+    verdict = judged(mine=error, last_value=error, seasonal_naive=10.0, drift=12.0)
     assert not verdict.is_better
     assert "as much as last value" in verdict.text
 
 
 def test_verdict_without_observed_values_says_so() -> None:
-    assert "nothing to score" in judge(evaluation(mine=float("nan"), seasonal_naive=float("nan"))).text
+    assert "nothing to score" in judged(mine=float("nan"), seasonal_naive=float("nan")).text
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from neuro_divergent.core.arrays import Array
 
 LARGEST = 1e17  # the squares of larger values do not fit float32 when a window of them is added up
 SMALLEST = 1e-8  # a spread below this fraction of the level is rounding error of float32, not signal

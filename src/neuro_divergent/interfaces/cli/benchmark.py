@@ -61,16 +61,9 @@ def benchmark(
     settings = {key: value for key, value in (("max_steps", max_steps), ("seed", seed)) if value is not None}
     with progress_on(screen) as progress:
         board = run_leaderboard(
-            chosen,
-            data,
-            names or MODELS,
-            metrics=split_list(metrics) or METRICS,
-            training=preset,
-            settings=settings,
-            jobs=jobs,
-            store=store,
-            progress=progress,
-        )
+            chosen, data, names or MODELS, metrics=split_list(metrics) or METRICS, training=preset, settings=settings,
+            jobs=jobs, store=store, progress=progress,
+        )  # fmt: skip
     screen.say(chosen.title)
     show_comparison(screen, board.comparison, board.table)
     if output is not None:

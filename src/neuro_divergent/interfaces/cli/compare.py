@@ -9,13 +9,12 @@ import typer
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.config_options import COMPARE_OPTIONS, with_config_options
-from neuro_divergent.interfaces.cli.options import AsJson, Jobs, Kept, Output, option
+from neuro_divergent.interfaces.cli.options import AsJson, Jobs, Kept, Output, SeasonLength, option, parse_amount
 
 if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.evaluation.comparison.comparison import Comparison
-    from neuro_divergent.evaluation.cross_validation.cross_validation import Progress
 
 EXAMPLES = """\b
 Examples:
@@ -48,20 +47,18 @@ def compare(
     reference: Annotated[
         str | None, option("--reference", text="Model to compare the others with (seasonal naive).")
     ] = None,
-    season_length: Annotated[
-        int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
-    ] = None,
+    season_length: SeasonLength = None,
     jobs: Jobs = 1,
     store: Kept = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare models on one table, with naive baselines and significance tests."""
+    from neuro_divergent.data.io.source import find_files
     from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
-    from neuro_divergent.interfaces.cli.predict import check_source
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    check_source(data)
+    find_files(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
     screen = Screen(as_json=as_json)
     trained = [model for model in models if Path(model).is_dir()]
@@ -77,8 +74,9 @@ def compare(
                 raise InputError("--horizon: say how many steps to forecast.")
             folds = {"n_splits": splits, "test_size": task["horizon"], "gap": gap}
             run = {"refit": _refit(refit), "jobs": jobs, "store": store, "season_length": season_length}
-            training, schema = {"preset": preset, **_section(fields, "training")}, _section(fields, "data")
-            result = _cross_validated(data, models, training, task, folds, run, schema, metric, reference, progress)
+            how = {**run, "progress": progress, **_section(fields, "data")}
+            training = {"preset": preset, **_section(fields, "training")}
+            result = _cross_validated(data, models, training, task, folds, how, metric, reference)
     comparison, forecasts, scores = result
     show_comparison(screen, comparison, scores)
     if output is not None:
@@ -94,9 +92,8 @@ def _section(fields: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _refit(text: str) -> bool | int:
     """Read how often to train."""
-    named: dict[str, bool] = {"every": True, "once": False}
-    if text in named:
-        return named[text]
+    if text in ("every", "once"):
+        return text == "every"
     if not text.isdecimal() or int(text) < 1:
         raise InputError(f"--refit: {text!r} must be 'every', 'once' or a number of folds.")
     return int(text)
@@ -109,10 +106,8 @@ def _cross_validated(
     task: dict[str, Any],
     folds: dict[str, Any],
     run: dict[str, Any],
-    schema: dict[str, Any],
     metric: str,
     reference: str | None,
-    progress: Progress,
 ) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
     """Train the models fold by fold."""
     from neuro_divergent.models.base import Architecture
@@ -127,7 +122,7 @@ def _cross_validated(
 
     config = TrainingConfig.from_dict(training)
     forecasters = {name: Forecaster(name, training=config, **task) for name in names}
-    result = cross_validate(forecasters, data, TimeSeriesSplit(**folds), progress=progress, **run, **schema)
+    result = cross_validate(forecasters, data, TimeSeriesSplit(**folds), **run)
     return compare_forecasts(result, metric, reference=reference), result.forecasts, result.scores
 
 
@@ -135,12 +130,9 @@ def _trained(
     data: str, models: list[str], last: str, metric: str, reference: str | None, season_length: int | None
 ) -> tuple[Comparison, pl.DataFrame, pl.DataFrame]:
     """Forecast the end of the file with trained models."""
-    from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
-    amount = parse_value(last)
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise InputError(f"--last: {last!r} is not a number; write a fraction such as 0.2 or a number of rows.")
+    amount = parse_amount(last)
     paths = {Path(model).name: model_directory(Path(model)) for model in models}
     if len(paths) < len(models):
         raise InputError("two of the models have the same name; move one to a directory of another name.")
@@ -159,11 +151,7 @@ def _trained(
     frame = join_backtests(found)
     first = next(iter(found.values()))
     names = first.panel.schema
-    history: dict[str, Any] = {
-        "train": history_of(first.panel).rename({names.target: "y"}),
-        "season_length": first.season_length,
-        "id": names.id,
-        "time": names.time,
-    }
+    train = history_of(first.panel).rename({names.target: "y"})
+    history: dict[str, Any] = {"train": train, "season_length": first.season_length, "id": names.id, "time": names.time}
     comparison = compare_forecasts(frame, metric, reference=reference, **history)
     return comparison, frame, score(frame, metrics=["mae", "rmse", "smape", "mase"], **history)

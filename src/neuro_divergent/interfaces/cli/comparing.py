@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import InputError
 
@@ -42,27 +42,23 @@ def progress_on(screen: Screen) -> Iterator[Progress]:
 def show_comparison(
     screen: Screen, comparison: Comparison, scores: pl.DataFrame | None = None, *, verdict: bool = True
 ) -> None:
-    """Show the models, best first, and a sentence on significance unless ``note`` is given."""
-    from rich.table import Table
+    """Show the models, best first, and a sentence on significance if there is to be a verdict."""
     from rich.text import Text
 
     from neuro_divergent.core.formatting import format_number
+    from neuro_divergent.interfaces.cli.screen import new_table
     from neuro_divergent.reporting.report.comparison import comparison_rows, judge_comparison
 
     titles, rows = comparison_rows(comparison)
-    more: dict[str, dict[str, Any]] = {}
+    more: dict[str, list[str]] = {}
     if scores is not None:
         extra = [name for name in scores.columns if name not in ("model", "values", comparison.metric)]
         extra = [name for name in extra if not name.endswith("_std")]
-        more = {row["model"]: {name: row[name] for name in extra} for row in scores.to_dicts()}
+        more = {row["model"]: [format_number(row[name]) for name in extra] for row in scores.to_dicts()}
         titles += extra
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(titles[0])
-    for title in titles[1:]:
-        table.add_column(title, justify="right")
+    table = new_table(*titles, right=titles[1:])
     for row in rows:
-        cells = [format_number(value) for value in more.get(row[0], {}).values()]
-        table.add_row(Text(row[0]), *row[1:], *cells)
+        table.add_row(Text(row[0]), *row[1:], *more.get(row[0], ()))
     screen.say("", table)
     if verdict:
         found = judge_comparison(comparison)
@@ -79,8 +75,8 @@ def write_comparison(
     from neuro_divergent.reporting.report.comparison import render_comparison
 
     directory.mkdir(parents=True, exist_ok=True)
-    write_table(directory / FILES[0], forecasts)
-    write_table(directory / FILES[1], scores)
-    document = {"title": title, **comparison.to_dict()}
-    write_file(directory / FILES[2], strict_json.dumps(document, indent=1))
-    write_file(directory / FILES[3], render_comparison(comparison, title=title, scores=scores).encode())
+    places = [directory / name for name in FILES]
+    write_table(places[0], forecasts)
+    write_table(places[1], scores)
+    write_file(places[2], strict_json.dumps({"title": title, **comparison.to_dict()}, indent=1))
+    write_file(places[3], render_comparison(comparison, title=title, scores=scores).encode())

@@ -71,19 +71,18 @@ def demo_data() -> pl.DataFrame:
 def show_table(outcome: Outcome, screen: Screen) -> None:
     """Show the forecast of one series as a table."""
     import polars as pl
-    from rich.table import Table
 
     from neuro_divergent.core.formatting import format_time
+    from neuro_divergent.interfaces.cli.screen import new_table
 
     if outcome.forecasts is None:
         return
     forecast = outcome.forecasts.filter(pl.col("unique_id") == _SHOWN)
     bounds = [column for column in forecast.columns if column.startswith(("lo-", "hi-"))]
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in (_SHOWN, "forecast", *bounds):
-        table.add_column(title, justify="left" if title == _SHOWN else "right")
+    columns = ("forecast", *bounds)
+    table = new_table(_SHOWN, *columns, right=columns)
     for row in forecast.to_dicts():
-        table.add_row(format_time(row["ds"]), *(f"{row[column]:.1f}" for column in ("forecast", *bounds)))
+        table.add_row(format_time(row["ds"]), *(f"{row[column]:.1f}" for column in columns))
     screen.say("", table)
 
 

@@ -79,8 +79,6 @@ def _show(diagnosis: Diagnosis, command: str | None, screen: Screen) -> None:
 def _lines(finding: Finding) -> list[Text]:
     from rich.text import Text
 
-    lines = [
-        Text.assemble((finding.severity, _STYLES[finding.severity]), f": {finding.title}"),
-        Text(f"  {finding.evidence}"),
-    ]
-    return [*lines, *(Text.assemble(f"  {change}  ", (change.why, "dim")) for change in finding.changes)]
+    head = Text.assemble((finding.severity, _STYLES[finding.severity]), f": {finding.title}")
+    changes = (Text.assemble(f"  {change}  ", (change.why, "dim")) for change in finding.changes)
+    return [head, Text(f"  {finding.evidence}"), *changes]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, Output, parse_levels
+from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, Output, SeasonLength, parse_amount, parse_levels
 
 EXAMPLES = """\b
 Examples:
@@ -26,25 +26,20 @@ def evaluate(
         str, typer.Option("--last", help="Fraction or number of rows at the end of each series to forecast.")
     ] = "0.2",
     levels: Annotated[str | None, typer.Option("--levels", metavar="PERCENT,...", help="Intervals (80,95).")] = None,
-    season_length: Annotated[
-        int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
-    ] = None,
+    season_length: SeasonLength = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model and the baselines, with significance tests."""
-    from neuro_divergent.core.errors import InputError
-    from neuro_divergent.forecasting.run_config import parse_value
     from neuro_divergent.interfaces.cli.comparing import check_place, show_comparison, write_comparison
-    from neuro_divergent.interfaces.cli.predict import check_source
     from neuro_divergent.interfaces.cli.run_directory import model_directory
 
     path = model_directory(model)
     percent = None if levels is None else parse_levels(levels)
-    amount = parse_value(last)
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise InputError(f"--last: {last!r} is not a number; write a fraction such as 0.2 or a number of rows.")
-    check_source(data)
+    amount = parse_amount(last)
+    from neuro_divergent.data.io.source import find_files
+
+    find_files(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
 
     from neuro_divergent.evaluation.comparison.comparison import compare
@@ -65,5 +60,4 @@ def evaluate(
         title = f"{evaluation.model} on {Path(data).name}"
         write_comparison(output, comparison, title=title, forecasts=evaluation.forecasts, scores=evaluation.table)
         screen.say(f"Written to {output}")
-    document = {"path": str(path), "data": data, **evaluation.to_dict(), "comparison": comparison.to_dict()}
-    screen.result(document)
+    screen.result({"path": str(path), "data": data, **evaluation.to_dict(), "comparison": comparison.to_dict()})

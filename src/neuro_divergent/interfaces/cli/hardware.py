@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +60,8 @@ def hardware(context: typer.Context, as_json: AsJson = False) -> None:
 
 def describe_hardware() -> dict[str, Any]:
     """Return what this machine has, as plain values; short types are tried if nothing is remembered of them."""
+    from importlib.metadata import version
+
     from neuro_divergent.core.instructions import SHORT_TYPES, VARIABLE, find_instructions
     from neuro_divergent.core.memory import memory_limit
     from neuro_divergent.core.processor import read_processor
@@ -75,11 +76,7 @@ def describe_hardware() -> dict[str, Any]:
         "core_limits": limits,
         "memory_gib": round(memory_limit(), 2),
         "torch": version("torch"),
-        "precisions": {
-            "float32": None,
-            "float64": None,
-            **{name: found.problems.get(name) for name in SHORT_TYPES},
-        },
+        "precisions": {"float32": None, "float64": None, **{name: found.problems.get(name) for name in SHORT_TYPES}},
         "instruction_limit": {
             "value": given or found.limit,
             "set_by": "environment" if given else None if found.limit is None else "neuro-divergent",
@@ -98,10 +95,8 @@ def precision(
     as_json: AsJson = False,
 ) -> None:
     """Time training steps in float32, float64, bf16 and fp16."""
-    from rich.table import Table
-
     from neuro_divergent.core.instructions import limit_instructions
-    from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.interfaces.cli.screen import Screen, new_table
     from neuro_divergent.models.base import Architecture
 
     Architecture.registry.check(model)
@@ -121,10 +116,8 @@ def precision(
             channels=8 if architecture.traits.mixes_channels else 1,
             training=TrainingConfig(device=device),
         )
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("precision", no_wrap=True)
-    for title in ("ms / step", "time", "loss", "skipped"):
-        table.add_column(title, justify="right", no_wrap=True)
+    numbers = ("ms / step", "time", "loss", "skipped")
+    table = new_table("precision", *numbers, right=numbers, fixed=("precision", *numbers))
     usual = next((result.milliseconds for result in results if result.name == "float32"), float("nan"))
     for result in results:
         if result.problem:

@@ -12,12 +12,11 @@ Examples:
   nd init
   nd init sales.toml --data sales.csv --horizon 28 --model dlinear
 """
+_USUAL = Path("run.toml")
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="File to write.", show_default=True)] = Path(
-        "run.toml"
-    ),
+    path: Annotated[Path, typer.Argument(metavar="[PATH]", help="File to write.", show_default=True)] = _USUAL,
     data: Annotated[str, typer.Option("--data", help="Table to train on.")] = "data.csv",
     horizon: Annotated[int, typer.Option("--horizon", help="Steps to forecast.", min=1)] = 24,
     model: Annotated[str, typer.Option("--model", "-m", help="Architecture.")] = "nhits",
@@ -29,7 +28,7 @@ def init(
 
     name = Architecture.registry.check(model)
     if path.is_dir():
-        path = path / "run.toml"
+        path = path / _USUAL
     if path.suffix != ".toml":
         raise InputError(f"{path}: a run is a .toml file, such as run.toml.")
     if path.exists() and not force:

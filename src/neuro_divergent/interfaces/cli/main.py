@@ -49,21 +49,9 @@ app = typer.Typer(
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
 for _module in (
-    demo,
-    train,
-    predict,
-    evaluate,
-    compare,
-    benchmark,
-    report,
-    doctor,
-    dashboard,
-    health,
-    models,
-    presets,
-    schedule,
+    demo, train, predict, evaluate, compare, benchmark, report, doctor, dashboard, health, models, presets, schedule,
     init,
-):
+):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(runs.app, name="runs")
@@ -88,7 +76,6 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
     """Train neural forecasting models: a table in; trained models, forecasts with intervals and evidence out."""
-    del version
     if debug:
         os.environ["ND_TRACEBACK"] = "1"
 
@@ -139,7 +126,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    del number, frame
     raise _TerminatedError
 
 

@@ -33,12 +33,10 @@ def models(
     with screen.messages.status("loading torch"):
         from neuro_divergent.reporting import catalogue
 
-        if chosen is not None:
-            cls = Architecture.registry.get(chosen)
-            row, settings = catalogue.describe(cls), catalogue.describe_settings(cls)
-        else:
-            rows = catalogue.describe_all()
-    if chosen is not None:
+        cls = None if chosen is None else Architecture.registry.get(chosen)
+        rows = catalogue.describe_all() if cls is None else [catalogue.describe(cls)]
+    if cls is not None:
+        row, settings = rows[0], catalogue.describe_settings(cls)
         _show_one(screen, row, settings)
         screen.result({**row, "settings": settings})
     elif as_markdown:
@@ -49,14 +47,12 @@ def models(
 
 
 def _show_all(screen: Screen, rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
+    from neuro_divergent.interfaces.cli.screen import new_table
     from neuro_divergent.reporting import catalogue
 
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
-    for title in catalogue.columns(rows[0]):
-        justify: Any = "right" if title == "parameters" else "left"
-        table.add_column(title, justify=justify, no_wrap=title != "paper", overflow="fold")
+    titles = list(catalogue.columns(rows[0]))
+    table = new_table(*titles, right=["parameters"], fixed=set(titles) - {"paper"}, overflow="fold")
+    table.padding = (0, 1, 0, 0)
     for row in rows:
         table.add_row(*catalogue.columns(row).values())
     screen.say(
@@ -69,18 +65,14 @@ def _show_all(screen: Screen, rows: list[dict[str, Any]]) -> None:
 
 
 def _show_one(screen: Screen, row: dict[str, Any], settings: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
+    from neuro_divergent.interfaces.cli.screen import new_table
     from neuro_divergent.reporting import catalogue
 
     screen.say(row["summary"], "")
     screen.facts([(title, text) for title, text in catalogue.columns(row).items() if text])
     if not settings:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("setting", no_wrap=True)
-    for title in ("default", "search", "meaning"):
-        table.add_column(title, overflow="fold")
+    table = new_table("setting", "default", "search", "meaning", fixed=["setting"], overflow="fold")
     for setting in settings:
         default, search = str(setting["default"]), catalogue.show_search(setting["search"])
         table.add_row(setting["name"], default, search, setting["meaning"])

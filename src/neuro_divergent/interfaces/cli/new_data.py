@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuro_divergent.core.errors import DataWarning
 from neuro_divergent.core.storage import strict_json
@@ -22,14 +21,8 @@ _DESCRIPTION = "model.json"
 _MANY = 1_000_000  # With more rows, checking them twice takes longer than loading torch.
 
 
-@dataclass(frozen=True)
-class NewData:
-    """Tables as they were read.
-
-    Attributes:
-        series: The series to forecast, or None for those of training.
-        future: The covariates known ahead, if there are any.
-    """
+class NewData(NamedTuple):
+    """Tables as they were read: series to forecast, if not those of training, and covariates known ahead, if any."""
 
     series: Table | None
     future: Table | None
@@ -38,18 +31,9 @@ class NewData:
 def read_new_data(
     model: Path, data: str | None, future: str | None, *, horizon: int | None, changes: dict[str, Any]
 ) -> NewData:
-    """Read tables and check them against what a model says about itself.
+    """Read series to forecast and covariates known ahead, and check them against what a model says about itself.
 
-    Args:
-        model: Directory of the model.
-        data: File of the series to forecast.
-        future: File of the covariates known ahead.
-        horizon: Steps to forecast, or None for those of training.
-        changes: Fields of ``Schema`` that differ from those of training.
-
-    Raises:
-        InputError: If the data cannot be forecast from.
-        UntrustedFileError: If the model was altered.
+    ``changes`` are fields of ``Schema`` that differ from those of training; without a horizon, that of training counts.
     """
     content = read_directory(model, only=[_DESCRIPTION])[_DESCRIPTION]
     description = strict_json.loads(content, str(model / _DESCRIPTION), constants=True)

@@ -20,6 +20,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document to
 Levels = Annotated[str, typer.Option("--levels", metavar="PERCENT,...", help="Intervals to give.")]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Run directory, or model directory in it.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Directory for tables, JSON and a page.")]
+SeasonLength = Annotated[
+    int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
+]
 Jobs = Annotated[int, typer.Option("--jobs", help="Trainings at the same time.", min=1)]
 Kept = Annotated[
     Path | None, typer.Option("--store", help="Directory of finished folds, to resume after an interruption.")
@@ -32,11 +35,7 @@ def split_list(values: list[str] | None) -> list[str]:
 
 
 def parse_numbers(text: str | None, name: str) -> list[float]:
-    """Read numbers between commas.
-
-    Raises:
-        InputError: If one of them is not a number.
-    """
+    """Read numbers between commas."""
     numbers = []
     for item in split_list([text] if text else []):
         try:
@@ -44,6 +43,16 @@ def parse_numbers(text: str | None, name: str) -> list[float]:
         except ValueError:
             raise InputError(f"{name}: {item!r} is not a number; write numbers between commas.") from None
     return numbers
+
+
+def parse_amount(text: str) -> int | float:
+    """Read ``--last``: a fraction or a number of rows."""
+    from neuro_divergent.forecasting.run_config import parse_value
+
+    amount = parse_value(text)
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise InputError(f"--last: {text!r} is not a number; write a fraction such as 0.2 or a number of rows.")
+    return amount
 
 
 def parse_levels(text: str | None) -> tuple[float, ...]:
@@ -56,11 +65,7 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
 
 
 def parse_horizon(text: str) -> int:
-    """Read a number of steps.
-
-    Raises:
-        InputError: If it is not an integer of at least 1.
-    """
+    """Read a number of steps."""
     if not text.strip().isdecimal() or len(text) > 9 or int(text) < 1:
         raise InputError(f"horizon: {text[:40]} must be an integer of at least 1.")
     return int(text)

@@ -59,17 +59,13 @@ def predict(
 
     from neuro_divergent.interfaces.cli.new_data import read_new_data
 
-    policies = {
-        "missing": missing,
-        "gaps": gaps,
-        "short": short,
-        "unknown_category": unknown_category,
-        "encoding": encoding,
+    given = {
+        "missing": missing, "gaps": gaps, "short": short, "unknown_category": unknown_category, "encoding": encoding,
         "date_format": date_format,
-    }
-    changes = {name: value for name, value in policies.items() if value is not None}
+    }  # fmt: skip
+    changes = {name: value for name, value in given.items() if value is not None}
     new = read_new_data(path, data, future, horizon=steps, changes=changes)
-    frame = _forecast(path, new, changes, levels=percent, quantiles=wanted, horizon=steps)
+    frame = _forecast(path, new, changes, levels=percent, quantiles=tuple(wanted), horizon=steps)
 
     from neuro_divergent.interfaces.cli.screen import Screen
 
@@ -90,7 +86,7 @@ def _forecast(
     changes: dict[str, Any],
     *,
     levels: tuple[float, ...],
-    quantiles: list[float],
+    quantiles: tuple[float, ...],
     horizon: int | None,
 ) -> pl.DataFrame:
     """Load the model and run it."""
@@ -105,11 +101,4 @@ def _forecast(
     fitted = dataclasses.replace(fitted, context=context)
     prediction = PredictionContext.of(fitted, new.series, future=new.future, horizon=horizon)
     # A model that was trained on a pandas or Arrow table gives such a table back.
-    return read_table(prediction.table(tuple(levels), tuple(quantiles))).frame
-
-
-def check_source(file: str) -> None:
-    """Refuse a file or pattern that is not there or cannot be read before anything heavy is loaded."""
-    from neuro_divergent.data.io.source import find_files
-
-    find_files(file)
+    return read_table(prediction.table(levels, quantiles)).frame

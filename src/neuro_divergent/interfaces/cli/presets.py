@@ -18,6 +18,8 @@ def presets(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Preset to print in full.")] = None,
 ) -> None:
     """List named training configurations, or print one as TOML."""
+    import tomli_w
+
     from neuro_divergent.training.config import TrainingConfig
     from neuro_divergent.training.presets import PRESETS, find_preset
 
@@ -28,7 +30,7 @@ def presets(
         typer.echo("\nSee one with 'nd presets NAME', train with 'nd train FILE --preset NAME'.")
         return
     changed = find_preset(name)
-    lines = [line for line in _document(TrainingConfig.preset(name)).splitlines() if line]
+    lines = [line for line in tomli_w.dumps({"training": TrainingConfig.preset(name).to_dict()}).splitlines() if line]
     typer.echo(f"# {PRESETS[name.lower().replace('-', '_')][0]}")
     typer.echo(f"# It changes {', '.join(changed)}; the rest is the default.")
     typer.echo("\n".join(lines))
@@ -40,17 +42,8 @@ def _recipes() -> list[str]:
     from neuro_divergent.training.presets import FAMILY_SETTINGS
 
     width = max(map(len, FAMILY_SETTINGS)) + 2
-    shown = {
-        family: ", ".join(f"{key} = {value}" for key, value in recipe.items())
-        for family, recipe in FAMILY_SETTINGS.items()
-    }
-    return [f"# {family:{width}}{text or 'the defaults'}" for family, text in shown.items()]
-
-
-def _document(training: object) -> str:
-    import tomli_w
-
-    from neuro_divergent.training.config import TrainingConfig
-
-    assert isinstance(training, TrainingConfig)
-    return tomli_w.dumps({"training": training.to_dict()})
+    lines = []
+    for family, recipe in FAMILY_SETTINGS.items():
+        settings = ", ".join(f"{key} = {value}" for key, value in recipe.items())
+        lines.append(f"# {family:{width}}{settings or 'the defaults'}")
+    return lines

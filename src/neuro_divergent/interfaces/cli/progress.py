@@ -37,30 +37,24 @@ class LiveProgress(Callback):
         self._numbers = ""
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Start the display."""
         self._task = self._progress.add_task("training", total=trainer.plan.total_steps, epoch=1, numbers="")
         self._progress.start()
 
     def step_end(self, trainer: Trainer) -> None:
-        """Advance the bar, a few times per second at most."""
         now = time.perf_counter()
         if now - self._last >= _SECONDS_BETWEEN_UPDATES:
             self._last = now
             self._update(trainer)
 
     def logged(self, trainer: Trainer) -> None:
-        """Update the numbers."""
         self._numbers = _numbers(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Remove the display and say how training ended."""
         self._update(trainer)
         self._progress.stop()
         self._progress.console.print(_ending(trainer), markup=False)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Remove the display."""
-        del trainer, error
         self._progress.stop()
 
     def _update(self, trainer: Trainer) -> None:
@@ -77,7 +71,6 @@ class PlainProgress(Callback):
         self._next = 0.0
 
     def logged(self, trainer: Trainer) -> None:
-        """Print when another tenth is done."""
         done = trainer.state.step / max(trainer.plan.total_steps, 1)
         if done < self._next:
             return
@@ -87,7 +80,6 @@ class PlainProgress(Callback):
         self._console.print(f"{place}  {_numbers(trainer)}{_time_left(trainer, done)}", markup=False, soft_wrap=True)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Say how training ended."""
         self._console.print(_ending(trainer), markup=False, soft_wrap=True)
 
 
@@ -100,12 +92,10 @@ def progress_for(console: Console) -> list[Callback]:
 
 def _numbers(trainer: Trainer) -> str:
     row = trainer.history.rows[-1]
-    parts = [f"loss {format_number(row['train_loss'])}"]
+    text = f"loss {format_number(row['train_loss'])}"
     if "validation_loss" in trainer.state.metrics:
-        parts.append(f"validation {format_number(trainer.state.metrics['validation_loss'])}")
-    parts.append(f"lr {row['learning_rate']:.1e}")
-    parts.append(f"{format_number(row['samples_per_second'])} samples/s")
-    return " ".join(parts)
+        text += f" validation {format_number(trainer.state.metrics['validation_loss'])}"
+    return f"{text} lr {row['learning_rate']:.1e} {format_number(row['samples_per_second'])} samples/s"
 
 
 def _time_left(trainer: Trainer, done: float) -> str:

@@ -17,11 +17,7 @@ def named_after(data: str, model: str) -> RunDirectory:
 
 
 def find_unfinished(data: str, model: str) -> RunDirectory:
-    """Return the latest run of a table and a model, in the usual place, that has not come to its end.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the latest run of a table and a model, in the usual place, that has not come to its end."""
     pattern = f"{glob.escape(_stem(data, model))}-[0-9]*"
     found = [RunDirectory(path) for path in sorted(Path("runs").glob(pattern), reverse=True)]
     for directory in found:
@@ -33,11 +29,7 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
 
 
 def model_directory(path: Path) -> Path:
-    """Return the model of a run directory, or the path itself if that is a model already.
-
-    Raises:
-        InputError: If there is neither.
-    """
+    """Return the model of a run directory, or the path itself if that is a model already."""
     refuse_pickle(path, "a model")
     for candidate in (path, path / MODEL):
         if (candidate / "model.json").is_file():

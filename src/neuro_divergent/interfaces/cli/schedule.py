@@ -75,28 +75,17 @@ def schedule(
     if output is not None:
         write_figure(schedule_figure(chosen, steps, steps_per_epoch=steps_per_epoch, lr=lr), output)
         screen.say("", f"Chart: {output}")
-    screen.result(
-        {
-            "schedule": chosen.to_dict(),
-            "steps": steps,
-            "steps_per_epoch": steps_per_epoch,
-            "lr": lr,
-            "rates": rates,
-            "notes": notes,
-        }
-    )
+    asked = {"schedule": chosen.to_dict(), "steps": steps, "steps_per_epoch": steps_per_epoch, "lr": lr}
+    screen.result({**asked, "rates": rates, "notes": notes})
 
 
 def _list(screen: Screen) -> None:
-    from rich.table import Table
-
+    from neuro_divergent.interfaces.cli.screen import new_table
     from neuro_divergent.training.schedules.base import Schedule
 
     names = Schedule.registry.names()
     rows = [{"name": name, "summary": _summary(Schedule.registry.get(name))} for name in names]
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("schedule", no_wrap=True)
-    table.add_column("what the learning rate does", overflow="fold")
+    table = new_table("schedule", "what the learning rate does", fixed=["schedule"], overflow="fold")
     for row in rows:
         table.add_row(row["name"], row["summary"])
     screen.say(table, "", "See one with 'nd schedule NAME --plot', train with 'nd train FILE --schedule NAME'.")
@@ -138,12 +127,11 @@ def _notes(schedule: Schedule) -> list[str]:
 
 def _show(screen: Screen, schedule: Schedule, plan: Plan, lr: float, rates: list[float]) -> None:
     """Show the settings and the rates at each tenth of training and at its end."""
-    from rich.table import Table
+    from neuro_divergent.interfaces.cli.screen import new_table
 
     screen.say(f"{schedule.name}: {_summary(type(schedule))}", f"{schedule}", "")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("step", "epoch", "factor", "learning rate"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ("step", "epoch", "factor", "learning rate")
+    table = new_table(*titles, right=titles, fixed=titles)
     for step in dict.fromkeys([*(tenth * plan.total_steps // 10 for tenth in range(10)), plan.total_steps - 1]):
         table.add_row(f"{step:,}", f"{step // plan.steps_per_epoch:,}", f"{rates[step] / lr:.4g}", f"{rates[step]:.4g}")
     screen.say(table)
@@ -155,13 +143,6 @@ def _draw(screen: Screen, schedule: Schedule, rates: list[float]) -> None:
     from neuro_divergent.reporting.terminal import character_set_for, draw_line
 
     console = screen.output
-    ends = "step 0", f"{len(rates) - 1:,}"
-    chart = draw_line(
-        f"learning rate, {schedule.name}",
-        np.array(rates),
-        ends,
-        width=min(console.width, 100),
-        height=14,
-        characters=character_set_for(console.encoding),
-    )
-    screen.say("", chart)
+    title, ends = f"learning rate, {schedule.name}", ("step 0", f"{len(rates) - 1:,}")
+    width, characters = min(console.width, 100), character_set_for(console.encoding)
+    screen.say("", draw_line(title, np.array(rates), ends, width=width, height=14, characters=characters))

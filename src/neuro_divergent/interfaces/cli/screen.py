@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.storage.strict_json import finite_or_none
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, JustifyMethod, OverflowMethod, RenderableType
+    from rich.table import Table
 
     from neuro_divergent.evaluation.evaluate import Evaluation
 
@@ -52,19 +54,14 @@ class Screen:
 
     def scores(self, evaluation: Evaluation) -> None:
         """Show whether the model beats the baselines and the intervals hold, then the table of scores."""
-        from rich.table import Table
-
         from neuro_divergent.core.formatting import format_number, format_percent
         from neuro_divergent.reporting.text_summaries import judge, judge_interval
 
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column(evaluation.part)
-        for title in _SCORES.values():
-            table.add_column(title, justify="right")
+        table = new_table(evaluation.part, *_SCORES.values(), right=_SCORES.values())
         for row in evaluation.table.to_dicts():
             cells = [format_percent(row[key]) if key == "skill" else format_number(row[key]) for key in _SCORES]
             table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
-        verdict = judge(evaluation)
+        verdict = judge(evaluation.model, dict(evaluation.table.select("name", "mae").iter_rows()))
         intervals = [judge_interval(row["level"], row["coverage"]) for row in evaluation.coverage.to_dicts()]
         self.say("", _text(verdict.text, "green" if verdict.is_better else "red"), *map(_text, intervals))
         self.say(_text(evaluation.note), "", table)
@@ -74,6 +71,19 @@ class Screen:
         if self.as_json:
             json.dump(finite_or_none(document), sys.stdout, indent=2, ensure_ascii=False, default=_name)
             sys.stdout.write("\n")
+
+
+def new_table(
+    *titles: str, right: Collection[str] = (), fixed: Collection[str] = (), overflow: OverflowMethod = "ellipsis"
+) -> Table:
+    """Return a table without lines; some columns are aligned to the right, some never break their text."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in titles:
+        justify: JustifyMethod = "right" if title in right else "left"
+        table.add_column(title, justify=justify, no_wrap=title in fixed, overflow=overflow)
+    return table
 
 
 def _text(value: str, style: str = "") -> RenderableType:

@@ -36,17 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Options of ``nd train`` that are not settings of the run.
+    """Options of ``nd train`` that are not settings of the run; levels are in percent.
 
     Attributes:
-        levels: Intervals to give, in percent.
         output: Run directory, or ``None`` for the usual place.
-        quiet: Whether to show nothing.
-        as_json: Whether to print a JSON document.
-        find_rate: Whether to look for a learning rate first.
-        find_batch_size: Whether to look for the largest batch size first.
-        resume: Whether to resume an existing run.
-        allow_changes: Whether its settings and data may have changed.
+        allow_changes: Whether settings and data of a run to resume may have changed.
     """
 
     levels: tuple[float, ...]
@@ -227,14 +221,10 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
         screen.say(note)
     place, files = shlex.quote(str(directory.path)), outcome.files
     following = f"nd predict {place}" + ("" if outcome.forecasts is not None else " --future FILE")
+    forecasts = files.get("forecasts", "none yet")
     screen.say("")
     screen.facts(
-        [
-            ("report", files["report"]),
-            ("forecasts", files.get("forecasts", "none yet")),
-            ("model", files["model"]),
-            ("next", following),
-        ]
+        [("report", files["report"]), ("forecasts", forecasts), ("model", files["model"]), ("next", following)]
     )
     evaluation = outcome.evaluation
     screen.result(

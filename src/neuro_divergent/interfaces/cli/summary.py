@@ -17,12 +17,9 @@ _MOST_WIDTH = 100
 
 
 def show_outcome(outcome: Outcome, screen: Screen, *, series: Sequence[Any] = ()) -> None:
-    """Show a few forecasts as charts, how they compare with the baselines, and how training went.
+    """Show forecasts as charts, how they compare with the baselines, and how training went.
 
-    Args:
-        outcome: All that came out of a run.
-        screen: Where to show it.
-        series: Names of the series to draw; without any, the two in the middle of the ranking by error.
+    The charts are those of some series by name; without any, of the two in the middle of the ranking by error.
     """
     if screen.is_silent:
         return
@@ -44,18 +41,12 @@ def draw_forecasts(outcome: Outcome, screen: Screen, series: Sequence[Any] = ())
         return []
     names = panel.ids.to_list()
     places = [names.index(name) for name in series] or _typical(outcome)
-    horizon = outcome.config.task.horizon
-    width = min(screen.output.width, _MOST_WIDTH)
-    characters = character_set_for(screen.output.encoding)
-    return [
-        draw(
-            chart_series(panel, place, history=_HORIZONS * horizon, forecasts=outcome.forecasts, backtest=backtest),
-            width=width,
-            height=_HEIGHT,
-            characters=characters,
-        )
-        for place in places
-    ]
+    history = _HORIZONS * outcome.config.task.horizon
+    width, characters = min(screen.output.width, _MOST_WIDTH), character_set_for(screen.output.encoding)
+    charts = (
+        chart_series(panel, place, history=history, forecasts=outcome.forecasts, backtest=backtest) for place in places
+    )
+    return [draw(chart, width=width, height=_HEIGHT, characters=characters) for chart in charts]
 
 
 def describe_training(outcome: Outcome) -> str:

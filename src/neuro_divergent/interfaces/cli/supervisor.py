@@ -39,11 +39,10 @@ Events = SimpleQueue[int]
 
 @dataclass(frozen=True)
 class _Ending:
-    """How an attempt ended.
+    """How an attempt ended: its exit code, as a shell would give it, and where.
 
     Attributes:
-        code: Exit code, as a shell would give it.
-        reason: The same as text.
+        reason: The code as text.
         step: Steps done at its last heartbeat.
         checkpoint: Step of the last checkpoint there is now.
     """
@@ -74,9 +73,6 @@ def supervise(
 
     Returns:
         The exit code of the last attempt, 128 and the number of the signal if that was killed by one.
-
-    Raises:
-        InputError: If ``stall`` is not positive.
     """
     if stall is not None and not stall > 0:
         raise InputError(f"--stall: {stall:g} is not a number of seconds; give more than there are between heartbeats.")
@@ -98,10 +94,8 @@ def supervise(
                 _say(f"{say}; giving up")
                 return ending.code
             pause = min(2.0 ** (attempt - 1), _LONGEST_PAUSE)
-            place = (
-                "from the start" if ending.checkpoint is None else f"from the checkpoint of step {ending.checkpoint:,}"
-            )
-            _say(f"{say}; restarting {place} in {pause:g} s")
+            place = "the start" if ending.checkpoint is None else f"the checkpoint of step {ending.checkpoint:,}"
+            _say(f"{say}; restarting from {place} in {pause:g} s")
             requested = _pause(events, pause)
             if requested is not None:
                 return 128 + requested

@@ -38,13 +38,11 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 async def _say_why(request: Request, error: Exception) -> JsonResponse:
-    del request
     assert isinstance(error, HTTPException)
     return JsonResponse({"detail": str(error.detail)}, error.status_code, headers=error.headers)
 
 
 async def _say_what_is_wrong(request: Request, error: Exception) -> JsonResponse:
-    del request
     assert isinstance(error, RequestValidationError)
     # The input is not repeated in the message: it is untrusted.
     found = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5]]
@@ -52,5 +50,4 @@ async def _say_what_is_wrong(request: Request, error: Exception) -> JsonResponse
 
 
 async def _say_what_is_unreadable(request: Request, error: Exception) -> JsonResponse:
-    del request
     return JsonResponse({"detail": str(error)}, 404)

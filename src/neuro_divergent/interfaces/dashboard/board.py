@@ -16,11 +16,7 @@ from neuro_divergent.interfaces.dashboard.tables import TablesOfRuns
 
 
 class Board:
-    """The runs that are shown, and caches of what was read of them.
-
-    Args:
-        settings: Settings of the dashboard.
-    """
+    """The runs that are shown, and caches of what was read of them."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -8,13 +8,10 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.storage.regular_file import read_json
-from neuro_divergent.runs.tables import DIAGNOSIS
+from neuro_divergent.runs.tables import RunTables
 
 _SECONDS_TO_KEEP = 10.0
 _MOST_RUNS = 64
-_MOST_BYTES = 16 * 1024**2
 
 
 class Diagnoses:
@@ -25,31 +22,17 @@ class Diagnoses:
         self._lock = threading.Lock()  # one diagnosis at a time: each reads all files of a run
 
     def read(self, run: Path, *, refresh: bool) -> dict[str, Any]:
-        """Return the diagnosis.
-
-        Args:
-            run: Directory of the run.
-            refresh: Whether to diagnose the run now instead of reading what was found at its end.
-        """
-        if not refresh:
-            try:
-                content = read_json(run / DIAGNOSIS, _MOST_BYTES)
-            except NeuroDivergentError:
-                content = None
-            if isinstance(content, dict):
-                return content
+        """Return what was found at the end of a run or, without that or to refresh it, a diagnosis of now."""
+        if not refresh and (kept := RunTables(run).diagnosis) is not None:
+            return kept
         with self._lock:
             when, found = self._kept.get(run, (float("-inf"), {}))
             if time.monotonic() - when > _SECONDS_TO_KEEP:
-                found = _examine(run)
+                from neuro_divergent.diagnostics.doctor import diagnose
+
+                found = diagnose(run).to_dict()
                 self._kept[run] = (time.monotonic(), found)
                 self._kept.move_to_end(run)
                 if len(self._kept) > _MOST_RUNS:
                     self._kept.popitem(last=False)
             return found
-
-
-def _examine(run: Path) -> dict[str, Any]:
-    from neuro_divergent.diagnostics.doctor import diagnose
-
-    return diagnose(run).to_dict()

@@ -16,12 +16,16 @@ from typing import Any
 from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
-from neuro_divergent.runs.status import STALE, RunSummary, describe_run, is_run
+from neuro_divergent.runs.status import RunSummary, describe_run, is_run
 
 # Files that the description of a run without a lock depends on: while none of them changes, it is reused.
 _FILES = (
     "", STATUS, HEARTBEAT, CONFIG, RUN, LOCK, "scores.json", CHECKPOINTS, f"{CHECKPOINTS}/best.json",
     f"{CHECKPOINTS}/set-aside", MODEL, f"{MODEL}/{MANIFEST}",
+)  # fmt: skip
+_SHOWN = (
+    "name", "state", "message", "step", "total_steps", "phase", "quiet", "time", "model", "data", "horizon", "metric",
+    "best", "score",
 )  # fmt: skip
 _SECONDS_BETWEEN_SCANS = 1.0
 _SECONDS_BETWEEN_LOOKS = 0.4
@@ -32,14 +36,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """A run, as it was when it was last read.
+    """A run, as it was when it was last read: by the monotonic clock, and by the times and sizes of its files.
 
-    Attributes:
-        id: 16 hexadecimal digits.
-        summary: Summary of its directory.
-        row: What a list shows of it.
-        stamp: When its files changed.
-        read_at: When it was read, by the monotonic clock.
+    Its id has 16 hexadecimal digits, and its row is what a list shows.
     """
 
     id: str
@@ -62,16 +61,11 @@ class Entry:
 class RunIndex:
     """Index of the runs in a directory; reads it again on access, at most once a second.
 
-    Links are not followed. May be used by several threads.
-
-    Args:
-        root: Directory of runs, or one run.
-        stale: Seconds without a heartbeat after which a run counts as stalled.
+    The directory may be one run, too. Links are not followed. May be used by several threads.
     """
 
-    def __init__(self, root: Path, *, stale: float = STALE) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._stale = stale
         self._entries: dict[str, Entry] = {}
         self._scanned = float("-inf")
         self._lock = threading.Lock()
@@ -87,15 +81,16 @@ class RunIndex:
     def find(self, key: str) -> Entry | None:
         """Return the run of an id, read again unless that was a moment ago; ``None`` if there is none."""
         entry = self._entries.get(key) or self.entries().get(key)
-        if entry is None or not _is_directory(entry.summary.path):
+        found = None if entry is None else _stat(entry.summary.path)
+        if entry is None or found is None or not stat.S_ISDIR(found.st_mode):
             return None
         if time.monotonic() - entry.read_at < _SECONDS_BETWEEN_LOOKS:
             return entry
         with self._lock:
-            found = self._describe(key, entry.summary.path)
+            entry = self._describe(key, entry.summary.path)
             if key in self._entries:
-                self._entries[key] = found
-        return found
+                self._entries[key] = entry
+        return entry
 
     def _places(self) -> list[tuple[str, Path]]:
         paths = [self.root] if is_run(self.root) else []
@@ -117,7 +112,7 @@ class RunIndex:
         now = time.monotonic()
         if known is not None and known.stamp == stamp and not known.is_held:
             return Entry(key, known.summary, known.row, stamp, now)
-        summary = describe_run(path, stale=self._stale)
+        summary = describe_run(path)
         if (path / CHECKPOINTS).is_symlink():  # the target of a link is not part of the run
             summary = replace(summary, checkpoints=(), quarantined=(), metric=None, best=None)
         return Entry(key, summary, row_of(key, summary), stamp, now)
@@ -130,24 +125,11 @@ def id_of(path: Path) -> str:
 
 def row_of(key: str, run: RunSummary) -> Row:
     """Return what a list shows of a run."""
-    is_held = run.quiet is not None
-    speed = read_speed(run.path) if is_held else None
+    speed = None if run.quiet is None else read_speed(run.path)
     return {
         "id": key,
-        "name": run.name,
-        "state": run.state,
-        "message": run.message,
+        **{name: getattr(run, name) for name in _SHOWN},
         "step": run.step if speed is None or speed.step is None else max(speed.step, run.step or 0),
-        "total_steps": run.total_steps,
-        "phase": run.phase,
-        "quiet": run.quiet,
-        "time": run.time,
-        "model": run.model,
-        "data": run.data,
-        "horizon": run.horizon,
-        "metric": run.metric,
-        "best": run.best,
-        "score": run.score,
         "seconds_left": None if speed is None else speed.seconds_left(run.step, run.total_steps),
         "samples_per_second": None if speed is None else speed.samples_per_second,
     }
@@ -159,19 +141,12 @@ def counts_of(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def _stamp(path: Path) -> Stamp:
-    return tuple(_time_and_size(f"{path}/{name}" if name else str(path)) for name in _FILES)
+    found = (_stat(f"{path}/{name}" if name else str(path)) for name in _FILES)
+    return tuple(None if item is None else (item.st_mtime_ns, item.st_size) for item in found)
 
 
-def _time_and_size(path: str) -> tuple[int, int] | None:
+def _stat(path: str | Path) -> os.stat_result | None:
     try:
-        found = os.lstat(path)
+        return os.lstat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False

@@ -29,11 +29,7 @@ _LARGE = 16 * 1024**2
 
 
 class LiveHistory:
-    """The history of a run, which is continued from the last read.
-
-    Args:
-        run: Its directory.
-    """
+    """The history of a run, which is continued from the last read."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -105,14 +101,9 @@ class LiveHistories:
 def thin(
     frame: pl.DataFrame, column: str, points: int, *, begin: int | None = None, end: int | None = None
 ) -> dict[str, list[Any]]:
-    """Return steps and values of a column, at most so many; the ends, the lowest and the highest are among them.
+    """Return steps and values of a column from one step to another, at most so many points.
 
-    Args:
-        frame: A history.
-        column: One of its columns.
-        points: How many at most.
-        begin: First step.
-        end: Last step.
+    The ends, the lowest and the highest are among them.
     """
     known = frame.select("step", pl.col(column).cast(pl.Float64, strict=False).alias("value"))
     if begin is not None:

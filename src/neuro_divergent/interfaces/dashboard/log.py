@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import deque
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,8 @@ class Logs:
     """Cache of the logs of runs."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Path, _Log] = OrderedDict()
-        self._lock = threading.Lock()
+        self._log = lru_cache(_MOST_LOGS)(_Log)
 
     def read(self, run: Path) -> list[dict[str, Any]]:
         """Return the last log events of a run, the newest last."""
-        with self._lock:
-            log = self._kept.setdefault(run, _Log(run))
-            self._kept.move_to_end(run)
-            if len(self._kept) > _MOST_LOGS:
-                self._kept.popitem(last=False)
-        return log.read()
+        return self._log(run).read()

@@ -45,12 +45,7 @@ _log = logging.getLogger(__name__)
 class Security:
     """Passes allowed requests on, and refuses all others.
 
-    A HEAD request is passed on as GET, and the body is dropped;
-    ``scope["is_head"]`` tells endless streams.
-
-    Args:
-        app: Handles what is allowed.
-        settings: Settings of the dashboard.
+    A HEAD request is passed on as GET, and the body is dropped; ``scope["is_head"]`` tells endless streams.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -128,9 +123,7 @@ class Security:
         origins = _values(headers, b"origin")
         site = _values(headers, b"sec-fetch-site")
         own = {b"http://" + host.lower(), b"https://" + host.lower()}
-        return all(origin.lower() in own for origin in origins) and all(
-            value in (b"same-origin", b"none") for value in site
-        )
+        return {origin.lower() for origin in origins} <= own and set(site) <= {b"same-origin", b"none"}
 
     def _knows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         given = _values(headers, b"authorization")

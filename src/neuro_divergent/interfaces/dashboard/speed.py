@@ -18,13 +18,7 @@ _ROWS = 50
 
 @dataclass(frozen=True)
 class RunSpeed:
-    """Speed of a run; ``None`` for what is not known.
-
-    Attributes:
-        step: Last step in the events.
-        steps_per_second: Mean over the last rows.
-        samples_per_second: As in the last row.
-    """
+    """Last step and speed of a run: the mean over the last rows, of samples that of the last; ``None`` if not known."""
 
     step: int | None = None
     steps_per_second: float | None = None
@@ -40,7 +34,6 @@ class RunSpeed:
 
 def read_speed(run: Path) -> RunSpeed:
     """Return the speed of a run; only the end of its events is read."""
-    rows: list[dict[str, Any]] = []
     for size in _TAILS:
         rows = _last_rows(run / EVENTS, size)
         if len(rows) > 1:

@@ -31,32 +31,25 @@ _QUIET = ("columns", "row", "layers")
 
 
 class Streams:
-    """The streams that are open.
-
-    Attributes:
-        is_closing: Whether all of them are to end.
-        number: How many there are.
-    """
+    """The streams that are open, their number, and whether all of them are to end."""
 
     def __init__(self, index: RunIndex) -> None:
         self._index = index
         self.is_closing = False
         self.number = 0
 
-    async def run(self, key: str, path: Path, offset: int) -> AsyncIterator[bytes]:
+    def run(self, key: str, path: Path, offset: int) -> AsyncIterator[bytes]:
         """Yield what is added to the events of a run from a byte on, and its state, until it is over."""
-        self.number += 1
-        try:
-            async for part in self._run(key, path, offset):
-                yield part
-        finally:
-            self.number -= 1
+        return self._counted(self._run(key, path, offset))
 
-    async def list(self) -> AsyncIterator[bytes]:
+    def list(self) -> AsyncIterator[bytes]:
         """Yield which runs changed, came and went."""
+        return self._counted(self._list())
+
+    async def _counted(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self.number += 1
         try:
-            async for part in self._list():
+            async for part in parts:
                 yield part
         finally:
             self.number -= 1
@@ -131,17 +124,11 @@ def is_log_event(event: dict[str, Any]) -> bool:
 
 
 def _read_parts(file: EventFile) -> list[bytes]:
-    lines = file.read_lines(limit=_BYTES_AT_ONCE)
-    return list(_parts(lines, file.offset))
+    return list(_parts(file.read_lines(limit=_BYTES_AT_ONCE), file.offset))
 
 
 def _parts(lines: Sequence[bytes], end: int) -> Iterator[bytes]:
-    """Yield events in their order, rows that follow each other together, each with the byte it goes up to.
-
-    Args:
-        lines: Complete lines.
-        end: Byte after the last of them.
-    """
+    """Yield the events of lines that end at a byte, rows that follow each other together, each with where it ends."""
     place = end - sum(len(line) + 1 for line in lines)
     rows: list[dict[str, Any]] = []
     last = place

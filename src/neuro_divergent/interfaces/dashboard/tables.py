@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 class ShownTables(RunTables):
-    """The files of a run, and lists for the page.
-
-    Args:
-        path: Directory of the run.
-        histories: Where its history is read.
-    """
+    """The files of a run, its history from the cache of them, and lists for the page."""
 
     def __init__(self, path: Path, histories: LiveHistories) -> None:
         super().__init__(path)
@@ -70,15 +66,13 @@ class ShownTables(RunTables):
         if self.id is not None and self.id in frame.columns:
             frame = frame.filter(pl.col(self.id).cast(pl.String) == series).drop(self.id)
         rows = frame.head(_MOST_ROWS).to_dicts()
-        return [{"time": _text(row.pop(self.time)), **row} for row in rows]
+        times = [row.pop(self.time) for row in rows]
+        texts = [time.isoformat() if hasattr(time, "isoformat") else str(time) for time in times]
+        return [{"time": text, **row} for text, row in zip(texts, rows, strict=True)]
 
 
 class TablesOfRuns:
-    """Cache of the tables of runs, least recently used first out.
-
-    Args:
-        histories: Where histories are read.
-    """
+    """Cache of the tables of runs, least recently used first out."""
 
     def __init__(self, histories: LiveHistories) -> None:
         self._histories = histories
@@ -101,15 +95,8 @@ class TablesOfRuns:
 def _stamp(run: Path) -> Stamp:
     """Return the names, times and sizes of the files in a directory."""
     found = []
-    try:
-        with os.scandir(run) as items:
-            for item in items:
-                status = item.stat(follow_symlinks=False)
-                found.append((item.name, status.st_mtime_ns, status.st_size))
-    except OSError:
-        pass
+    with suppress(OSError), os.scandir(run) as items:
+        for item in items:
+            status = item.stat(follow_symlinks=False)
+            found.append((item.name, status.st_mtime_ns, status.st_size))
     return tuple(sorted(found))
-
-
-def _text(value: object) -> str:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

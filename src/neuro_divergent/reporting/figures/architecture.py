@@ -26,9 +26,6 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
         network: What ``analyse_network`` returns; its ``blocks`` are a list with ``name``, ``kind``, ``depth``,
             ``inputs``, ``outputs`` and ``parameters`` of each.
         most: How many blocks to show; where there are more, the deepest are left out.
-
-    Raises:
-        InputError: If it has no blocks.
     """
     blocks = list(network.get("blocks") or ())
     if not blocks:
@@ -54,8 +51,7 @@ def architecture_figure(network: Mapping[str, Any], *, most: int = _MOST_BLOCKS)
         note=(f"The {len(blocks)} outermost of {total:,} blocks. " if len(blocks) < total else "")
         + "Next to each: its kind, the shapes of its input and output, and the number of its parameters.",
         alt_text=f"{format_count(total, 'block')} with {format_count(round(parameters), 'parameter')}. The largest is "
-        f"{largest['name']}: "
-        f"{_note(largest)} parameters.",
+        f"{largest['name']}: {_note(largest)} parameters.",
     )
 
 

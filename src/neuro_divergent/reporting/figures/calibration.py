@@ -23,9 +23,6 @@ def calibration_figure(calibration: Any) -> Figure:
 
     Args:
         calibration: What ``check_calibration`` returns, or a table: ``level`` and ``coverage``, both in percent.
-
-    Raises:
-        InputError: If there is no interval.
     """
     is_mapping = isinstance(calibration, Mapping)
     table = pl.DataFrame(list(calibration.get("levels") or ()), strict=False) if is_mapping else calibration
@@ -40,7 +37,7 @@ def calibration_figure(calibration: Any) -> Figure:
     levels, coverage = levels[known][order], coverage[known][order]
     worst = int(np.abs(coverage - levels).argmax())
     off = coverage[worst] - levels[worst]
-    verdict = "too wide" if off > 0 else "too narrow"
+    verdict = f"{abs(off):.1f} percentage points {'too wide' if off > 0 else 'too narrow'}."
     part = str(calibration.get("part") or "") if is_mapping else ""
     ends = np.array([0.0, 100.0])
     chosen = sorted({int(np.abs(levels - level).argmin()) for level in _TOLD})
@@ -56,7 +53,7 @@ def calibration_figure(calibration: Any) -> Figure:
         y=Axis("values inside, %", limits=(0.0, 100.0)),
         note=f"On the {part} part. Below the diagonal, intervals are too narrow." if part else "",
         alt_text=f"Coverage: {told}. Farthest off is the {levels[worst]:g} % interval, "
-        + (f"{abs(off):.1f} percentage points {verdict}." if abs(off) >= 0.05 else "which is right."),
+        + (verdict if abs(off) >= 0.05 else "which is right."),
     )
 
 
@@ -66,9 +63,6 @@ def pit_figure(calibration: Mapping[str, Any]) -> Figure:
     Args:
         calibration: What ``check_calibration`` returns: its ``pit`` has ``edges`` from 0 to 1 and ``shares`` of the
             values between them.
-
-    Raises:
-        InputError: If there is none.
     """
     pit = calibration.get("pit")
     if not isinstance(pit, Mapping) or not pit.get("edges") or not pit.get("shares"):

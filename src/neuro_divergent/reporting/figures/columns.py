@@ -17,16 +17,7 @@ RESIDUAL = "residual"
 
 
 def read_columns(source: Any, needed: Sequence[str], what: str) -> pl.DataFrame:
-    """Return a table of any library as polars, after checking that it has some columns.
-
-    Args:
-        source: What ``data.source.read_table`` reads.
-        needed: Columns that must be there.
-        what: What the table is called in messages.
-
-    Raises:
-        InputError: If it has no row, or one of the columns is missing.
-    """
+    """Return what ``read_table`` reads as polars, with the columns ``needed``; messages call the table ``what``."""
     if source is None:
         raise InputError(f"{what}: there is none.")
     frame = read_table(source).frame
@@ -50,11 +41,7 @@ def places_of(column: pl.Series) -> Array:
 
 
 def id_of(frame: pl.DataFrame, named: str | None) -> str | None:
-    """Return the column that names the series, or ``None`` if there is but one series.
-
-    Raises:
-        InputError: If a column was named that is not there.
-    """
+    """Return the column that names the series, or ``None`` if there is but one series."""
     if named is None:
         return DEFAULT_ID if DEFAULT_ID in frame.columns else None
     if named not in frame.columns:
@@ -62,27 +49,29 @@ def id_of(frame: pl.DataFrame, named: str | None) -> str | None:
     return named
 
 
-def read_residuals(
-    backtest: Any, *, model: str = "forecast", also: Sequence[str] = (), what: str = "backtest"
-) -> pl.DataFrame:
+def read_residuals(backtest: Any, *, model: str = "forecast", also: Sequence[str] = ()) -> pl.DataFrame:
     """Return the rows of a backtest whose value was observed and forecast, with the difference as ``residual``.
 
-    Args:
-        backtest: The forecasts.
-        model: Column of forecasts.
-        also: Columns that must be there as well, and have a value.
-        what: What the table is called in messages.
-
-    Raises:
-        InputError: If there is no such row.
+    The columns in ``also`` must be there, and have a value, too.
     """
-    frame = read_columns(backtest, ("actual", model, *also), what)
+    frame = read_columns(backtest, ("actual", model, *also), "backtest")
     residual = pl.col("actual").cast(pl.Float64, strict=False) - pl.col(model).cast(pl.Float64, strict=False)
     frame = frame.with_columns(residual.alias(RESIDUAL)).filter(pl.col(RESIDUAL).is_finite())
     frame = frame.drop_nulls(list(also)) if also else frame
     if not frame.height:
-        raise InputError(f"{what}: no value was both observed and forecast, so there are no errors to show.")
+        raise InputError("backtest: no value was both observed and forecast, so there are no errors to show.")
     return frame
+
+
+def pivot(
+    frame: pl.DataFrame, row: str, rows: Sequence[Any] | pl.Series, column: str, columns: pl.Series, value: str
+) -> Array:
+    """Return values as a matrix of rows in a given order and columns in rising order, NaN where a pair has none."""
+    places = {name: place for place, name in enumerate(rows)}
+    values = np.full((len(rows), len(columns)), np.nan)
+    cells = [places[name] for name in frame[row]], columns.search_sorted(frame[column]).to_numpy()
+    values[cells] = floats_of(frame[value])
+    return values
 
 
 def segments(kinds: Sequence[Any]) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_count, format_number
 from neuro_divergent.evaluation.comparison.comparison import Comparison
@@ -19,14 +20,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
     """Show the score of each model, the best first, with how much it differs between folds or cut-offs.
 
     Whiskers are one standard deviation of the scores over the folds, or over the cut-offs where there are no folds, to
-    either side. Colours mark the models that differ significantly from the reference, by the test of the
-    comparison.
-
-    Args:
-        comparison: What ``compare`` returns.
-
-    Raises:
-        InputError: If no model has a score.
+    either side. Colours mark the models that differ significantly from the reference.
     """
     frame = read_columns(comparison.table, ("model", "score", "std", "p_value", "significant"), "comparison")
     frame = frame.drop_nulls("score")
@@ -47,19 +41,10 @@ def comparison_figure(comparison: Comparison) -> Figure:
         tone, label = kinds[begin]
         label = "" if kinds[begin] in kinds[:begin] else label  # a legend tells once
         part = slice(begin, end)
-        low, high = np.maximum(scores - spread, 0)[part], (scores + spread)[part]
-        known = bool(np.isfinite(spread[part]).any())
-        marks.append(
-            Bars(
-                names[part],
-                scores[part],
-                label=label,
-                tone=tone,
-                low=low if known else None,
-                high=high if known else None,
-                notes=notes[part],
-            )
-        )
+        ends: dict[str, Array] = {}
+        if np.isfinite(spread[part]).any():
+            ends = {"low": np.maximum(scores - spread, 0)[part], "high": (scores + spread)[part]}
+        marks.append(Bars(names[part], scores[part], label=label, tone=tone, notes=notes[part], **ends))
     if np.isfinite(own):
         marks.append(Rule(x=float(own)))
     test = f" P values are of {_TESTS[comparison.test]}." if comparison.test in _TESTS else ""

@@ -25,10 +25,8 @@ class Line:
 
     Attributes:
         x: Places from left to right: numbers or times.
-        y: Heights.
         label: What the legend calls it; empty for not at all.
         tone: What it stands for; ``other`` takes the next of the colours.
-        dashed: Whether it is dashed.
         steps: Whether it goes along and up instead of across.
     """
 

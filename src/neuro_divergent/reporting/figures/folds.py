@@ -30,15 +30,8 @@ def folds_figure(splitter: Splitter, data: Any, **schema: Any) -> Figure:
     """Show the training and test parts of each fold.
 
     A fold is one row, or up to three where its series differ: the most common layouts, each with its number of series.
-    Over more than 1,000 rows of time, ends are exact to a thousandth of it.
-
-    Args:
-        splitter: What makes the folds.
-        data: A panel, table or file.
-        schema: Fields of ``Schema``, where the data is no panel.
-
-    Raises:
-        DataError: If the panel cannot be split like this.
+    Over more than 1,000 rows of time, ends are exact to a thousandth of it. ``schema`` has the fields of ``Schema``
+    where the data is no panel.
     """
     panel = data if isinstance(data, Panel) else build_panel(data, Schema(**schema))
     segments = segments_of(splitter.split(panel))

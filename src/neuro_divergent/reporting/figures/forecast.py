@@ -41,17 +41,12 @@ def forecast_figure(
         target: Column of the past.
         backtest: Forecasts of times that are over, as in ``Evaluation.forecasts``; or ``None``.
         levels: Intervals to show, in percent; unset, all there are.
-
-    Raises:
-        InputError: If there is no such series, or nothing to show of it.
     """
-    given = {
-        "context": (context, (time, target)),
-        "forecasts": (forecasts, (time, "forecast")),
-        "backtest": (backtest, (time, "forecast")),
-    }
+    given = {"context": (context, target), "forecasts": (forecasts, "forecast"), "backtest": (backtest, "forecast")}
     tables = {
-        name: read_columns(source, needed, name) for name, (source, needed) in given.items() if source is not None
+        name: read_columns(source, (time, column), name)
+        for name, (source, column) in given.items()
+        if source is not None
     }
     if not tables:
         raise InputError("there is neither a past nor a forecast to show.")
@@ -127,16 +122,9 @@ def _of_series(frame: pl.DataFrame, named: str | None, series: Any, time: str) -
 def _bands(frame: pl.DataFrame, time: str, tone: Tone, levels: Sequence[float] | None) -> list[Mark]:
     if not frame.height:
         return []
-    suffix = ", held out" if tone == "backtest" else ""
+    times, suffix = places_of(frame[time]), ", held out" if tone == "backtest" else ""
     return [
-        Band(
-            places_of(frame[time]),
-            floats_of(frame[low]),
-            floats_of(frame[high]),
-            label=f"{level:g} %{suffix}",
-            tone=tone,
-            level=level,
-        )
+        Band(times, floats_of(frame[low]), floats_of(frame[high]), label=f"{level:g} %{suffix}", tone=tone, level=level)
         for level, (low, high) in levels_of(frame).items()
         if levels is None or any(abs(level - wanted) < 1e-6 for wanted in levels)
     ]
@@ -162,16 +150,13 @@ def _describe(
             assert isinstance(band, Band)
             widths = band.high - band.low
             if np.isfinite(widths).any():
-                sentences.append(
-                    f"The {band.label} interval is {format_number(float(np.nanmean(widths)))} wide on average."
-                )
+                width = format_number(float(np.nanmean(widths)))
+                sentences.append(f"The {band.label} interval is {width} wide on average.")
     if checked.height and "actual" in checked.columns:
         errors = np.abs(floats_of(checked["actual"]) - floats_of(checked["forecast"]))
         if np.isfinite(errors).any():
-            sentences.append(
-                f"Held-out values were forecast with a mean absolute error of "
-                f"{format_number(float(np.nanmean(errors)))}."
-            )
+            error = format_number(float(np.nanmean(errors)))
+            sentences.append(f"Held-out values were forecast with a mean absolute error of {error}.")
     if past.height and not ahead.height:
         sentences.append(f"{format_count(past.height, 'observed value')} up to {format_time(past[time][-1])}.")
     return sentences

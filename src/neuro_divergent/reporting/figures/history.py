@@ -33,11 +33,7 @@ _NAMES = {
 
 
 def loss_figure(history: Any) -> Figure:
-    """Show the loss of training and of validation, and where that of validation was lowest.
-
-    Raises:
-        InputError: If no loss was recorded.
-    """
+    """Show the loss of training and of validation, and where that of validation was lowest."""
     frame = read_columns(history, ("step",), "history")
     train, validation = _curve(frame, "train_loss"), _curve(frame, "validation_loss")
     marks: list[Mark] = []
@@ -50,9 +46,8 @@ def loss_figure(history: Any) -> Figure:
         best = int(validation[1].argmin())
         step, lowest = int(validation[0][best]), format_number(float(validation[1][best]))
         marks.append(Rule(x=float(step), label=f"lowest at step {step:,}"))
-        sentences.append(
-            f"The validation loss went from {_ends(validation[1])} and was lowest at step {step:,} with {lowest}."
-        )
+        went = f"went from {_ends(validation[1])} and was lowest at step {step:,} with {lowest}"
+        sentences.append(f"The validation loss {went}.")
     if not marks:
         raise InputError("history: no loss was recorded yet; training records one every log_every steps.")
     return Figure(
@@ -65,11 +60,7 @@ def loss_figure(history: Any) -> Figure:
 
 
 def rate_figure(history: Any) -> Figure:
-    """Show the learning rate.
-
-    Raises:
-        InputError: If it was not recorded.
-    """
+    """Show the learning rate."""
     steps, rates = _needed(history, "learning_rate")
     peak = int(rates.argmax())
     return Figure(
@@ -83,25 +74,15 @@ def rate_figure(history: Any) -> Figure:
 
 
 def gradient_figure(history: Any, *, clip: float | None = None) -> Figure:
-    """Show the norm of the gradient before clipping.
-
-    Args:
-        history: The history.
-        clip: Norm to which gradients are clipped, or ``None``.
-
-    Raises:
-        InputError: If it was not recorded.
-    """
+    """Show the norm of the gradient before clipping, and the norm ``clip`` to which it is clipped, if it is."""
     steps, norms = _needed(history, "gradient_norm")
     middle = format_number(float(np.median(norms)))
     text = f"The gradient norm has a median of {middle} and is {format_number(float(norms.max()))} at most."
     rules: tuple[Mark, ...] = ()
     if clip is not None:
         rules = (Rule(y=float(clip), label=f"clipped at {format_number(float(clip))}"),)
-        text += (
-            f" {100 * float((norms > clip).mean()):.0f} % of the values are above the {format_number(clip)} at which"
-        )
-        text += " it is clipped."
+        above = f"{100 * float((norms > clip).mean()):.0f} %"
+        text += f" {above} of the values are above the {format_number(clip)} at which it is clipped."
     return Figure(
         title="Gradient norm",
         marks=(Line(*_thin(steps, norms), tone="train"), *rules),
@@ -112,11 +93,7 @@ def gradient_figure(history: Any, *, clip: float | None = None) -> Figure:
 
 
 def speed_figure(history: Any) -> Figure:
-    """Show how many windows were trained on in a second.
-
-    Raises:
-        InputError: If it was not recorded.
-    """
+    """Show how many windows were trained on in a second."""
     steps, speeds = _needed(history, "samples_per_second")
     return Figure(
         title="Speed",
@@ -130,15 +107,7 @@ def speed_figure(history: Any) -> Figure:
 
 
 def losses_figure(histories: Mapping[str, Any], column: str = "validation_loss") -> Figure:
-    """Show one column of the histories of several runs.
-
-    Args:
-        histories: Histories by the names of the runs; those without the column are left out.
-        column: Which one.
-
-    Raises:
-        InputError: If none of them has it.
-    """
+    """Show one column of the histories of several runs by their names; those without the column are left out."""
     marks = []
     best: list[tuple[float, str]] = []
     name = _NAMES.get(column, column.replace("_", " "))

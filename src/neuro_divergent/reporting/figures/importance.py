@@ -9,7 +9,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.reporting.figures.columns import floats_of, places_of, read_columns
+from neuro_divergent.reporting.figures.columns import floats_of, pivot, places_of, read_columns
 from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Heatmap, Mark, Rule
 
 _PARTS = ("static", "past", "future")
@@ -23,9 +23,6 @@ def importance_figure(variables: Any, *, most: int = 30) -> Figure:
     Args:
         variables: ``Explanation.variables``: ``part``, ``variable`` and ``weight``, and the id column if there is one.
         most: How many variables to show; the lightest are left out.
-
-    Raises:
-        InputError: If there is none.
     """
     frame = read_columns(variables, ("part", "variable", "weight"), "variables")
     frame = frame.with_columns(pl.col("weight").cast(pl.Float64, strict=False)).filter(pl.col("weight").is_finite())
@@ -72,19 +69,12 @@ def importance_figure(variables: Any, *, most: int = 30) -> Figure:
 
 
 def attention_figure(attention: Any) -> Figure:
-    """Show which steps of its window each step of the horizon looked at, as the mean over the series.
-
-    Args:
-        attention: ``Explanation.attention``: ``step``, ``position`` and ``weight``.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Show which steps of its window each step of the horizon looked at in ``Explanation.attention``, on average."""
     frame = read_columns(attention, ("step", "position", "weight"), "attention")
     frame = frame.with_columns(pl.col("weight").cast(pl.Float64, strict=False)).filter(pl.col("weight").is_finite())
     if not frame.height:
         raise InputError("attention: there are no weights.")
-    steps, positions, values = _pivot(frame, "step", "position", "weight")
+    steps, positions, values = _means(frame, "step", "position", "weight")
     best = positions[int(np.nanargmax(np.nanmean(values, 0)))]
     return Figure(
         title="Where each step of the horizon looked",
@@ -104,9 +94,6 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
             ``high``, if there, are the ends of its uncertainty. Several rows of one, as of several series, are
             averaged. Where there are positions, what has none, as static variables, is left out.
         most: How many variables to show; those that matter least are left out.
-
-    Raises:
-        InputError: If there is nothing to show.
     """
     frame = read_columns(table, (), "attributions")
     if "importance" not in frame.columns:
@@ -121,13 +108,8 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
     frame = frame.filter(pl.col("importance").is_finite()).drop_nulls(keys)
     if not frame.height:
         raise InputError("attributions: there are no values.")
-    sizes = (
-        frame.group_by("variable").agg(pl.col("importance").abs().mean().alias("size")) if "variable" in keys else None
-    )
-    if len(keys) == 2 and sizes is not None:
-        return _by_both(frame, sizes, most)
     grouped = frame.group_by(keys[0], maintain_order=True).agg(pl.col("importance", *ends).mean())
-    if sizes is None:
+    if keys == ["position"]:
         grouped = grouped.sort("position")
         places, values = places_of(grouped["position"]), floats_of(grouped["importance"])
         peak = int(np.abs(values).argmax())
@@ -139,6 +121,9 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
             y=Axis("importance"),
             alt_text=f"Position {places[peak]:g} matters most ({format_number(float(values[peak]))}).",
         )
+    sizes = frame.group_by("variable").agg(pl.col("importance").abs().mean().alias("size"))
+    if len(keys) == 2:
+        return _by_both(frame, sizes, most)
     grouped = grouped.join(sizes, on="variable").sort("size", descending=True, maintain_order=True)
     total, grouped = grouped.height, grouped.head(most)
     names, values = [str(name) for name in grouped["variable"]], floats_of(grouped["importance"])
@@ -154,9 +139,8 @@ def attribution_figure(table: Any, *, most: int = 30) -> Figure:
 
 def _by_both(frame: pl.DataFrame, sizes: pl.DataFrame, most: int) -> Figure:
     chosen = sizes.sort("size", descending=True).head(most)["variable"]
-    names, positions, values = _pivot(
-        frame.filter(pl.col("variable").is_in(chosen.implode())), "variable", "position", "importance"
-    )
+    frame = frame.filter(pl.col("variable").is_in(chosen.implode()))
+    names, positions, values = _means(frame, "variable", "position", "importance")
     row, column = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
     return Figure(
         title="Importance of the variables over the window",
@@ -166,16 +150,11 @@ def _by_both(frame: pl.DataFrame, sizes: pl.DataFrame, most: int) -> Figure:
     )
 
 
-def _pivot(frame: pl.DataFrame, row: str, column: str, value: str) -> tuple[pl.Series, pl.Series, Any]:
+def _means(frame: pl.DataFrame, row: str, column: str, value: str) -> tuple[pl.Series, pl.Series, Any]:
     """Return the rows, the columns in rising order, and the mean of each pair, NaN where there is none."""
     table = frame.group_by(row, column).agg(pl.col(value).mean())
     rows, columns = frame[row].unique(maintain_order=True), frame[column].unique().sort()
-    values = np.full((len(rows), len(columns)), np.nan)
-    places = {name: place for place, name in enumerate(rows)}
-    values[[places[name] for name in table[row]], columns.search_sorted(table[column]).to_numpy()] = table[
-        value
-    ].to_numpy()
-    return rows, columns, values
+    return rows, columns, pivot(table, row, rows, column, columns, value)
 
 
 def _whiskers(table: pl.DataFrame, ends: list[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Figures of gradients, updates and weights by layer.
 
-Norms by layer are what ``run_events.layers_of`` returns: ``step``, ``layer`` (name of a parameter), ``gradient``,
+Norms by layer are what ``runs.events.layers_of`` returns: ``step``, ``layer`` (name of a parameter), ``gradient``,
 ``weight`` and ``update``, null where a layer was not trained. Parameters of one module are shown as one, and modules of
 one block too where there would be too many to read: the norm of several is the root of the sum of their squares.
 """
@@ -16,7 +16,7 @@ import polars as pl
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_count, format_number
-from neuro_divergent.reporting.figures.columns import floats_of, read_columns, segments
+from neuro_divergent.reporting.figures.columns import floats_of, pivot, read_columns, segments
 from neuro_divergent.reporting.figures.figure import Axis, Figure, Heatmap, Mark, Rule, Spans, Tone
 
 MOST_ROWS = 40
@@ -34,14 +34,12 @@ def gradient_flow_figure(layers: Any) -> Figure:
     """Show the norm of the gradient of each layer over training, from the first layer to the last.
 
     Colours are powers of ten above the smallest. A gradient of zero is shown as a tenth of the smallest that is not.
-
-    Raises:
-        InputError: If no gradient was measured.
     """
     frame, names, prefix = _grouped(layers)
     steps = frame["step"].unique().sort()
     chosen = steps.gather(np.unique(np.linspace(0, len(steps) - 1, min(len(steps), _MOST_STEPS)).round().astype(int)))
-    norms = _matrix(frame.filter(pl.col("step").is_in(chosen.implode())), names, chosen, "gradient")
+    frame = frame.filter(pl.col("step").is_in(chosen.implode()))
+    norms = pivot(frame, "layer", names, "step", chosen, "gradient")
     positive = norms[norms > 0]
     if not positive.size:
         raise InputError("layers: no gradient was measured.")
@@ -61,11 +59,7 @@ def gradient_flow_figure(layers: Any) -> Figure:
 
 
 def update_ratio_figure(layers: Any) -> Figure:
-    """Show the ratio of update to weight norm of each layer: the middle half of the measured steps.
-
-    Raises:
-        InputError: If no change was measured.
-    """
+    """Show the ratio of update to weight norm of each layer: the middle half of the measured steps."""
     frame, names, prefix = _grouped(layers)
     ratio = pl.col("update") / pl.col("weight")
     frame = frame.with_columns(ratio.alias("ratio")).filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
@@ -106,9 +100,6 @@ def weight_figure(network: Mapping[str, Any]) -> Figure:
         network: What ``analyse_network`` returns; its ``weights`` are a list with ``layer``, ``mean``, ``std``,
             ``shape``, ``edges`` and ``counts`` of each. Vectors are left out where there are matrices, and of more than
             40 layers those with most weights are shown.
-
-    Raises:
-        InputError: If it has no weights.
     """
     found = [item for item in network.get("weights") or () if sum(item["counts"]) and item["std"]]
     matrices = [item for item in found if len(item.get("shape") or ()) > 1]
@@ -184,13 +175,3 @@ def _short(names: list[str]) -> tuple[list[str], str]:
 
 def _prefix_note(prefix: str) -> str:
     return f"The names of all layers begin with {prefix}." if prefix else ""
-
-
-def _matrix(frame: pl.DataFrame, names: list[str], steps: pl.Series, column: str) -> Array:
-    """Return a column as ``(layer, step)``, NaN where it has no value."""
-    rows = {name: place for place, name in enumerate(names)}
-    columns = {step: place for place, step in enumerate(steps.to_list())}
-    values = np.full((len(rows), len(columns)), np.nan)
-    places = [rows[name] for name in frame["layer"]], [columns[step] for step in frame["step"]]
-    values[places] = floats_of(frame[column])
-    return values

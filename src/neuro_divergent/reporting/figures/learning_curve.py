@@ -22,9 +22,6 @@ def learning_curve_figure(curve: Any) -> Figure:
     Args:
         curve: What ``learning_curve`` returns, or its table: ``size``, ``train_mean``, ``train_low``, ``train_high``
             and the same of ``validation``.
-
-    Raises:
-        InputError: If there is no size with a value.
     """
     columns = [f"{part}_{end}" for part, _ in _PARTS for end in ("mean", "low", "high")]
     frame = read_columns(getattr(curve, "table", curve), ("size", *columns), "learning curve").sort("size")

@@ -2,13 +2,13 @@
 
 A backtest is a table as ``Evaluation.forecasts``, ``backtest`` and ``cross_validate`` have it: id, time, ``cutoff``,
 ``step``, ``actual``, and a column of forecasts of each model. A residual is the actual value minus the forecast; rows
-without one of the two do not count.
+without one of the two do not count. ``model`` names the column of forecasts, ``time`` that of times and ``id`` that of
+the series; unset, that is ``unique_id`` if there is one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,6 @@ def residuals_over_time_figure(backtest: Any, *, time: str = "ds", model: str = 
     """Show the residuals over time: their mean, and the range of the middle 80 % where a time has several.
 
     Of more than 500 times, neighbours are taken together.
-
-    Args:
-        backtest: The forecasts.
-        time: Column of times.
-        model: Column of forecasts.
-
-    Raises:
-        InputError: If there are no residuals.
     """
     frame = read_residuals(backtest, model=model, also=(time,)).sort(time)
     groups = pl.col(time).rank("dense").cast(pl.Int64) - 1
@@ -56,15 +48,14 @@ def residuals_over_time_figure(backtest: Any, *, time: str = "ds", model: str = 
         .sort("place")
     )
     places, mean = places_of(table[time]), floats_of(table["mean"])
+    residuals = floats_of(frame[RESIDUAL])
     marks: list[Mark] = []
     if frame.height > table.height:
-        marks.append(
-            Band(places, floats_of(table["low"]), floats_of(table["high"]), label="80 % of the residuals", tone="other")
-        )
-    if frame.height <= _MOST_POINTS and frame.height > table.height:
-        marks.append(Points(places_of(frame[time]), floats_of(frame[RESIDUAL]), label="residuals", tone="neutral"))
+        low, high = floats_of(table["low"]), floats_of(table["high"])
+        marks.append(Band(places, low, high, label="80 % of the residuals", tone="other"))
+        if frame.height <= _MOST_POINTS:
+            marks.append(Points(places_of(frame[time]), residuals, label="residuals", tone="neutral"))
     marks += [Line(places, mean, label="mean", tone="forecast"), Rule(y=0.0)]
-    residuals = floats_of(frame[RESIDUAL])
     average, size = float(residuals.mean()), float(np.abs(residuals).mean())
     side = "higher than" if average > 0 else "lower than" if average < 0 else "as high as"
     worst = int(np.abs(mean).argmax())
@@ -75,8 +66,7 @@ def residuals_over_time_figure(backtest: Any, *, time: str = "ds", model: str = 
         y=Axis("actual minus forecast"),
         note=f"Each place stands for {wide} neighbouring times." if wide > 1 else "",
         alt_text=f"Actual values are {format_number(abs(average))} {side} the forecast on average, and "
-        f"{format_number(size)} "
-        f"away from it. The mean is farthest from zero at {format_time(table[time][worst])} "
+        f"{format_number(size)} away from it. The mean is farthest from zero at {format_time(table[time][worst])} "
         f"({format_number(float(mean[worst]))}).",
     )
 
@@ -85,13 +75,6 @@ def residual_histogram_figure(backtest: Any, *, model: str = "forecast") -> Figu
     """Show the distribution of the residuals and the normal distribution of the same mean and spread.
 
     What is more than four standard deviations from the mean is counted in the outer bars.
-
-    Args:
-        backtest: The forecasts.
-        model: Column of forecasts.
-
-    Raises:
-        InputError: If there are no residuals.
     """
     residuals = floats_of(read_residuals(backtest, model=model)[RESIDUAL])
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers whose squares are too large
@@ -141,17 +124,7 @@ def residual_autocorrelation_figure(
     :math:`(e_t - m)(e_{t+k} - m)` over the sum of :math:`(e_t - m)^2`. It is averaged over the series; those whose
     residuals never change are left out. The limits are those between which 95 % of the values lie for one series of
     independent residuals, ``1.96 / sqrt(n)``; the mean over several series that do not depend on each other lies closer
-    to zero.
-
-    Args:
-        backtest: The forecasts.
-        id: Column that names the series; unset, ``unique_id`` if there is one.
-        time: Column of times.
-        model: Column of forecasts.
-        lags: How many; unset, half the length of the series, at most 60.
-
-    Raises:
-        InputError: If the series are too short.
+    to zero. Unset, there are half as many lags as the series are long, at most 60.
     """
     frame = read_residuals(backtest, model=model, also=(time,))
     named = id_of(frame, id)
@@ -180,44 +153,28 @@ def residual_autocorrelation_figure(
     peak = int(np.abs(values).argmax())
     unit = "cut-off" if is_by_cutoff else "row"
     what = "one step ahead, at successive cut-offs" if is_by_cutoff else "in the order of time"
+    number = format_count(int(varies.sum()), "series", "series")
+    rules = Rule(y=limit, label="95 %"), Rule(y=-limit), Rule(y=0.0)
     return Figure(
         title="Autocorrelation of residuals",
-        marks=(
-            Bars(np.arange(1.0, lags + 1), values, tone="forecast"),
-            Rule(y=limit, label="95 %"),
-            Rule(y=-limit),
-            Rule(y=0.0),
-        ),
+        marks=(Bars(np.arange(1.0, lags + 1), values, tone="forecast"), *rules),
         x=Axis(f"lag, {unit}s"),
         y=Axis("autocorrelation"),
-        note=f"Residuals {what}, mean over {format_count(int(varies.sum()), 'series', 'series')} of {length:,} "
-        f"{unit}s. "
+        note=f"Residuals {what}, mean over {number} of {length:,} {unit}s. "
         + ("" if is_by_cutoff else "Errors of one forecast go together, so short lags are above zero for any model."),
         alt_text=f"The autocorrelation is {format_number(float(values[0]))} at lag 1 and strongest at lag {peak + 1:,} "
-        "with "
-        f"{format_number(float(values[peak]))}; {format_count(int((np.abs(values) > limit).sum()), 'lag')} of {lags:,} "
-        f"exceed the limits of {format_number(limit)}.",
+        f"with {format_number(float(values[peak]))}; {format_count(int((np.abs(values) > limit).sum()), 'lag')} of "
+        f"{lags:,} exceed the limits of {format_number(limit)}.",
     )
 
 
-def error_by_step_figure(
-    backtest: Any, *, model: str = "forecast", name: str = "model", baselines: Sequence[str] = NAMES
-) -> Figure:
+def error_by_step_figure(backtest: Any, *, model: str = "forecast", name: str = "model") -> Figure:
     """Show the mean absolute error at each step of the horizon, of the model and of the baselines.
 
-    All are scored on the same values: those that each of them forecast.
-
-    Args:
-        backtest: The forecasts.
-        model: Column of forecasts.
-        name: What the model is called.
-        baselines: Columns of baselines; those that are missing or empty are left out.
-
-    Raises:
-        InputError: If there are no residuals.
+    All are scored on the same values: those that each of them forecast. Baselines without a column are left out.
     """
     frame = read_residuals(backtest, model=model, also=("step",))
-    columns = [column for column in baselines if column in frame.columns]
+    columns = [column for column in NAMES if column in frame.columns]
     frame = frame.with_columns(pl.col(column).cast(pl.Float64, strict=False) for column in columns)
     columns = [column for column in columns if frame[column].is_finite().any()]
     frame = frame.filter(pl.all_horizontal(pl.lit(True), *(pl.col(column).is_finite() for column in columns)))

@@ -30,16 +30,6 @@ def schedule_figure(
     """Show the learning rate under a schedule, or under several.
 
     A schedule that reacts to validation is shown as it is when the loss, measured as often as usual, never improves.
-
-    Args:
-        schedule: A schedule, the name of one, or several of them.
-        total_steps: Steps of training.
-        steps_per_epoch: Steps of an epoch.
-        lr: Learning rate of the optimizer.
-
-    Raises:
-        InputError: If a length or the rate is not positive.
-        ConfigError: If there is no schedule of that name.
     """
     from neuro_divergent.training.config import TrainingConfig
     from neuro_divergent.training.schedules.base import Plan, Schedule
@@ -54,34 +44,23 @@ def schedule_figure(
         raise InputError("schedule: there is none to show.")
     plan = Plan(total_steps, steps_per_epoch)
     every = TrainingConfig().validation_interval(steps_per_epoch)
-    curves = [rates_of(item, plan, lr, every) for item in chosen]
-    reacts = [
-        item.name
-        for item, rates in zip(chosen, curves, strict=True)
-        if not np.array_equal(rates, rates_of(item, plan, lr))
-    ]
-    note = (
-        f"{', '.join(reacts)} reacts to validation: this is what it does when a loss, measured every {every:,} steps, "
-    )
     steps, several = np.arange(float(total_steps)), len(chosen) > 1
-    ranges = [
-        f"{item.name} goes from {format_number(rates[0])} to {format_number(rates[-1])}, at most "
-        f"{format_number(rates.max())}"
-        for item, rates in zip(chosen, curves, strict=True)
-    ]
+    marks, ranges, reacts = [], [], []
+    for item in chosen:
+        rates = rates_of(item, plan, lr, every)
+        label = item.name if several else ""
+        marks.append(Line(*min_max(steps, rates, _BUCKETS), label=label, tone="other" if several else "train"))
+        first, last, top = map(format_number, (rates[0], rates[-1], rates.max()))
+        ranges.append(f"{item.name} goes from {first} to {last}, at most {top}")
+        if not np.array_equal(rates, rates_of(item, plan, lr)):
+            reacts.append(item.name)
+    note = f"reacts to validation: this is what it does when a loss, measured every {every:,} steps, never improves."
     return Figure(
         title="Learning rates of schedules" if several else f"Learning rate, {chosen[0].name}",
-        marks=tuple(
-            Line(
-                *min_max(steps, rates, _BUCKETS),
-                label=item.name if several else "",
-                tone="other" if several else "train",
-            )
-            for item, rates in zip(chosen, curves, strict=True)
-        ),
+        marks=tuple(marks),
         x=Axis("steps of training"),
         y=Axis("learning rate", from_zero=True),
-        note=f"{note}never improves." if reacts else "",
+        note=f"{', '.join(reacts)} {note}" if reacts else "",
         alt_text=f"{'; '.join(ranges)}.",
     )
 

@@ -31,9 +31,6 @@ def scores_figure(scores: Mapping[str, Any], metric: str = "mae") -> Figure:
         scores: What ``Evaluation.to_dict`` returns, or ``scores.json`` of a run: ``model`` and ``scores``, each of
             which has a ``name`` and the metric.
         metric: Which one; lower must be better.
-
-    Raises:
-        InputError: If there is no score of this kind.
     """
     if metric not in _NAMES:
         raise InputError(f"metric: {metric!r} must be one of {', '.join(_NAMES)}.")

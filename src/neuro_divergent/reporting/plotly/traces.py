@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Array
-from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Spans, Values
+from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Rule, Spans, Values
 from neuro_divergent.reporting.plotly.palette import ABOVE, BELOW, TONES, faded
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
@@ -50,11 +51,7 @@ def plain(values: Values) -> list[Any]:
 
 
 class Traces:
-    """Traces of the marks of a figure.
-
-    Attributes:
-        data: What Plotly calls the data of a figure, from back to front.
-    """
+    """Traces of the marks of a figure: what Plotly calls its ``data``, from back to front."""
 
     def __init__(self, axes: Axes) -> None:
         self.axes = axes
@@ -62,18 +59,12 @@ class Traces:
 
     def add(self, mark: Mark, style: MarkStyle) -> None:
         """Add what a mark needs; rules are part of the layout instead."""
-        if isinstance(mark, Line):
-            self._line(mark, style)
-        elif isinstance(mark, Band):
-            self._band(mark, style)
-        elif isinstance(mark, Points):
-            self._points(mark, style)
-        elif isinstance(mark, Bars):
-            self._bars(mark, style)
-        elif isinstance(mark, Spans):
-            self._spans(mark, style)
-        elif isinstance(mark, Heatmap):
-            self._heat(mark)
+        ways: dict[type, Callable[[Any, MarkStyle], None]] = {
+            Line: self._line, Band: self._band, Points: self._points, Bars: self._bars, Spans: self._spans,
+            Heatmap: self._heat,
+        }  # fmt: skip
+        if not isinstance(mark, Rule):
+            ways[type(mark)](mark, style)
 
     def _add(self, mark: Line | Band | Points | Bars | Spans, kind: str, **settings: Any) -> None:
         named = {"name": safe(mark.label), "showlegend": bool(mark.label)}
@@ -126,8 +117,8 @@ class Traces:
             line={"width": 0, "color": faded(colour, 0.4)},
             legendgroup=group,
             hovertemplate=f"%{{customdata:{form}}} to %{{y:{form}}}{_extra(mark.label)}",
+            showlegend=False,
         )
-        self.data[-1]["showlegend"] = False
 
     def _points(self, mark: Points, style: MarkStyle) -> None:
         x, y = np.asarray(mark.x), np.asarray(mark.y)
@@ -149,15 +140,14 @@ class Traces:
         lengths = to_numeric(mark.lengths, "number")
         place = "" if self.axes.is_over_x else "%{customdata}: "  # which the unified hover label shows once
         uncertain: Json = {}
-        along, aside = ("y", "x") if self.axes.rows is None else ("x", "y")
+        if self.axes.rows is None:
+            along, aside, orientation, across = "y", "x", "v", plain(mark.places)
+        else:
+            along, aside, orientation, across = "x", "y", "h", plain(self.axes.rows.numbers(mark))
         if mark.low is not None and mark.high is not None:
             low, high = to_numeric(mark.low, "number"), to_numeric(mark.high, "number")
             ends = {"array": plain(high - lengths), "arrayminus": plain(lengths - low)}
             uncertain = {f"error_{along}": {"type": "data", "symmetric": False, "thickness": 1.4, "width": 4, **ends}}
-        if self.axes.rows is None:
-            across, orientation = plain(mark.places), "v"
-        else:
-            across, orientation = plain(self.axes.rows.numbers(mark)), "h"
         self._add(
             mark,
             "bar",
@@ -187,8 +177,8 @@ class Traces:
             textposition="top center" if self.axes.rows is None else "middle right",
             cliponaxis=False,
             hoverinfo="skip",
+            showlegend=False,
         )
-        self.data[-1]["showlegend"] = False
 
     def _spans(self, mark: Spans, style: MarkStyle) -> None:
         rows, scale = self.axes.rows, self.axes.x
@@ -209,18 +199,16 @@ class Traces:
             customdata=[safe(f"{row}: {first} to {last}") for row, first, last in names],
             marker={"color": TONES[style.tone]},
             hovertemplate=f"%{{customdata}}{_extra(mark.label)}",
+            offsetgroup="spans",  # those of a row do not overlap; as grouped bars they would be made thinner
         )
-        # Spans of a row do not overlap; as grouped bars they would be made thinner.
-        self.data[-1]["offsetgroup"] = "spans"
 
-    def _heat(self, mark: Heatmap) -> None:
+    def _heat(self, mark: Heatmap, _: MarkStyle) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
         columns, rows = write_values(mark.x)[::across], write_values(mark.y)[::down]
-        x: list[Any] = plain(np.asarray(mark.x)[::across])
-        if isinstance(self.axes.x, NameScale):
-            x = list(range(0, len(mark.x), across))
+        is_named = isinstance(self.axes.x, NameScale)
+        x = list(range(0, len(mark.x), across)) if is_named else plain(np.asarray(mark.x)[::across])
         label = safe(mark.label)
         self.data.append(
             {

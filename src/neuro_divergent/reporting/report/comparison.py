@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from neuro_divergent import __version__
@@ -42,28 +40,17 @@ def judge_comparison(comparison: Comparison) -> Verdict:
 def comparison_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return titles and rows of the table, as text."""
     titles = ["model", comparison.metric, "std", "skill", "rank", "p"]
-    rows = [
-        [
-            row["model"],
-            format_number(row["score"]),
-            format_number(row["std"]),
-            format_percent(row["skill"]),
-            format_number(row["rank"]),
-            format_p_value(row["p_value"]),
-        ]
-        for row in read_table(comparison.table).frame.to_dicts()
+    names = ("score", "std", "skill", "rank", "p_value")
+    formats = (format_number, format_number, format_percent, format_number, format_p_value)
+    rows = read_table(comparison.table).frame.to_dicts()
+    return titles, [
+        [row["model"], *(show(row[name]) for name, show in zip(names, formats, strict=True))] for row in rows
     ]
-    return titles, rows
 
 
 def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFrame | None = None) -> str:
-    """Return the page.
-
-    Args:
-        comparison: What to show.
-        title: What it is about.
-        scores: Other scores of the models, a row for each.
-    """
+    """Return the page, with other scores of the models, a row for each, if there are any."""
+    values = f"{format_count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has"
     return template("comparison.html").render(
         title=title,
         version=__version__,
@@ -71,21 +58,10 @@ def render_comparison(comparison: Comparison, *, title: str, scores: pl.DataFram
         comparison=comparison,
         chance=format_p_value,
         verdict=judge_comparison(comparison),
-        facts=[
-            (
-                "Values",
-                f"{format_count(comparison.cutoffs, 'cut-off')}, {comparison.series:,} series that every model has",
-            ),
-            ("Test", _TESTS[comparison.test]),
-        ],
+        facts=[("Values", values), ("Test", _TESTS[comparison.test])],
         test=_TESTS[comparison.test],
         models=read_table(comparison.table).frame.to_dicts(),
         pairs=read_table(comparison.pairs).frame.to_dicts(),
         critical=comparison.critical_difference if comparison.critical_difference > 0 else None,
-        scores=None if scores is None else _as_text(scores),
+        scores=scores,
     )
-
-
-def _as_text(scores: pl.DataFrame) -> dict[str, Any]:
-    rows = [[value if isinstance(value, str) else format_number(value) for value in row] for row in scores.rows()]
-    return {"columns": scores.columns, "rows": rows}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -25,33 +24,26 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
     least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
     size = format_count(integer(data.get("rows")) or 0, "row") + f" in {integer(data.get('series')) or 0:,} series"
     if least is not None and middle is not None and most is not None:
-        size += (
-            f" of {least:,.0f} each"
-            if least == most
-            else f", from {least:,.0f} to {most:,.0f} rows long (median {middle:,.0f})"
-        )
+        several = f", from {least:,.0f} to {most:,.0f} rows long (median {middle:,.0f})"
+        size += f" of {least:,.0f} each" if least == most else several
     span = f"{text(data.get('begin'))} to {text(data.get('end'))}, one row every {text(data.get('frequency'))}"
     facts += [("Size", size), ("Time", span)]
     if (missing := fractions["missing"]) is not None:
         facts.append(("Missing", f"{format_percent(missing)} of the values" if missing else "nothing"))
     if fractions["zero"] is not None and fractions["negative"] is not None:
-        facts.append(
-            ("Signs", f"{format_percent(fractions['zero'])} zero, {format_percent(fractions['negative'])} negative")
-        )
+        zero, negative = format_percent(fractions["zero"]), format_percent(fractions["negative"])
+        facts.append(("Signs", f"{zero} zero, {negative} negative"))
     if (outliers := fractions["outlier"]) is not None:
         largest = number(data.get("largest_outlier"))
         # A single far outlier is worth mentioning, too.
-        far = (
-            "" if not outliers or largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
-        )
+        far = "" if largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
         facts.append(("Outliers", f"{format_percent(outliers)} of the values{far}" if outliers else "none"))
     if (ratio := number(data.get("scale_ratio"))) is not None and (integer(data.get("series")) or 0) > 1:
         facts.append(("Scale", f"the largest series is {format_number(ratio)} times as large as the smallest"))
     if (strength := number(seasonality.get("strength"))) is not None:
         period = integer(seasonality.get("period")) or 0
-        facts.append(
-            ("Season", f"{format_count(period, 'row')}, strength {strength:.2f} (1 repeats itself exactly, 0 not)")
-        )
+        meaning = "(1 repeats itself exactly, 0 not)"
+        facts.append(("Season", f"{format_count(period, 'row')}, strength {strength:.2f} {meaning}"))
     if constant := integer(data.get("constant_series")):
         named = names(data, "short_names")
         some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
@@ -86,13 +78,8 @@ def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
     if settings := _settings(model):
         facts.append(("Its settings", settings))
     if horizon is not None:
-        facts.append(
-            (
-                "Task",
-                f"{format_count(horizon, 'step')} ahead"
-                + (f" from {format_count(history, 'step')} of history" if history else ""),
-            )
-        )
+        source = f" from {format_count(history, 'step')} of history" if history else ""
+        facts.append(("Task", f"{format_count(horizon, 'step')} ahead{source}"))
     for word, name in (("Loss", "loss"), ("Scaler", "scaler"), ("Series scaler", "series_scaler")):
         if shown := show_component(task.get(name)):
             facts.append((word, shown))
@@ -105,16 +92,10 @@ def training_facts(
 ) -> Facts:
     """Describe the training settings, its progress and why it ended."""
     training = part(config, "training")
+    words = {"clip": "Clipping"}
     facts = [
-        (word, shown)
-        for word, name in (
-            ("Optimizer", "optimizer"),
-            ("Schedule", "schedule"),
-            ("Clipping", "clip"),
-            ("Early stopping", "early_stopping"),
-            ("Batch size", "batch_size"),
-            ("Precision", "precision"),
-        )
+        (words.get(name, name.capitalize().replace("_", " ")), shown)
+        for name in ("optimizer", "schedule", "clip", "early_stopping", "batch_size", "precision")
         if (shown := show_component(training.get(name)))
     ]
     starts = [event for event in events if event["event"] == "start"]
@@ -166,14 +147,8 @@ def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], c
         for word, name in (("Python", "python"), ("System", "platform"), ("Device", "device"))
     ]
     facts += [(name.capitalize(), str(integer(known.get(name)) or "")) for name in ("cores", "threads")]
-    facts.append(
-        (
-            "Packages",
-            ", ".join(
-                f"{text(name)} {text(version)}" for name, version in part(known, "packages").items() if text(version)
-            ),
-        )
-    )
+    packages = ((text(name), text(version)) for name, version in part(known, "packages").items())
+    facts.append(("Packages", ", ".join(f"{name} {version}" for name, version in packages if version)))
     project = part(known, "project")
     if commit := text(project.get("commit")):
         changed = " with changes that are not committed" if project.get("has_changes") is True else ""
@@ -234,19 +209,12 @@ def _show(value: object) -> str:
     if isinstance(value, dict):
         return show_component(value)
     if isinstance(value, list):
-        return _listed(_show(item) for item in value)
+        found = [shown for item in value if (shown := _show(item))]
+        return f"[{', '.join(found[:12])}{', …' if len(found) > 12 else ''}]" if found else ""
     return "" if value == "none" else text(value)
-
-
-def _listed(shown: Iterable[str]) -> str:
-    found = [item for item in shown if item]
-    return f"[{', '.join(found[:12])}{', …' if len(found) > 12 else ''}]" if found else ""
 
 
 def _amount(value: object) -> str:
     amount = number(value) or 0.0
-    return (
-        f"{100 * amount:g} % of each series"
-        if amount < 1
-        else f"the last {format_count(int(amount), 'row')} of each series"
-    )
+    rows_or_fraction = f"{100 * amount:g} %" if amount < 1 else f"the last {format_count(int(amount), 'row')}"
+    return f"{rows_or_fraction} of each series"

@@ -19,30 +19,16 @@ from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
-from neuro_divergent.reporting.report import facts
+from neuro_divergent.reporting.report import facts, summary
 from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
-from neuro_divergent.reporting.report.series import (
-    MOST,
-    TYPICAL,
-    Shown,
-    choose_series,
-    series_errors,
-    typical_series,
-)
-from neuro_divergent.reporting.report.summary import (
-    describe_quality,
-    describe_state,
-    describe_task,
-    describe_training,
-    key_numbers,
-)
+from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
-from neuro_divergent.runs.status import RunSummary, describe_run
+from neuro_divergent.runs.status import describe_run
 from neuro_divergent.runs.tables import RunTables
 
 _MOST_TEXT = 1024**2
@@ -50,12 +36,9 @@ _MOST_LAYERS = 40
 
 
 def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = ()) -> str:
-    """Return the page; the same files always give the same page.
+    """Return the page of a run in whatever state; the same files always give the same page.
 
-    Args:
-        run: Directory of the run, in whatever state it is.
-        is_finished: Whether it counts as finished, for the process that writes its last files and still holds its lock.
-        notes: What else the reader should know.
+    The process that writes its last files still holds its lock, so it says that the run counts as finished.
     """
     return template("run.html").render(_Page(run, is_finished=is_finished).values(notes))
 
@@ -65,8 +48,8 @@ class _Page:
 
     def __init__(self, path: Path, *, is_finished: bool) -> None:
         self.tables = RunTables(path)
-        summary = describe_run(path)
-        self.run: RunSummary = dataclasses.replace(summary, state="finished") if is_finished else summary
+        run = describe_run(path)
+        self.run = dataclasses.replace(run, state="finished") if is_finished else run
         self.config = self.tables.config or {}
         self.events = read_events(path)
         self.scores = Scores.read(self.tables.scores)
@@ -75,7 +58,7 @@ class _Page:
     def values(self, notes: Sequence[str]) -> dict[str, Any]:
         """Return the values by their names in the template."""
         tables, config, scores = self.tables, self.config, self.scores
-        state = describe_state(self.run)
+        state = summary.describe_state(self.run)
         diagnosis = self._diagnosis()
         parameters = self._parameters()
         place = shlex.quote(str(self.run.path / CONFIG))
@@ -87,14 +70,14 @@ class _Page:
             "model": tables.model,
             "state": state,
             "is_running": self.run.state == "running",
-            "seen": format_timestamp(self._last_event()) if state else "",
+            "seen": format_timestamp(number(self.events[-1].get("time")) if self.events else None) if state else "",
             "verdict": None if scores is None else scores.judge(),
-            "task": describe_task(config, tables.data),
+            "task": summary.describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
-            "paragraphs": describe_quality(scores, self.errors, diagnosis),
+            "paragraphs": summary.describe_quality(scores, self.errors, diagnosis),
             # The state of a run that is not finished says how it ended.
-            "trained": describe_training(tables.history, [] if state else self.events),
-            "numbers": key_numbers(scores, tables.history, parameters),
+            "trained": summary.describe_training(tables.history, [] if state else self.events),
+            "numbers": summary.key_numbers(scores, tables.history, parameters),
             "notes": list(dict.fromkeys([*names(tables.scores, "notes"), *notes])),
             "data_facts": facts.data_facts(tables.data, config),
             "has_data": tables.data is not None,
@@ -141,9 +124,6 @@ class _Page:
         given = (integer(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
         return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
-    def _last_event(self) -> float | None:
-        return number(self.events[-1].get("time")) if self.events else None
-
     def _figures(self, *wanted: str, caption: bool = True) -> list[Markup]:
         """Return the figures for which the run has data."""
         rendered = []
@@ -180,15 +160,12 @@ class _Page:
             )
         except (InputError, TypeError, ValueError, pl.exceptions.PolarsError):  # the latter for damaged tables
             return None
-        said = []
-        if shown.error is not None:
-            said.append(f"MAE {format_number(shown.error)}")
+        note = "" if shown.error is None else f"MAE {format_number(shown.error)}"
         if shown.relative is not None:
-            said.append(f"{format_number(shown.relative)} times that of the seasonal naive forecast")
+            note += f", {format_number(shown.relative)} times that of the seasonal naive forecast"
         name = "The series" if shown.name is None else text(str(shown.name), 120)
-        note = ", ".join(said)
         title = f"{name} ({shown.place})" if shown.place else name
-        return _draw(dataclasses.replace(figure, title=title, note=f"{note[:1].upper()}{note[1:]}." if note else ""))
+        return _draw(dataclasses.replace(figure, title=title, note=f"{note}." if note else ""))
 
     def _started_config(self) -> dict[str, Any]:
         try:

@@ -6,10 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from neuro_divergent.core.formatting import format_number, format_percent
-from neuro_divergent.evaluation.evaluate import REFERENCE, Evaluation
+from neuro_divergent.evaluation.evaluate import REFERENCE
 from neuro_divergent.reporting.report.plain import integer, number, rows, text
 from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
 
@@ -32,9 +30,7 @@ class Scores:
     Attributes:
         model: Name of the model, as in ``table``.
         part: Part of the data that was scored.
-        note: What to know about the scores.
         windows: Number of forecasts.
-        season_length: Rows in a season.
         table: Name and scores of each, NaN where one is not defined.
         coverage: For each level, the percentage of values inside the interval and its mean width.
     """
@@ -57,10 +53,10 @@ class Scores:
         ]
         if content is None or text(content.get("model")) not in [row["name"] for row in table]:
             return None
-        inside = (
-            {name: number(row.get(name)) for name in ("level", "coverage", "width")}
+        inside = [
+            {name: found for name in ("level", "coverage", "width") if (found := number(row.get(name))) is not None}
             for row in rows(content, "coverage")
-        )
+        ]
         return cls(
             model=text(content.get("model")),
             part=text(content.get("part")),
@@ -68,11 +64,7 @@ class Scores:
             windows=integer(content.get("windows")) or 0,
             season_length=integer(content.get("season_length")) or 1,
             table=table,
-            coverage=[
-                {name: value for name, value in row.items() if value is not None}
-                for row in inside
-                if row["level"] is not None and row["coverage"] is not None
-            ],
+            coverage=[row for row in inside if "level" in row and "coverage" in row],
         )
 
     @property
@@ -83,36 +75,22 @@ class Scores:
     def judge(self) -> Verdict | None:
         """Say whether the model beats the baselines; ``None`` without their scores."""
         errors = {row["name"]: row["mae"] for row in self.table}
-        if REFERENCE not in errors:
-            return None
-        table = pl.DataFrame({"name": list(errors), "mae": list(errors.values())})
-        nothing = pl.DataFrame()
-        return judge(
-            Evaluation(
-                self.model, self.part, self.note, self.season_length, self.windows, table, nothing, nothing, nothing
-            )
-        )
+        return judge(self.model, errors) if REFERENCE in errors else None
 
     def shown(self) -> list[dict[str, Any]]:
         """Return a row for each: its name, its texts, and whether it is the model and the best."""
-        best = {}
-        for column in COLUMNS:
-            values = [_goodness(row[column], column) for row in self.table if not math.isnan(row[column])]
-            best[column] = max(values, default=None)
-        return [
-            {
-                "name": row["name"],
-                "is_model": row["name"] == self.model,
-                "cells": [
-                    {
-                        "text": format_percent(row[column]) if column == "skill" else format_number(row[column]),
-                        "is_best": not math.isnan(row[column]) and _goodness(row[column], column) == best[column],
-                    }
-                    for column in COLUMNS
-                ],
-            }
-            for row in self.table
-        ]
+        best = {column: max(_goodness(row[column], column) for row in self.table) for column in COLUMNS}
+        found = []
+        for row in self.table:
+            cells = [
+                {
+                    "text": format_percent(row[column]) if column == "skill" else format_number(row[column]),
+                    "is_best": not math.isnan(row[column]) and _goodness(row[column], column) == best[column],
+                }
+                for column in COLUMNS
+            ]
+            found.append({"name": row["name"], "is_model": row["name"] == self.model, "cells": cells})
+        return found
 
     def intervals(self) -> list[str]:
         """Return a sentence on the coverage of each interval."""
@@ -120,6 +98,8 @@ class Scores:
 
 
 def _goodness(value: float, column: str) -> float:
+    if math.isnan(value):
+        return -math.inf
     return value if column == "skill" else -abs(value)
 
 

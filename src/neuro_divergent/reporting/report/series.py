@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -16,12 +16,11 @@ TYPICAL = 2
 
 @dataclass(frozen=True)
 class Shown:
-    """A series that is shown.
+    """A series that is shown, with its mean absolute error on the held-out part, if that is known.
 
     Attributes:
         name: Value of the id column; ``None`` for a single series without one.
-        error: Mean absolute error of the held-out part, or ``None``.
-        relative: That error divided by the one of the seasonal naive forecast, or ``None``.
+        relative: The error divided by that of the seasonal naive forecast.
         place: ``"best"``, ``"worst"`` or nothing.
     """
 
@@ -31,55 +30,43 @@ class Shown:
     place: str = ""
 
 
-def choose_series(tables: RunTables, most: int = MOST) -> list[Shown]:
+def choose_series(tables: RunTables) -> list[Shown]:
     """Return all series, from best to worst, or the best and the worst of them where there are many.
 
     They are in the order of their error relative to the seasonal naive forecast; of series without either, the first.
     """
     errors = series_errors(tables.backtest, tables.id)
     if errors is None:
-        return [Shown(name) for name in _first_names(tables, most)]
+        return _first_series(tables, MOST)
     ranked = [Shown(*row) for row in errors.rows()]
-    if len(ranked) <= most:
+    if len(ranked) <= MOST:
         return ranked
-    half = most // 2
-    best = [Shown(item.name, item.error, item.relative, "best") for item in ranked[:half]]
-    return best + [Shown(item.name, item.error, item.relative, "worst") for item in ranked[-half:]]
+    best = [replace(item, place="best") for item in ranked[: MOST // 2]]
+    return best + [replace(item, place="worst") for item in ranked[-(MOST // 2) :]]
 
 
-def typical_series(tables: RunTables, most: int = TYPICAL) -> list[Shown]:
+def typical_series(tables: RunTables) -> list[Shown]:
     """Return the series in the middle of the ranking by relative error; of series without errors, the first."""
     errors = series_errors(tables.backtest, tables.id)
-    if errors is None:
-        return [Shown(name) for name in _first_names(tables, most)]
-    return [Shown(*row) for row in middle_of(errors, most).rows()]
+    return _first_series(tables, TYPICAL) if errors is None else [Shown(*row) for row in middle_of(errors).rows()]
 
 
-def middle_of(errors: pl.DataFrame, most: int = TYPICAL) -> pl.DataFrame:
+def middle_of(errors: pl.DataFrame) -> pl.DataFrame:
     """Return the rows in the middle of a ranking."""
-    return errors.slice(max(0, (errors.height - most) // 2), most)
+    return errors.slice(max(0, (errors.height - TYPICAL) // 2), TYPICAL)
 
 
 def series_errors(backtest: pl.DataFrame | None, column: str | None) -> pl.DataFrame | None:
-    """Return name, error and relative error of each series that has one, the best first; ``None`` if none has.
-
-    Args:
-        backtest: Forecasts of held-out values.
-        column: Column that names the series.
-    """
+    """Return name, error and relative error of each series that has one, the best first; ``None`` if none has."""
     if backtest is None or not {"actual", "forecast"} <= set(backtest.columns):
         return None
-    by = column if column in backtest.columns else None
+    actual, forecast, naive = (
+        pl.col(name).cast(pl.Float64) if name in backtest.columns else pl.lit(None, pl.Float64)
+        for name in ("actual", "forecast", REFERENCE)
+    )
+    name = pl.col(str(column)) if column in backtest.columns else pl.lit(None)
     try:
-        numbers = backtest.select(
-            (pl.col(by) if by else pl.lit(None)).alias("name"),
-            error=(pl.col("forecast").cast(pl.Float64) - pl.col("actual").cast(pl.Float64)).abs(),
-            naive=(
-                (pl.col(REFERENCE).cast(pl.Float64) - pl.col("actual").cast(pl.Float64)).abs()
-                if REFERENCE in backtest.columns
-                else pl.lit(None, pl.Float64)
-            ),
-        )
+        numbers = backtest.select(name.alias("name"), error=(forecast - actual).abs(), naive=(naive - actual).abs())
     except pl.exceptions.PolarsError:
         return None
     found = (
@@ -93,11 +80,10 @@ def series_errors(backtest: pl.DataFrame | None, column: str | None) -> pl.DataF
     return found if found.height else None
 
 
-def _first_names(tables: RunTables, most: int) -> list[Any]:
-    for frame in (tables.forecasts, tables.context):
-        if frame is None:
-            continue
-        if tables.id is None or tables.id not in frame.columns:
-            return [None]
-        return frame[tables.id].unique(maintain_order=True).head(most).to_list()
-    return []
+def _first_series(tables: RunTables, most: int) -> list[Shown]:
+    frame = tables.context if tables.forecasts is None else tables.forecasts
+    if frame is None:
+        return []
+    if tables.id is None or tables.id not in frame.columns:
+        return [Shown(None)]
+    return [Shown(name) for name in frame[tables.id].unique(maintain_order=True).head(most)]

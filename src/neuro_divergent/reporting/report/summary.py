@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -25,14 +24,8 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
-class State:
-    """State of a run that is not finished.
-
-    Attributes:
-        is_bad: Whether the run needs attention.
-        text: In a sentence or two.
-    """
+class State(NamedTuple):
+    """State of a run that is not finished: whether it needs attention, and what it is in a sentence or two."""
 
     is_bad: bool
     text: str
@@ -67,15 +60,14 @@ def key_numbers(
         own = scores.own
         found.append(("Mean absolute error", format_number(own["mae"]), f"{scores.part} part"))
         found.append(("Skill", format_percent(own["skill"]), "of the seasonal naive error saved"))
-        found += [
-            (f"{row['level']:g} % interval", f"{row['coverage']:.1f} %", "of the values inside")
-            for row in scores.coverage[:1]
-        ]
+        if scores.coverage:
+            row = scores.coverage[0]
+            found.append((f"{row['level']:g} % interval", f"{row['coverage']:.1f} %", "of the values inside"))
     elif history is not None and (best := best_step(history)) is not None:
         found.append((best[0].capitalize(), format_number(best[1]), f"lowest, at step {best[2]:,}"))
-    if history is not None and (seconds := number(history.row(-1, named=True).get("seconds"))) is not None:
-        step = integer(history.row(-1, named=True).get("step")) or 0
-        found.append(("Training", format_duration(seconds), format_count(step, "step")))
+    last = {} if history is None else history.row(-1, named=True)
+    if (seconds := number(last.get("seconds"))) is not None:
+        found.append(("Training", format_duration(seconds), format_count(integer(last.get("step")) or 0, "step")))
     if parameters is not None:
         found.append(("Parameters", format_number(parameters), "trained weights"))
     return found

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.arrays import Array, Floats
-from neuro_divergent.reporting.figures.figure import (
-    Band,
-    Bars,
-    Figure,
-    Heatmap,
-    Line,
-    Mark,
-    Points,
-    Rule,
-    Spans,
-)
+from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heatmap, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.svg.labels import shorten, write_values
 from neuro_divergent.reporting.svg.rows import has_names, rows_of
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, Tick, even_scale, scale_of, spread, to_numeric
@@ -37,7 +27,6 @@ class Axes:
 
     Attributes:
         rows: Named rows, or ``None`` if the vertical axis counts.
-        bars: All marks that are bars.
         slots: How many bars share a place: all kinds beside each other where a place has several, else one.
         has_notes_below: Whether notes are so long that they stand below lying bars instead of behind them.
         x: The axis below.

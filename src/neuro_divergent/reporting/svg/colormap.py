@@ -14,13 +14,9 @@ COLOR_LEVELS = 8
 
 
 class ColorLevels(NamedTuple):
-    """Colour levels of the cells of a table.
+    """Colour levels of the cells of a table, and the ``scale`` of all levels in order, from a low value to a high one.
 
-    Attributes:
-        levels: For each cell 1 to 8 from pale to full, negative for numbers below zero, 0 for no number.
-        low: Value of the first level of ``scale``.
-        high: Value of its last level.
-        scale: All levels in the order of their values.
+    Levels are 1 to 8 from pale to full, negative for numbers below zero, and 0 for no number.
     """
 
     levels: Ints
@@ -49,11 +45,7 @@ def map_colors(values: Array) -> ColorLevels:
 
 
 def shrink(values: Array, most: tuple[int, int]) -> tuple[Floats, int, int]:
-    """Average a table that has more rows or columns than can be distinguished, leaving out NaN.
-
-    Returns:
-        The table, and how many rows and columns were made one.
-    """
+    """Average neighbours in a table too large to see, without NaN; return also how many rows and columns make one."""
     numbers = np.asarray(values, dtype=np.float64)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     down, across = (max(1, -(-size // limit)) for size, limit in zip(numbers.shape, most, strict=True))

@@ -28,10 +28,7 @@ def stylesheet() -> str:
 def render_inline_svg(figure: Figure, *, ratio: float = 0.45, caption: bool = True) -> str:
     """Return a figure as HTML with inline SVG, without a script and without a style of its own.
 
-    Args:
-        figure: What to draw.
-        ratio: Height of the box between the axes in widths. Figures with named rows are as high as their rows need.
-        caption: Whether the title is written above it.
+    The box between the axes is ``ratio`` widths high; figures with named rows are as high as their rows need.
     """
     layout = lay_out(figure, width=_SIZE, height=_SIZE)
     letters = max([len(tick.text) for tick in layout.y_ticks] or [1])

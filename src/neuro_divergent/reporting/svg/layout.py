@@ -15,13 +15,7 @@ Anchor = Literal["start", "middle", "end"]
 
 
 class Shape(NamedTuple):
-    """A line, an area or dots.
-
-    Attributes:
-        style: Names of its styles.
-        path: Drawing instructions.
-        title: Its tooltip, or nothing.
-    """
+    """A line, an area or dots: names of styles, drawing instructions, and a tooltip or nothing."""
 
     style: str
     path: str
@@ -29,12 +23,9 @@ class Shape(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Something written into the box.
+    """Something written at a place in the box, in fractions of its width and height from the top left.
 
     Attributes:
-        x: Place from the left as a fraction of the width.
-        y: Place from the top as a fraction of the height.
-        text: What is written.
         anchor: Which of its ends is at the place.
         right: Pixels to move it to the right.
         down: Letters' heights to move it down.
@@ -49,14 +40,7 @@ class Text(NamedTuple):
 
 
 class LegendEntry(NamedTuple):
-    """An entry of the legend.
-
-    Attributes:
-        sample: Whether it shows a line, an area or a dot.
-        style: Names of the styles of the sample.
-        label: What it means.
-        hole: Names of the styles of the hole in a dot, if it has one.
-    """
+    """An entry of the legend: a sample with its styles, what it means, and the styles of the hole in a dot, if any."""
 
     sample: Literal["line", "area", "dots"]
     style: str

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.reporting.figures.figure import (
-    Band,
-    Bars,
-    Figure,
-    Heatmap,
-    Line,
-    Mark,
-    Points,
-    Rule,
-    Spans,
-)
+from neuro_divergent.reporting.figures.figure import Band, Bars, Figure, Heatmap, Line, Mark, Points, Rule, Spans
 from neuro_divergent.reporting.sampling import PER_BUCKET, min_max_places, raster_places
 from neuro_divergent.reporting.svg.axes import Axes
 from neuro_divergent.reporting.svg.colormap import map_colors, shrink
@@ -37,12 +28,9 @@ _NOTE = 44  # letters of a note below a bar
 
 
 def lay_out(figure: Figure, *, width: float = 1000.0, height: float = 1000.0) -> Layout:
-    """Find the place of everything in a figure.
+    """Find the place of everything in a figure, whose paths are drawn in a box of this size.
 
-    Args:
-        figure: What to draw.
-        width: Of the box that paths are drawn in.
-        height: Of it; what ``Layout.height`` asks for is for the caller to follow or to stretch.
+    What ``Layout.height`` asks for is for the caller to follow or to stretch.
     """
     engine = _LayoutEngine(figure, width, height)
     for mark, style in zip(figure.marks, mark_styles(figure.marks), strict=True):
@@ -70,20 +58,11 @@ class _LayoutEngine:
 
     def draw(self, mark: Mark, style: MarkStyle) -> None:
         """Draw a mark in front of those before."""
-        if isinstance(mark, Line):
-            self._line(mark, style)
-        elif isinstance(mark, Band):
-            self._band(mark, style)
-        elif isinstance(mark, Points):
-            self._points(mark, style)
-        elif isinstance(mark, Bars):
-            self._upright_bars(mark, style) if self.axes.rows is None else self._lying_bars(mark, style)
-        elif isinstance(mark, Spans):
-            self._spans(mark, style)
-        elif isinstance(mark, Heatmap):
-            self._heat(mark)
-        else:
-            self._rule(mark)
+        ways: dict[type, Callable[[Any, MarkStyle], None]] = {
+            Line: self._line, Band: self._band, Points: self._points, Spans: self._spans, Heatmap: self._heat,
+            Bars: self._upright_bars if self.axes.rows is None else self._lying_bars, Rule: self._rule,
+        }  # fmt: skip
+        ways[type(mark)](mark, style)
 
     def _add(self, style: str, path: str, title: str = "") -> None:
         if path:
@@ -97,25 +76,29 @@ class _LayoutEngine:
     def _line(self, mark: Line, style: MarkStyle) -> None:
         kept = _thinned(mark.y)
         x, y = self.axes.at_x(np.asarray(mark.x)[kept]), self.axes.at_y(np.asarray(mark.y)[kept])
-        self._add(style.line, trace(*(stairs(x, y) if mark.steps else (x, y))))
-        self._explain("line", style.line, mark.label)
+        looks = f"line tone-{style.tone} dash-{style.dash}"
+        self._add(looks, trace(*(stairs(x, y) if mark.steps else (x, y))))
+        self._explain("line", looks, mark.label)
 
     def _band(self, mark: Band, style: MarkStyle) -> None:
         kept = np.union1d(_thinned(mark.low), _thinned(mark.high))
         low, high = (self.axes.at_y(np.asarray(end)[kept]) for end in (mark.low, mark.high))
-        self._add(style.area, outline(self.axes.at_x(np.asarray(mark.x)[kept]), low, high))
-        self._explain("area", style.area, mark.label)
+        looks = f"area tone-{style.tone} strength-{style.strength}"
+        self._add(looks, outline(self.axes.at_x(np.asarray(mark.x)[kept]), low, high))
+        self._explain("area", looks, mark.label)
 
     def _points(self, mark: Points, style: MarkStyle) -> None:
         x, y = self.axes.at_x(mark.x), self.axes.at_y(mark.y)
         if len(x) > _CELLS[0] * _CELLS[1]:
             kept = raster_places(x, y, *_CELLS)
             x, y = x[kept], y[kept]
+        looks = f"dots tone-{style.tone} shape-{style.shape}"
+        hole = f"hole shape-{style.shape}" if style.shape >= 2 else ""
         path = dots(x, y)
-        self._add(style.dots, path)
-        if style.hole:
-            self._add(style.hole, path)
-        self._explain("dots", style.dots, mark.label, style.hole)
+        self._add(looks, path)
+        if hole:
+            self._add(hole, path)
+        self._explain("dots", looks, mark.label, hole)
 
     def _upright_bars(self, mark: Bars, style: MarkStyle) -> None:
         room = self.axes.bar_width(mark) * 0.9
@@ -161,16 +144,17 @@ class _LayoutEngine:
 
     def _bars(self, mark: Bars, style: MarkStyle, boxes: list[Box]) -> None:
         """Draw boxes, with their lengths as tooltips where they are few enough."""
+        looks = f"bar tone-{style.tone}"
         lengths = np.asarray(mark.lengths, dtype=np.float64)
         known = [at for at, box in enumerate(boxes) if np.isfinite(box).all() and np.isfinite(lengths[at])]
         if len(known) > _MOST_TITLES:
-            self._add(style.bar, rectangles(boxes[at] for at in known))
+            self._add(looks, rectangles(boxes[at] for at in known))
         else:
             names = write_values(mark.places)
             for at in known:
                 note = f" ({mark.notes[at]})" if at < len(mark.notes) and mark.notes[at] else ""
-                self._add(style.bar, rectangles([boxes[at]]), f"{names[at]}: {format_number(float(lengths[at]))}{note}")
-        self._explain("area", style.bar, mark.label)
+                self._add(looks, rectangles([boxes[at]]), f"{names[at]}: {format_number(float(lengths[at]))}{note}")
+        self._explain("area", looks, mark.label)
 
     def _whisker(self, ends: list[tuple[float, float]], cap: tuple[float, float]) -> None:
         """Draw the uncertainty of a bar, with a short stroke across each end."""
@@ -188,40 +172,32 @@ class _LayoutEngine:
             (float(left), float(y) - half, float(right), float(y) + half)
             for (left, right), y in zip(ends, self.axes.at_y(self.axes.rows.numbers(mark)), strict=True)
         ]
-        self._add(f"span {style.bar}", rectangles(box for box in boxes if np.isfinite(box).all()))
-        self._explain("area", style.bar, mark.label)
+        self._add(f"span bar tone-{style.tone}", rectangles(box for box in boxes if np.isfinite(box).all()))
+        self._explain("area", f"bar tone-{style.tone}", mark.label)
 
-    def _heat(self, mark: Heatmap) -> None:
+    def _heat(self, mark: Heatmap, _: MarkStyle) -> None:
         values, down, across = shrink(np.asarray(mark.values).reshape(len(mark.y), len(mark.x)), _MOST_HEAT)
         colors = map_colors(values)
         wide, tall = across * self.width / max(1, len(mark.x)), down * self.height / max(1, len(mark.y))
-        for level in colors.scale:
-            self._add(
-                _heat_style(level),
-                rectangles(
-                    (
-                        column * wide,
-                        row * tall,
-                        min(self.width, (column + 1) * wide),
-                        min(self.height, (row + 1) * tall),
-                    )
-                    for row, column in np.argwhere(colors.levels == level).tolist()
-                ),
+        styles = [f"heat {'below' if level < 0 else 'above'}-{abs(level)}" for level in colors.scale]
+        for level, looks in zip(colors.scale, styles, strict=True):
+            boxes = (
+                (column * wide, row * tall, min(self.width, (column + 1) * wide), min(self.height, (row + 1) * tall))
+                for row, column in np.argwhere(colors.levels == level).tolist()
             )
-        if colors.scale:
-            styles = [_heat_style(level) for level in colors.scale]
+            self._add(looks, rectangles(boxes))
+        if styles:
             self.layout.colorbar = ColorBar(mark.label, styles, colors.low, colors.high)
 
-    def _rule(self, mark: Rule) -> None:
+    def _rule(self, mark: Rule, _: MarkStyle) -> None:
         if mark.x is not None:
             x = float(self.axes.at_x(np.array([mark.x]))[0])
             self._add("rule", trace(np.array([x, x]), np.array([0.0, self.height])))
             fraction = x / self.width
             side: tuple[Anchor, int] = ("end", -6) if fraction > 0.6 else ("start", 6)
             # Between rows there is no room for words, so they stand above the first.
-            self._write(
-                Text(fraction, 0.0, mark.label, *side, 1.0 + 1.2 * self.labels if self.axes.rows is None else -0.4)
-            )
+            down = 1.0 + 1.2 * self.labels if self.axes.rows is None else -0.4
+            self._write(Text(fraction, 0.0, mark.label, *side, down))
             self.labels += bool(mark.label)
         if mark.y is not None:
             y = float(self.axes.at_y(np.array([mark.y]))[0])
@@ -233,10 +209,6 @@ class _LayoutEngine:
         """Write a text if there is one and its place is in the box."""
         if text.text and 0 <= round(text.x, 6) <= 1 and 0 <= round(text.y, 6) <= 1:
             self.layout.texts.append(text)
-
-
-def _heat_style(level: int) -> str:
-    return f"heat {'below' if level < 0 else 'above'}-{abs(level)}"
 
 
 def _thinned(y: Array) -> Array:

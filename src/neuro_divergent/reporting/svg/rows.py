@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -42,15 +43,12 @@ class Rows:
 
 def has_names(mark: Bars) -> bool:
     """Whether bars stand for named things."""
-    return np.asarray(mark.places).dtype.kind in "UTO" and not _is_time(mark)
+    is_counted = np.asarray(mark.places).dtype.kind not in "UTO"
+    return not (is_counted or any(hasattr(place, "isoformat") for place in mark.places))
 
 
 def rows_of(marks: Iterable[Mark]) -> Rows | None:
-    """Return the rows of a figure, or ``None`` if its vertical axis counts.
-
-    Raises:
-        InputError: If some bars have names and others have numbers.
-    """
+    """Return the rows of a figure, or ``None`` if its vertical axis counts."""
     marks = tuple(marks)
     bars = [mark for mark in marks if isinstance(mark, Bars) and len(mark.places)]
     named = [mark for mark in bars if has_names(mark)]
@@ -64,13 +62,9 @@ def _keys(mark: Mark) -> list[_Key]:
     if isinstance(mark, Spans):
         return [(str(name), 0) for name in mark.rows]
     names: Values = mark.places if isinstance(mark, Bars) else mark.y if isinstance(mark, Heatmap) else ()
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     keys = []
     for text in write_values(names):
-        keys.append((text, seen.get(text, 0)))
-        seen[text] = seen.get(text, 0) + 1
+        keys.append((text, seen[text]))
+        seen[text] += 1
     return keys
-
-
-def _is_time(mark: Bars) -> bool:
-    return any(hasattr(place, "isoformat") for place in mark.places)

@@ -24,14 +24,7 @@ _LETTER, _GAP = 6.6, 12  # pixels of a letter, and between two labels
 
 
 class Tick(NamedTuple):
-    """A label of an axis.
-
-    Attributes:
-        place: Fraction of the axis from its begin.
-        text: What is written there.
-        context: A second line below it, or nothing.
-        is_spare: Whether to leave it out where there is little room.
-    """
+    """A label at a fraction of an axis, with a second line or nothing; a spare one goes where there is little room."""
 
     place: float
     text: str
@@ -41,13 +34,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of numbers or times.
-
-    Attributes:
-        kind: Whether it counts numbers, their logarithms or times.
-        low: What is at its begin, in units of ``to_numeric``.
-        high: What is at its end.
-    """
+    """An axis of numbers, their logarithms or times between two ends in units of ``to_numeric``."""
 
     kind: Kind
     low: float
@@ -60,18 +47,17 @@ class Scale:
     def ticks(self, most: int) -> list[Tick]:
         """Return labels from begin to end."""
         if self.kind == "time":
+            span = self.high - self.low
             times = time_ticks(self.low, self.high, most)
-            places = [(tick.time - self.low) / (self.high - self.low) for tick in times]
-            labels = [Tick(place, tick.text, tick.context) for place, tick in zip(places, times, strict=True)]
-            return _without_crowd(labels)
+            return _without_crowd([Tick((time - self.low) / span, text, context) for time, text, context in times])
         if self.kind == "logarithm":
             ends = 10**self.low, 10**self.high
             numbers = power_ticks(*ends, most)
             numbers = numbers if len(numbers) > 1 else round_ticks(*ends, most)
         else:
             numbers = round_ticks(self.low, self.high, most)
-        positions = self.place(np.array(numbers))
-        return [Tick(float(position), text) for position, text in zip(positions, format_distinct(numbers), strict=True)]
+        positions = self.place(np.array(numbers)).tolist()
+        return [Tick(*pair) for pair in zip(positions, format_distinct(numbers), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -111,8 +97,7 @@ def kind_of(values: Sequence[Any], axis: Axis) -> Kind:
         return "time"
     if axis.logarithmic is False:
         return "number"
-    known = np.concatenate([to_numeric(array, "number") for array in arrays] or [np.empty(0)])
-    known = known[np.isfinite(known)]
+    known = _known(arrays, "number")
     if axis.logarithmic:
         return "logarithm" if (known > 0).any() else "number"
     return "logarithm" if known.size and known.min() > 0 and known.max() > 10 * known.min() else "number"
@@ -131,6 +116,12 @@ def to_numeric(values: Any, kind: Kind) -> Floats:
     return np.where(np.abs(numbers) < _LARGEST, numbers, np.nan)
 
 
+def _known(values: Sequence[Array], kind: Kind) -> Floats:
+    """Return all values that have a place, as numbers."""
+    numbers: Floats = np.concatenate([np.empty(0), *(to_numeric(array, kind) for array in values)])
+    return numbers[np.isfinite(numbers)]
+
+
 def _without_zones(times: Array) -> Array:
     """Return times with their zones taken into account and then left out, as numpy knows none."""
     plain = [
@@ -143,18 +134,13 @@ def _without_zones(times: Array) -> Array:
 def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zero: bool = False) -> Scale:
     """Return an axis on which arrays of values find their place.
 
-    Args:
-        values: Numbers or times.
-        axis: What it counts.
-        room: Fraction of the span to leave free at either end; zero stays at the begin where nothing is below it.
-        from_zero: Whether zero is on it in any case.
+    A fraction of the span is left free as ``room`` at either end; zero stays at the begin where nothing is below it.
     """
     kind = kind_of(values, axis)
     if axis.limits is not None:
         low, high = (float(end) for end in to_numeric(np.array(axis.limits), kind))
         return Scale(kind, low, high)
-    numeric = np.concatenate([to_numeric(array, kind) for array in values] or [np.empty(0)])
-    known = numeric[np.isfinite(numeric)]
+    known = _known(values, kind)
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if kind == "number" and (from_zero or axis.from_zero):
         low, high = min(low, 0.0), max(high, 0.0)
@@ -171,10 +157,7 @@ def scale_of(values: Sequence[Array], axis: Axis, *, room: float = 0.0, from_zer
 def spread(ticks: list[Tick], wide: float, narrow: float) -> list[Tick]:
     """Leave out labels that would touch each other, and mark the ones that would where there is little room.
 
-    Args:
-        ticks: From begin to end, evenly spaced.
-        wide: Pixels of the axis, usually.
-        narrow: Pixels of it on a phone.
+    They are evenly spaced; the axis is usually ``wide`` pixels long, and ``narrow`` ones on a phone.
     """
     if not ticks:
         return ticks

@@ -1,4 +1,4 @@
-"""Which colour, dashes and shape of dots a mark is drawn with, as names of styles in ``figures.css``.
+"""Which colour, dashes and shape of dots a mark is drawn with, by their names and numbers in ``figures.css``.
 
 What a mark stands for decides about its colour, and dashes or the shape of dots tell marks apart where colours do not:
 in print, and for eyes that see few colours.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from neuro_divergent.reporting.figures.figure import Band, Bars, Heatmap, Line, Mark, Points, Rule, Spans
+from neuro_divergent.reporting.figures.figure import Band, Heatmap, Line, Mark, Points, Rule
 
 COLOURS = 8
 """How many colours there are for marks that stand for nothing in particular."""
@@ -38,31 +38,6 @@ class MarkStyle:
     shape: int = 0
     strength: int = 5
 
-    @property
-    def line(self) -> str:
-        """Names of the styles of a line."""
-        return f"line tone-{self.tone} dash-{self.dash}"
-
-    @property
-    def dots(self) -> str:
-        """Names of the styles of dots."""
-        return f"dots tone-{self.tone} shape-{self.shape}"
-
-    @property
-    def hole(self) -> str:
-        """Names of the styles of the holes in dots, or nothing where they have none."""
-        return f"hole shape-{self.shape}" if self.shape >= 2 else ""
-
-    @property
-    def area(self) -> str:
-        """Names of the styles of an area."""
-        return f"area tone-{self.tone} strength-{self.strength}"
-
-    @property
-    def bar(self) -> str:
-        """Names of the styles of bars."""
-        return f"bar tone-{self.tone}"
-
 
 def mark_styles(marks: Iterable[Mark]) -> list[MarkStyle]:
     """Return a style for each mark; no two lines, and no two kinds of dots, look the same while there are enough."""
@@ -76,16 +51,15 @@ def mark_styles(marks: Iterable[Mark]) -> list[MarkStyle]:
         tone = str(mark.tone)
         if tone == "other":
             tone, turn = str(turn % COLOURS + 1), turn + 1
+        style = MarkStyle(tone)
         if isinstance(mark, Line):
             dash = _dashed(taken) if mark.dashed else _USUAL.get(tone, _turn(tone, DASHES))
-            styles.append(MarkStyle(tone, dash=_free(taken, "line", tone, dash, DASHES)))
+            style = MarkStyle(tone, dash=_free(taken, "line", tone, dash, DASHES))
         elif isinstance(mark, Points):
-            shape = _free(taken, "dots", tone, _turn(tone, SHAPES), SHAPES)
-            styles.append(MarkStyle(tone, shape=shape))
+            style = MarkStyle(tone, shape=_free(taken, "dots", tone, _turn(tone, SHAPES), SHAPES))
         elif isinstance(mark, Band):
-            styles.append(MarkStyle(tone, strength=1 + sum(mark.level < level for level in _LEVELS)))
-        elif isinstance(mark, Bars | Spans):
-            styles.append(MarkStyle(tone))
+            style = MarkStyle(tone, strength=1 + sum(mark.level < level for level in _LEVELS))
+        styles.append(style)
     return styles
 
 
@@ -102,11 +76,7 @@ def _dashed(taken: set[tuple[str, str, int]]) -> int:
 
 def _free(taken: set[tuple[str, str, int]], what: str, tone: str, wanted: int, kinds: int) -> int:
     """Return a kind that has not been used with this colour, the wanted one first, and take it."""
-    for number in range(kinds):
-        kind = (wanted + number) % kinds
-        if (what, tone, kind) not in taken:
-            break
-    else:
-        kind = wanted
+    others = ((wanted + number) % kinds for number in range(kinds))
+    kind = next((kind for kind in others if (what, tone, kind) not in taken), wanted)
     taken.add((what, tone, kind))
     return kind

@@ -25,12 +25,9 @@ _MONDAY = 4  # days from the first of January 1970, a Thursday, to a Monday
 
 
 class TimeTick(NamedTuple):
-    """A label of a time axis.
+    """A label of a time axis, in microseconds since 1970: what differs from the one before, and what is around it.
 
-    Attributes:
-        time: Microseconds since 1970.
-        text: The part that differs from label to label.
-        context: The longer unit, where it changes: the year of a month, the day of an hour.
+    The context is the longer unit, where it changes: the year of a month, the day of an hour.
     """
 
     time: float

@@ -59,10 +59,8 @@ def _facts(comparison: RunDiff, labels: list[str]) -> Table:
     table = _table("", labels)
     for fact in comparison.facts:
         if any(value is not None for value in fact.values):
-            cells = [
-                _show(value, fact.name) + (f" {_MARK}" if place in fact.best else "")
-                for place, value in enumerate(fact.values)
-            ]
+            marks = [f" {_MARK}" if place in fact.best else "" for place in range(len(fact.values))]
+            cells = [_show(value, fact.name) + mark for value, mark in zip(fact.values, marks, strict=True)]
             _add(table, fact.name, cells)
     if any(fact.best for fact in comparison.facts):
         table.caption = f"{_MARK} the best"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.runs.status import CheckpointSummary, RunSummary
+    from neuro_divergent.runs.status import RunSummary
 
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 
@@ -74,36 +74,26 @@ def show_run(run: RunSummary, screen: Screen) -> None:
     if run.best is not None:
         rows.append(("best", f"{format_number(run.best)} ({run.metric or 'validation'})"))
     if run.score is not None:
-        scores = {key: run.score[key] for key in ("mae", "mase", "skill") if run.score[key] is not None}
-        rows.append(
-            ("score", ", ".join([f"{run.score['part']} part", *(f"{k} {format_number(v)}" for k, v in scores.items())]))
-        )
+        known = (key for key in ("mae", "mase", "skill") if run.score[key] is not None)
+        scores = [f"{key} {format_number(run.score[key])}" for key in known]
+        rows.append(("score", ", ".join([f"{run.score['part']} part", *scores])))
     if run.damaged:
         rows.append(("damaged", ", ".join(run.damaged)))
     screen.facts(rows)
     if run.checkpoints or run.quarantined:
         screen.say("", _checkpoint_table(run))
-    following = next_step(run)
-    if following:
+    if following := next_step(run):
         screen.say("")
         screen.facts([("next", following)])
 
 
 def _checkpoint_table(run: RunSummary) -> Table:
-    from rich.table import Table
+    from neuro_divergent.interfaces.cli.screen import new_table
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("checkpoint", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("")
+    table = new_table("checkpoint", "size", "age", "", right=("size", "age"), fixed=("checkpoint", "size", "age"))
+    notes = ["best" if item.is_best else "" if item.is_complete else "incomplete" for item in run.checkpoints]
+    notes += ["damaged, set aside"] * len(run.quarantined)
     now = time.time()
-
-    def add(item: CheckpointSummary, note: str) -> None:
+    for item, note in zip((*run.checkpoints, *run.quarantined), notes, strict=True):
         table.add_row(item.name, format_bytes(item.bytes), format_duration(now - item.time), note)
-
-    for item in run.checkpoints:
-        add(item, "best" if item.is_best else "" if item.is_complete else "incomplete")
-    for item in run.quarantined:
-        add(item, "damaged, set aside")
     return table

@@ -58,6 +58,5 @@ def export_command(
 
     table = table_of_histories(labels_of(paths), paths) if history else table_of_runs(labels_of(paths), paths)
     write_table(output, table)
-    rows = len(table)
-    screen.say(f"Wrote {format_count(rows, 'row')} of {len(paths):,} runs to {output}.")
-    screen.result({"path": str(output), "runs": len(paths), "rows": rows})
+    screen.say(f"Wrote {format_count(len(table), 'row')} of {len(paths):,} runs to {output}.")
+    screen.result({"path": str(output), "runs": len(paths), "rows": len(table)})

@@ -27,7 +27,7 @@ Stale = Annotated[
 
 
 class Sort(StrEnum):
-    """What runs are put in order by: those of ``run_filter.SORTS``, without loading it."""
+    """What runs are put in order by: those of ``runs.filter.SORTS``, without loading it."""
 
     time = "time"
     name = "name"

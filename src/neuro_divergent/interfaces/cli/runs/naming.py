@@ -15,11 +15,7 @@ ROOT = USUAL
 
 
 def find_run(name: str, root: Path) -> Path:
-    """Return the directory of a run.
-
-    Raises:
-        InputError: If there is none, or if there are two.
-    """
+    """Return the directory of a run."""
     from neuro_divergent.core.errors import InputError, did_you_mean
     from neuro_divergent.runs.status import is_run
 
@@ -28,21 +24,15 @@ def find_run(name: str, root: Path) -> Path:
     is_there = name not in ("", ".", "..") and path.name == name and is_run(root / name)
     if is_here and is_there and path.resolve() != (root / name).resolve():
         raise InputError(f"{name}: there is one here and one in {root}. Write ./{name} or {root / name}.")
-    if is_here:
-        return path
-    if is_there:
-        return root / name
+    if is_here or is_there:
+        return path if is_here else root / name
     known = [item.name for item in root.iterdir() if is_run(item)] if root.is_dir() else []
     what = "is not a run" if name and path.exists() else "not found"
     raise InputError(f"{name}: {what}, and {root} holds no run of that name.{did_you_mean(name, known)}")
 
 
 def find_runs(names: list[str], root: Path) -> list[Path]:
-    """Return the directories of runs, each once.
-
-    Raises:
-        InputError: If there is no such run.
-    """
+    """Return the directories of runs, each once."""
     found = [find_run(name, root) for name in names]
     return list({path.resolve(): path for path in found}.values())
 

@@ -17,16 +17,6 @@ from neuro_divergent.interfaces.dashboard.routes import (
 ROUTERS = tuple(
     part.router
     for part in (
-        pages,
-        runs,
-        history,
-        streams,
-        forecasts,
-        figures,
-        diagnosis,
-        log,
-        report,
-        comparison,
-        control_requests,
+        pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, control_requests,
     )
-)
+)  # fmt: skip

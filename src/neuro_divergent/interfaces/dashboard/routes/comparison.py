@@ -37,11 +37,7 @@ def compare_runs(
         frame, _ = board.histories.read(run.summary.path)
         known = column in columns_of(frame)
         histories[run.id] = thin(frame, column, points) if known else {"step": [], "value": []}
-    return JsonResponse(
-        {
-            "runs": [run.row for run in runs],
-            "histories": histories,
-            "differences": config_differences({run.id: read_config(run.summary.path) for run in runs}),
-            "scores": [{"id": run.id, "name": run.row["name"], **(run.summary.score or {})} for run in runs],
-        }
-    )
+    differences = config_differences({run.id: read_config(run.summary.path) for run in runs})
+    scores = [{"id": run.id, "name": run.row["name"], **(run.summary.score or {})} for run in runs]
+    rows = [run.row for run in runs]
+    return JsonResponse({"runs": rows, "histories": histories, "differences": differences, "scores": scores})

@@ -48,10 +48,5 @@ def show_forecast(
         target=tables.target,
         backtest=tables.backtest,
     )
-    return JsonResponse(
-        {
-            "series": series,
-            "figure": {**to_json(figure), "note": figure.note, "alt_text": figure.alt_text},
-            "rows": tables.forecast_rows(series),
-        }
-    )
+    drawn = {**to_json(figure), "note": figure.note, "alt_text": figure.alt_text}
+    return JsonResponse({"series": series, "figure": drawn, "rows": tables.forecast_rows(series)})

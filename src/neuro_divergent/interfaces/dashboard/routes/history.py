@@ -30,12 +30,6 @@ def show_history(
     available = columns_of(frame)
     wanted = [name.strip() for name in columns.split(",") if name.strip()] or available
     seconds = frame["seconds"].max() if "seconds" in available else None
-    return JsonResponse(
-        {
-            "rows": frame.height,
-            "columns": {name: thin(frame, name, points, begin=begin, end=end) for name in wanted if name in available},
-            "seconds": seconds,
-            "available": available,
-            "offset": offset,
-        }
-    )
+    thinned = {name: thin(frame, name, points, begin=begin, end=end) for name in wanted if name in available}
+    found = {"rows": frame.height, "columns": thinned, "seconds": seconds, "available": available, "offset": offset}
+    return JsonResponse(found)

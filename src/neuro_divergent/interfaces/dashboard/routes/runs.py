@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.storage.regular_file import read_file, read_json
+from neuro_divergent.core.storage.regular_file import read_file
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.index import Row, counts_of
 from neuro_divergent.interfaces.dashboard.response import JsonResponse
-from neuro_divergent.runs.directory import CONFIG, DATA, ENVIRONMENT, EVENTS
+from neuro_divergent.runs.directory import CONFIG, EVENTS
 from neuro_divergent.runs.events import EventFile
+from neuro_divergent.runs.tables import RunTables
 
 router = APIRouter()
 
@@ -56,7 +57,8 @@ def show_run(run: TheRun) -> JsonResponse:
     """Return the details of a run."""
     summary = run.summary
     path = summary.path
-    scores = _json(path / "scores.json")
+    tables = RunTables(path)
+    has = {name: _is_file(path / file) for name, file in _FILES.items()}
     return JsonResponse(
         {
             **run.row,
@@ -65,16 +67,13 @@ def show_run(run: TheRun) -> JsonResponse:
             "quarantined": [asdict(item) for item in summary.quarantined],
             "damaged": list(summary.damaged),
             "config": _text(path / CONFIG),
-            "environment": _json(path / ENVIRONMENT),
-            "data": _json(path / DATA),
+            "environment": tables.environment,
+            "data": tables.data,
             "data_path": summary.data,
-            "scores": scores,
-            "notes": _notes(scores),
+            "scores": tables.scores,
+            "notes": _notes(tables.scores or {}),
             "can_control": run.accepts_requests,
-            "has": {
-                **{name: _is_file(path / file) for name, file in _FILES.items()},
-                "layers": _has_layers(path),
-            },
+            "has": {**has, "layers": _has_layers(path)},
         }
     )
 
@@ -88,14 +87,6 @@ def _rank(value: Any) -> Any:
     return value.casefold() if isinstance(value, str) else value or 0
 
 
-def _json(path: Path) -> dict[str, Any] | None:
-    try:
-        content = read_json(path, _MOST_BYTES)
-    except NeuroDivergentError:
-        return None
-    return content if isinstance(content, dict) else None
-
-
 def _text(path: Path) -> str:
     try:
         return read_file(path, limit=_MOST_BYTES).decode("utf-8", "replace")
@@ -103,13 +94,10 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _notes(scores: dict[str, Any] | None) -> list[str]:
-    found = [] if scores is None else [scores.get("note"), *_list(scores.get("notes"))]
+def _notes(scores: dict[str, Any]) -> list[str]:
+    others = scores.get("notes")
+    found = [scores.get("note"), *(others if isinstance(others, list) else ())]
     return [note for note in found if isinstance(note, str) and note]
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _is_file(path: Path) -> bool:
