@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 DATA ?= ../shared/data
 CELLS ?= *
 
+# Compiled modules are kept even where the environment says not to: a process that imports torch starts in half the time.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf zoo coverage cross-validation soak clean
 
