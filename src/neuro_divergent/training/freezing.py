@@ -99,5 +99,4 @@ class Frost:
 
 
 def _ignore(layer: nn.Module, mode: bool = True) -> nn.Module:
-    del mode
     return layer

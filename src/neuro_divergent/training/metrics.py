@@ -98,12 +98,10 @@ def _agreement(prediction: Tensor, target: Tensor) -> Tensor:
 
 
 def _right(prediction: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-    del batch
     return _agreement(prediction, target)
 
 
 def _right_of_any(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-    del batch
     return accuracy(output, target)
 
 

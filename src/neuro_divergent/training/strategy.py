@@ -71,7 +71,6 @@ class SingleDevice:
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
         """Do nothing: there is no other process."""
-        del module
         return nullcontext()
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:

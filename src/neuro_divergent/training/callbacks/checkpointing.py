@@ -141,12 +141,10 @@ class Checkpointer(Callback):
         self._marked = self.best = self.best if self.best is not None and self.best["step"] in steps else None
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Schedule a checkpoint after the best result so far."""
         if self.config.on_improvement and self._is_better(trainer):
             self._is_due = True
 
     def checkpoint_safe(self, trainer: Trainer) -> None:
-        """Write a checkpoint if one is due."""
         config, state, now = self.config, trainer.state, time.monotonic()
         if config.every_steps is not None and state.step % config.every_steps == 0:
             self._is_due = True
@@ -169,11 +167,9 @@ class Checkpointer(Callback):
         self._last_step = None
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write the checkpoint that training will be resumed from."""
         self._write_last(trainer)
 
     def finishing(self, trainer: Trainer) -> None:
-        """Write the checkpoint that a longer training will be resumed from."""
         self._write_last(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
@@ -186,16 +182,12 @@ class Checkpointer(Callback):
         self._close()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Let the thread finish what it is writing."""
-        del trainer, error
         self._close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return which checkpoint is the best."""
         return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self.best = state["best"]
 
     def _period(self, epoch: int) -> int:

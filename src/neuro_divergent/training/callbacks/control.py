@@ -38,13 +38,11 @@ class Control(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Remove requests left over from before."""
         if trainer.strategy.rank == 0:
             for request in REQUESTS:
                 self._take(request)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Handle the requests."""
         now = time.monotonic()
         if now < self._next_look:
             return

@@ -34,7 +34,6 @@ class CSVLog(NamedCallback):
         super().__init__(**{"path": path, **values})
 
     def build(self) -> CSVLogger:
-        """Return the callback."""
         return CSVLogger(self.path)
 
 
@@ -47,12 +46,10 @@ class CSVLogger(Callback):
         self._file: TextIO | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin the file."""
         if trainer.strategy.rank == 0:
             self._begin(trainer.history)
 
     def logged(self, trainer: Trainer) -> None:
-        """Add the row."""
         if self._file is None:
             return
         if trainer.history.columns != self._columns:
@@ -69,15 +66,11 @@ class CSVLogger(Callback):
         self.fit_start(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Close the file."""
-        del trainer
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Close the file."""
-        del error
         self.fit_end(trainer)
 
     def _begin(self, history: History) -> None:

@@ -33,7 +33,6 @@ class EarlyStopping(CallbackConfig):
     restore_best: bool = True
 
     def build(self) -> EarlyStopper:
-        """Return the callback."""
         return EarlyStopper(self)
 
 
@@ -52,7 +51,6 @@ class EarlyStopper(Callback):
         self._weights: dict[str, Any] | None = None
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Compare the result with the best so far."""
         value = self._value(trainer)
         if value < self.best:
             self.best, self.best_step = value, trainer.state.step
@@ -66,12 +64,10 @@ class EarlyStopper(Callback):
             trainer.stop(f"{self.config.metric} has not improved in {self._waited} validations")
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Restore the best weights."""
         if self._weights is not None:
             trainer.module.load_state_dict(self._weights)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the best result and the patience spent, and the best weights."""
         return {
             "best": self.best,
             "best_step": self.best_step,
@@ -81,7 +77,6 @@ class EarlyStopper(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self.best, self.best_step = state["best"], state["best_step"]
         self._reference, self._waited, self._weights = state["reference"], state["waited"], state["weights"]
 

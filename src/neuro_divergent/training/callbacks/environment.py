@@ -28,7 +28,6 @@ class EnvironmentNote(Callback):
         self.path = Path(path)
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Write the file."""
         if trainer.strategy.rank != 0:
             return
         known = describe_environment(threads=trainer.threads, device=str(trainer.device))

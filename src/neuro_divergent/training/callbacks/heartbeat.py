@@ -46,30 +46,24 @@ class Heartbeat(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Write the first heartbeat."""
         self.beat(trainer, "training")
 
     def step_end(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due."""
         if time.monotonic() >= self._next:
             self.beat(trainer)
 
     def validation_start(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self._phase = "validation"
         self.step_end(trainer)
 
     def validation_batch(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due."""
         self.step_end(trainer)
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self._phase = "training"
         self.step_end(trainer)
 
     def validation_cancelled(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self.validation_end(trainer)
 
     def checkpoint_safe(self, trainer: Trainer) -> None:
@@ -77,11 +71,9 @@ class Heartbeat(Callback):
         self.step_end(trainer)
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write the last step."""
         self.beat(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self.beat(trainer, "finishing")
 
     def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:

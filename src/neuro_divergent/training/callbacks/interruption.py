@@ -27,19 +27,14 @@ class Interruption(Callback):
         self._listener = SignalListener(signals, self._receive, "interruption")
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Install the signal handlers."""
         self._trainer = trainer
         self._listener.start()
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Restore the previous signal handlers."""
-        del trainer
         self._listener.stop()
         self._trainer = None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Restore the previous signal handlers."""
-        del error
         self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:

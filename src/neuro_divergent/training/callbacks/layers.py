@@ -64,19 +64,14 @@ class LayerMonitor(Callback):
         ]
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Stop."""
-        del trainer
         for hook in self._hooks:
             hook.remove()
         self._hooks, self._before, self._trainer = [], None, None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Stop."""
-        del error
         self.fit_end(trainer)
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        del optimizer, args, kwargs
         assert self._trainer is not None
         self._before = None
         began = time.perf_counter()
@@ -86,7 +81,6 @@ class LayerMonitor(Callback):
             self._spent = time.perf_counter() - began
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        del optimizer, args, kwargs
         if self._before is None or not self._measured:
             return
         import torch

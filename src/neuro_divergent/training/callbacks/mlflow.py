@@ -48,11 +48,6 @@ class MLflow(NamedCallback):
         super().__init__(**{"experiment": experiment, **values})
 
     def build(self) -> MLflowLogger:
-        """Return the callback.
-
-        Raises:
-            MissingDependencyError: If MLflow is not installed.
-        """
         try:
             import mlflow  # noqa: F401
         except ImportError:
@@ -77,7 +72,6 @@ class MLflowLogger(Callback):
         self._last_sent = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin the run, or go on with it."""
         if trainer.strategy.rank != 0:
             return
         from mlflow import MlflowClient
@@ -109,20 +103,16 @@ class MLflowLogger(Callback):
             self._send()
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Send the rest and end the run."""
         self._close("FINISHED", trainer.state.stop_reason)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
         """Send the rest and mark the run as failed, or as killed if somebody interrupted it."""
-        del trainer
         self._close("FAILED" if isinstance(error, Exception) else "KILLED", f"{type(error).__name__}: {error}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return which run it is."""
         return {"run_id": self.run_id}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue a run."""
         self.run_id = state["run_id"]
 
     def _record_parameters(self, values: Mapping[str, Any]) -> None:

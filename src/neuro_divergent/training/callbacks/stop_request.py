@@ -37,15 +37,12 @@ class StopRequest(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Install the signal handlers."""
-        del trainer
         self._received = None
         if self.file is not None and self.file.exists():
             raise ConfigError(f"{self.file}: exists already, so training would stop at once; remove it first.")
         self._listener.start()
 
     def step_end(self, trainer: Trainer) -> None:
-        """Stop if the file exists or a signal was received."""
         if self._received is not None:
             trainer.stop(f"{self._received} was received")
         elif self.file is not None and time.monotonic() >= self._next_look:
@@ -54,13 +51,9 @@ class StopRequest(Callback):
                 trainer.stop(f"{self.file} asks for it")
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Restore the previous signal handlers."""
-        del trainer
         self._listener.stop()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Restore the previous signal handlers."""
-        del error
         self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:

@@ -30,11 +30,6 @@ class TensorBoard(NamedCallback):
         super().__init__(**{"directory": directory, **values})
 
     def build(self) -> TensorBoardLogger:
-        """Return the callback.
-
-        Raises:
-            MissingDependencyError: If TensorBoard is not installed.
-        """
         try:
             import tensorboard  # noqa: F401
         except ImportError:
@@ -52,7 +47,6 @@ class TensorBoardLogger(Callback):
         self._writer: Any = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Open an event file."""
         if trainer.strategy.rank != 0:
             return
         from torch.utils.tensorboard.writer import SummaryWriter
@@ -64,7 +58,6 @@ class TensorBoardLogger(Callback):
         self._writer.add_text("settings", settings, step)
 
     def logged(self, trainer: Trainer) -> None:
-        """Write the row."""
         if self._writer is None:
             return
         row = trainer.history.rows[-1]
@@ -73,13 +66,9 @@ class TensorBoardLogger(Callback):
                 self._writer.add_scalar(name, value, row["step"])
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Close the file."""
-        del trainer
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Close the file."""
-        del error
         self.fit_end(trainer)

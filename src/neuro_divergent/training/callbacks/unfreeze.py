@@ -39,18 +39,13 @@ class Unfreezer(Callback):
         self.epoch_start(trainer)
 
     def epoch_start(self, trainer: Trainer) -> None:
-        """Unfreeze what is due."""
         if self._frost is not None:
             self._frost.thaw(trainer.state.epoch)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Unfreeze everything."""
-        del trainer
         self._melt()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Unfreeze everything."""
-        del trainer, error
         self._melt()
 
     def _melt(self) -> None:

@@ -33,7 +33,6 @@ class AdaBound(GroupedOptimizer):
     amsbound: bool = False
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         return library(self.name).AdaBound(  # type: ignore[no-any-return]
             groups,
             lr=self.lr,

@@ -28,7 +28,6 @@ class Adadelta(GroupedOptimizer):
     eps: float = Field(default=1e-6, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import Adadelta
 
         return Adadelta(groups, lr=self.lr, rho=self.rho, eps=self.eps, foreach=batches(groups))

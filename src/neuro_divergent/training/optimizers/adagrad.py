@@ -24,7 +24,6 @@ class Adagrad(GroupedOptimizer):
     eps: float = Field(default=1e-10, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import Adagrad
 
         # Its fused form exists for processors only, and there it is the fastest; elsewhere torch chooses.

@@ -22,7 +22,6 @@ class Adam(GroupedOptimizer):
     amsgrad: bool = False
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import Adam
 
         return Adam(groups, lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad, fused=True)
@@ -35,7 +34,6 @@ class AdamW(Adam):
     weight_decay: float = knob(1e-2, low=1e-6, high=1e-1, log=True, ge=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import AdamW
 
         return AdamW(groups, lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad, fused=True)

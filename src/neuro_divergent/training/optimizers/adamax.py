@@ -25,7 +25,6 @@ class Adamax(GroupedOptimizer):
     eps: float = Field(default=1e-8, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import Adamax
 
         return Adamax(groups, lr=self.lr, betas=self.betas, eps=self.eps, foreach=batches(groups))

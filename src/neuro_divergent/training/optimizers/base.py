@@ -71,11 +71,9 @@ class GroupedOptimizer(Optimizer):
 
     @property
     def rate(self) -> float:
-        """The learning rate that a schedule multiplies."""
         return self.lr
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
-        """Return torch's optimizer over parameters of a module."""
         return self.create(self.arrange(module, trained(module, names)))
 
     @abstractmethod

@@ -33,11 +33,9 @@ class JointOptimizer(torch.optim.Optimizer):
         return loss
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the states of the members."""
         return {"members": [member.state_dict() for member in self.members]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of each member."""
         for member, state in zip(self.members, state_dict["members"], strict=True):
             member.load_state_dict(state)
         self.param_groups = self._member_groups()  # loading replaces those of the members

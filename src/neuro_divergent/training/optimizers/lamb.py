@@ -28,7 +28,6 @@ class LAMB(GroupedOptimizer):
     eps: float = Field(default=1e-6, gt=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         parts = [
             {**group, "params": members, "adam": plain}
             for group in groups

@@ -24,5 +24,4 @@ class Lion(GroupedOptimizer):
     betas: tuple[Beta, Beta] = (0.9, 0.99)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         return library(self.name).Lion(groups, lr=self.lr, betas=self.betas, foreach=batches(groups))  # type: ignore[no-any-return]

@@ -29,7 +29,6 @@ class NAdam(GroupedOptimizer):
     decoupled: bool = True
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import NAdam
 
         return NAdam(

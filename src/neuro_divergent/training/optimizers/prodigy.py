@@ -41,7 +41,6 @@ class Prodigy(GroupedOptimizer):
         return self
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         return library(self.name).Prodigy(  # type: ignore[no-any-return]
             groups,
             lr=self.lr,

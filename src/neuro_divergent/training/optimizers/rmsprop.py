@@ -22,7 +22,6 @@ class RMSprop(GroupedOptimizer):
     momentum: float = Field(default=0.0, ge=0, lt=1)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch.optim import RMSprop
 
         return RMSprop(

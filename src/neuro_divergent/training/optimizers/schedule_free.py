@@ -35,7 +35,6 @@ class ScheduleFreeAdamW(GroupedOptimizer):
     warmup_steps: int = Field(default=0, ge=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         library(self.name)
         from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeAdamW
 
@@ -68,7 +67,6 @@ class ScheduleFreeSGD(GroupedOptimizer):
     warmup_steps: int = Field(default=0, ge=0)
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         library(self.name)
         from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeSGD
 

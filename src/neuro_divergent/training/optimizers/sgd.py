@@ -27,7 +27,6 @@ class SGD(GroupedOptimizer):
         return self
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch import zeros_like
         from torch.optim import SGD
 

@@ -71,12 +71,10 @@ class Chain(Schedule):
         return parts
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return the factor of the part that a step lies in."""
         place, begin, inner = self.locate(step, plan)
         return self.parts[place].schedule.factor(step - begin, inner)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the chain at the first step of its first part."""
         return _ChainCourse(self, plan)
 
     def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
@@ -111,11 +109,9 @@ class Product(Schedule):
         super().__init__(**values if parts is None else {"parts": parts, **values})
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return the product of the factors."""
         return math.prod(part.factor(step, plan) for part in self.parts)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return all schedules at their first step."""
         return _ProductCourse([part.begin(plan) for part in self.parts])
 
 

@@ -18,7 +18,6 @@ class Cosine(CurveSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the cosine."""
         return half_cosine(1.0, self.final, min(time / total, 1.0))
 
 
@@ -34,7 +33,6 @@ class WarmupCosine(WarmupSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
-        """Return the height of the cosine."""
         return half_cosine(1.0, self.final, progress)
 
 
@@ -53,7 +51,6 @@ class CosineRestarts(CurveSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the cosine of this cycle."""
         cycle = max(round(span(self.first_cycle, total)), 1)
         if self.cycle_growth == 1:
             time %= cycle

@@ -33,7 +33,6 @@ class FunctionSchedule(Schedule):
         super().__init__(**{"function": function, **values})
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return what the function does, if it is a factor."""
         function = require(self.function, f"schedule {self.name!r}")
         time = step if self.per == "step" else step // max(plan.steps_per_epoch, 1)
         found = function(time, plan) if self._takes_plan else function(time)
@@ -49,7 +48,6 @@ class FunctionSchedule(Schedule):
         return factor
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the schedule at its first step."""
         require(self.function, f"schedule {self.name!r}")
         return super().begin(plan)
 

@@ -24,7 +24,6 @@ class Linear(CurveSchedule):
     final: float = Field(default=0.0, ge=0)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the line."""
         return straight(self.initial, self.final, min(time / total, 1.0))
 
 
@@ -40,7 +39,6 @@ class WarmupLinear(WarmupSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
-        """Return the height of the falling line."""
         return straight(1.0, self.final, progress)
 
 

@@ -151,7 +151,6 @@ class _StopWhenDiverged(Callback):
         self._lowest = math.inf
 
     def logged(self, trainer: Trainer) -> None:
-        """Compare the loss with the lowest."""
         rows = trainer.history.rows
         self._average = float(np.mean([row["train_loss"] for row in rows[-5:]]))
         self._lowest = min(self._lowest, self._average)

@@ -27,7 +27,6 @@ class FiniteDifference(GradientEstimator):
     passes_per_weight: ClassVar[int]
 
     def start(self, module: nn.Module) -> None:
-        """Warn about the number of forward passes."""
         warnings.warn(
             f"gradient={self.name!r} runs the network {self.forward_passes(module):,} times for each step; 'autodiff' "
             "runs it once and is exact. Differences are meant for checking and teaching.",
@@ -36,7 +35,6 @@ class FiniteDifference(GradientEstimator):
         )
 
     def estimate(self, step: StepLoss) -> Tensor:
-        """Set the differences of the loss as gradients."""
         return numerical_gradients(step.total, step.parameters, self.method, buffers=step.module.buffers())
 
     def forward_passes(self, module: nn.Module) -> int:
