@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,10 @@ NameRow = Callable[[Any, int], str]
 _ADVICE = "Lower the learning rate, clip gradients or scale the data."
 _NAMED = 5
 _OVERFLOWS_IN_A_ROW = 40  # halving the largest factor of fp16 that often leaves nothing
+
+
+class RolledBackError(Exception):
+    """Training was rolled back to an earlier state, and so to another place of the data."""
 
 
 class Divergence(Config):
@@ -93,25 +97,39 @@ class Guard:
         if self.config.policy == "rollback" and not bad_weights(trainer.module):
             self._good = snapshot(trainer.state_dict())
 
-    def skip(self, trainer: Trainer, message: str) -> None:
-        """Skip a step, or raise.
+    def recover(self, trainer: Trainer, message: str) -> None:
+        """Apply the policy after the loss or the gradients became NaN or infinite.
 
         Raises:
-            DivergedError: If too many in a row would be left out.
+            DivergedError: If it says to stop, or nothing helps any more.
+            RolledBackError: If it says to roll back, after that was done.
         """
+        if self.config.policy != "skip":
+            self.give_up(trainer, message)
         self._in_a_row += 1
         if self._in_a_row >= self.config.patience:
             raise DivergedError(f"{message} Steps to skip in a row: {self._in_a_row}, so skipping does not help.")
         for name, buffer in trainer.module.named_buffers():
             buffer.copy_(self._buffers[name])
         warnings.warn(f"{message} The step is left out.", DivergenceWarning, stacklevel=2)
+        trainer.state.skipped += 1
 
-    def roll_back(self, trainer: Trainer, message: str) -> None:
-        """Roll back to the last good state with a lower learning rate, or raise.
+    def require_finite_weights(self, trainer: Trainer, when: str) -> None:
+        """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
+        if bad := bad_weights(trainer.module):
+            self.give_up(trainer, f"{when} the weights {', '.join(bad[:_NAMED])} are not finite.")
+
+    def give_up(self, trainer: Trainer, message: str) -> NoReturn:
+        """Roll back if the policy says so, else raise; it is too late to leave the step out.
 
         Raises:
-            DivergedError: If that was done often enough already.
+            DivergedError: If training ends.
+            RolledBackError: If it goes on from the last good state, with a lower learning rate.
         """
+        if self.config.policy != "rollback":
+            raise DivergedError(f"{message} {_ADVICE}")
+        for parameter in trainer.module.parameters():
+            parameter.grad = None
         if self._good is None or self.rollbacks >= self.config.rollbacks:
             tried = f" Going back did not help, {self.rollbacks} times." if self.rollbacks else ""
             raise DivergedError(f"{message}{tried} {_ADVICE}")
@@ -122,6 +140,7 @@ class Guard:
         step = trainer.state.step
         text = f"{message} Back to step {step} with {trainer.lr_scheduler.scale:.3g} of the learning rate."
         warnings.warn(text, DivergenceWarning, stacklevel=2)
+        raise RolledBackError
 
     def overflowed(self, step: int) -> None:
         """Count a step that fp16 left out.
@@ -198,11 +217,6 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
     for (name, tensor), norm in zip(named, norms, strict=True):
         if not math.isfinite(norm) and not tensor.isfinite().all():
             yield name
-
-
-def advise(message: str) -> str:
-    """Add advice to a message."""
-    return f"{message} {_ADVICE}"
 
 
 class _BadInput(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import MethodType
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
@@ -80,16 +80,14 @@ def keep_activations(module: nn.Module) -> None:
 
 
 @contextmanager
-def recomputing(module: nn.Module, every: int) -> Iterator[int]:
-    """Recompute activations inside the ``with`` block only.
+def recomputing(module: nn.Module, every: int | Literal["auto"]) -> Iterator[int]:
+    """Recompute activations inside the ``with`` block only, and yield the number of segments.
 
     Args:
         module: Any module.
-        every: Blocks per segment; 0 changes nothing.
-
-    Yields:
-        The number of segments.
+        every: Blocks per segment; 0 changes nothing, ``"auto"`` is what ``choose_every`` returns.
     """
+    every = choose_every(module) if every == "auto" else every
     if not every:
         yield 0
         return
