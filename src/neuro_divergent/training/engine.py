@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -85,29 +84,26 @@ class Trainer:
         self.module = module
         self.loss = loss
         own, others = split_callbacks(callbacks)
-        self.config = (config or TrainingConfig()).replace(**own) if own else config or TrainingConfig()
+        config = config or TrainingConfig()
+        self.config = config = config.replace(**own) if own else config
         self.callbacks = [as_callback(item) for item in others]
         self.metrics = dict(metrics or {})
         self.strategy: Strategy = strategy or SingleDevice()
         self.objective = Objective(
-            loss, restore=restore, curriculum=self.config.curriculum, distillation=self.config.distillation
+            loss, restore=restore, curriculum=config.curriculum, distillation=config.distillation
         )
         self.state = TrainingState()
         self.history = History()
-        self.device = resolve_device(self.config.device)
-        self.precision = Precision(self.config.precision, self.device)
+        self.device = resolve_device(config.device)
+        self.precision = Precision(config.precision, self.device)
         self.plan = Plan(0, 0)
-        self._train_step = TrainStep(
-            module, self.objective, self.config, self.precision, self.strategy, gradient_transforms
-        )
-        self._validation = Validation(
-            self._train_step, self.objective, self.strategy, self.config.metrics, self.metrics
-        )
-        self._guard = Guard(self.config.divergence, name_row)
+        self._train_step = TrainStep(module, self.objective, config, self.precision, self.strategy, gradient_transforms)
+        self._validation = Validation(self._train_step, self.objective, self.strategy, config.metrics, self.metrics)
+        self._guard = Guard(config.divergence, name_row)
         self._interruption: str | None = None
-        self._step_batches = StepBatches(self.config.accumulate, self.device)
+        self._step_batches = StepBatches(config.accumulate, self.device)
         self._running_metrics = RunningMetrics()
-        self._thread_count = ThreadCount(self.config.threads)
+        self._thread_count = ThreadCount(config.threads)
         self._callback_list = CallbackList()
 
     def fit(
@@ -118,7 +114,7 @@ class Trainer:
         resume: Mapping[str, Any] | Path | str | None = None,
         allow_changes: bool = False,
     ) -> History:
-        """Train until the end of the plan or until ``stop`` is called.
+        """Train until the end of the plan or until ``stop`` is called, and return the history.
 
         Args:
             train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
@@ -131,9 +127,6 @@ class Trainer:
                 on the length goes on at the same step of the longer one.
             allow_changes: Whether other settings may differ from those of the checkpoint.
 
-        Returns:
-            The history, also found at ``self.history``.
-
         Raises:
             DivergedError: If a number is no longer finite and ``config.divergence`` does not help.
             ConfigError: If the settings are not those of the checkpoint.
@@ -141,12 +134,8 @@ class Trainer:
         """
         config = self.config
         items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
-        order = Order(
-            batch_size=config.batch_size_for(items),
-            shuffle=config.shuffle,
-            seed=config.seed,
-            drop_last=config.drop_last,
-        )
+        batch_size = config.batch_size_for(items)
+        order = Order(batch_size=batch_size, shuffle=config.shuffle, seed=config.seed, drop_last=config.drop_last)
         loader = self.strategy.shard(as_loader(train, order, self.device))
         validation_loader: Loader | None = None
         if validation is not None:
@@ -165,13 +154,14 @@ class Trainer:
             lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
             on_cpu=self.device.type == "cpu",
         )
-        with ExitStack() as stack:
-            stack.enter_context(explaining_memory(self, loader))
-            stack.enter_context(seeded(config.seed))
-            stack.enter_context(threads)
-            stack.enter_context(keeping_memory())
-            stack.enter_context(recomputing(self.module, config.recompute))
-            stack.enter_context(self.precision.casting(self.module))
+        with (
+            explaining_memory(self, loader),
+            seeded(config.seed),
+            threads,
+            keeping_memory(),
+            recomputing(self.module, config.recompute),
+            self.precision.casting(self.module),
+        ):
             try:
                 self._run(loader, validation_loader, resume)
             except BaseException as error:
@@ -184,12 +174,12 @@ class Trainer:
         self.state.stop_reason = self.state.stop_reason or reason
 
     def interrupt(self, name: str) -> None:
-        """End ``fit`` after the current step with ``Interrupted``, ready to be resumed; validation is cancelled.
-
-        Args:
-            name: The signal that asks for it.
-        """
+        """End ``fit`` after the current step with ``Interrupted``, for a signal; validation is cancelled."""
         self._interruption = self._interruption or name
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the output of the module for a batch, in its current mode."""
+        return self._train_step.forward(self.module, batch)[0]
 
     @property
     def threads(self) -> int:
@@ -268,7 +258,6 @@ class Trainer:
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         self._train_step.prepare(parameters)
-        validate_every = config.validation_interval(steps_per_epoch)
         self._running_metrics = RunningMetrics()
         config.gradient.start(self.module)
 
@@ -282,7 +271,7 @@ class Trainer:
         while True:
             try:
                 if is_restored and self.state.pending_validation:
-                    self._finish_step(module, loader, validation_loader, validate_every)
+                    self._finish_step(module, loader, validation_loader)
                 is_restored = False
                 if self.is_over:
                     self._finish(module, validation_loader)
@@ -292,7 +281,7 @@ class Trainer:
                 step = self.state.step
                 for batches in self._step_batches.of_epoch(loader, self.state, self._running_metrics):
                     self._step(in_training, batches, parameters)
-                    self._finish_step(module, loader, validation_loader, validate_every)
+                    self._finish_step(module, loader, validation_loader)
                     if self.is_over:
                         break
             except RolledBackError:
@@ -308,8 +297,7 @@ class Trainer:
         loss = self._train_step.differentiate(module, batches, self.progress)
         norm = self._train_step.transform(self.optimizer, self.state.step, self.progress)
         self._emit("gradients_ready")
-        may_have_changed = self._callback_list.handles("gradients_ready")
-        final = gradient_norm(parameters) if may_have_changed else norm
+        final = gradient_norm(parameters) if self._callback_list.handles("gradients_ready") else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
         is_healthy = self._guard.is_healthy(loss, loss if self.precision.name == "fp16" else final, gradients)
@@ -340,11 +328,10 @@ class Trainer:
             self._emit("threads_lowered")
         return is_lowered
 
-    def _finish_step(
-        self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int
-    ) -> None:
+    def _finish_step(self, module: nn.Module, loader: Loader, validation_loader: Loader | None) -> None:
         """Validate, log and emit what belongs to the last step."""
         state = self.state
+        validate_every = self.config.validation_interval(self.plan.steps_per_epoch)
         is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
         validate = validation_loader is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
@@ -370,29 +357,6 @@ class Trainer:
             self.stop("another process asked to stop")
         if self.strategy.any(self._interruption is not None):
             self._interrupt()
-
-    def _interrupt(self) -> None:
-        self._emit("interrupted")
-        name = self._interruption or "SIGTERM"  # of which another process was told
-        raise Interrupted(name, f"training was interrupted at step {self.state.step}")
-
-    def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
-        """Validate the last weights, if that was not just done, and choose those that stay."""
-        self._guard.require_finite_weights(self, "after the last step")
-        self._emit("finishing")
-        if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:
-            try:
-                if validation_loader is not None:
-                    self._validate(module, validation_loader)
-            except _ValidationCancelledError:
-                self._interrupt()
-            self._log(validated=validation_loader is not None)
-        self._switch(module, training=False)
-        self._emit("fit_end")
-
-    def forward(self, batch: Any) -> Tensor:
-        """Return the output of the module for a batch, in its current mode."""
-        return self._train_step.forward(self.module, batch)[0]
 
     def _validate(self, module: nn.Module, loader: Loader) -> float:
         """Validate the weights that training would end with now, and return the validation loss."""
@@ -438,11 +402,29 @@ class Trainer:
         self.history.add(step=self.state.step, epoch=self.state.epoch, **row)
         self._emit("logged")
 
+    def _interrupt(self) -> None:
+        self._emit("interrupted")
+        name = self._interruption or "SIGTERM"  # of which another process was told
+        raise Interrupted(name, f"training was interrupted at step {self.state.step}")
+
+    def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
+        """Validate the last weights, if that was not just done, and choose those that stay."""
+        self._guard.require_finite_weights(self, "after the last step")
+        self._emit("finishing")
+        if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:
+            try:
+                if validation_loader is not None:
+                    self._validate(module, validation_loader)
+            except _ValidationCancelledError:
+                self._interrupt()
+            self._log(validated=validation_loader is not None)
+        self._switch(module, training=False)
+        self._emit("fit_end")
+
     def _switch(self, module: nn.Module, *, training: bool) -> None:
         """Switch the module, and an optimizer that keeps averages in place of weights, to training or evaluation."""
         module.train(training)
-        switch = getattr(self.optimizer, "train" if training else "eval", None)
-        if switch is not None:
+        if switch := getattr(self.optimizer, "train" if training else "eval", None):
             switch()
 
     def _emit(self, event: str, *arguments: Any) -> None:
