@@ -13,14 +13,14 @@ from typing import Any
 
 from neuro_divergent.core.config import read_toml
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.storage.regular_file import read_file, read_json
-from neuro_divergent.runs.directory import CONFIG, RUN
+from neuro_divergent.core.storage.regular_file import read_file
+from neuro_divergent.runs.directory import CONFIG, RUN, SCORES
 from neuro_divergent.runs.renamed import with_present_names
 from neuro_divergent.runs.status import RunSummary
+from neuro_divergent.runs.values import number, part, read_object, rows
 
 _MOST_BYTES = 1024**2
 _MOST_BYTES_OF_RUN = 16 * 1024**2
-_SCORES = "scores.json"
 _HIGHER_IS_BETTER = ("skill",)
 _NEAR_ZERO_IS_BEST = ("bias",)
 
@@ -64,11 +64,7 @@ def read_config(run: Path) -> dict[str, Any]:
     try:
         values: Any = read_toml(read_file(run / CONFIG, limit=_MOST_BYTES).decode("utf-8"))
     except (NeuroDivergentError, ValueError):
-        try:
-            values = read_json(run / RUN, _MOST_BYTES_OF_RUN)
-        except (NeuroDivergentError, ValueError):
-            return {}
-        values = values.get("config") if isinstance(values, dict) else None
+        values = (read_object(run / RUN, _MOST_BYTES_OF_RUN) or {}).get("config")
     return _plain(with_present_names(values)) if isinstance(values, dict) else {}
 
 
@@ -106,20 +102,13 @@ def read_scores(run: Path) -> dict[str, Any]:
     ``parameters`` is the size of the network, ``seconds`` the time of training, and ``coverage-80`` the fraction of
     values in the interval of 80 percent. A directory without scores has none.
     """
-    try:
-        content = read_json(run / _SCORES, _MOST_BYTES)
-    except (NeuroDivergentError, ValueError):
-        return {}
-    if not isinstance(content, dict):
-        return {}
-    rows = [row for row in _dicts(content.get("scores")) if row.get("name") == content.get("model")]
-    found = {key: value for row in rows[:1] for key, value in row.items() if _is_number(value)}
-    for row in _dicts(content.get("coverage")):
-        if _is_number(row.get("level")) and _is_number(row.get("coverage")):
+    content = read_object(run / SCORES, _MOST_BYTES) or {}
+    named = [row for row in rows(content.get("scores")) if row.get("name") == content.get("model")]
+    found = {key: value for row in named[:1] for key, value in row.items() if number(value) is not None}
+    for row in rows(content.get("coverage")):
+        if number(row.get("level")) is not None and number(row.get("coverage")) is not None:
             found[f"coverage-{row['level']:g}"] = row["coverage"]
-    for key in ("parameters", "seconds"):
-        if _is_number(content.get(key)):
-            found[key] = content[key]
+    found |= {key: content[key] for key in ("parameters", "seconds") if number(content.get(key)) is not None}
     return {"part": content["part"], **found} if isinstance(content.get("part"), str) else found
 
 
@@ -165,7 +154,7 @@ def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
 
 def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comparable: bool) -> Fact:
     """Return a number of each run, with the best of them if there are several to choose from."""
-    rated = {place: goodness(value) for place, value in enumerate(values) if _is_number(value)}
+    rated = {place: goodness(value) for place, value in enumerate(values) if number(value) is not None}
     best = [place for place, value in rated.items() if value == max(rated.values())]
     is_ranked = comparable and len(rated) > 1 and len(best) < len(rated)
     return Fact(name, values, best if is_ranked else [])
@@ -201,21 +190,8 @@ def _seconds(run: RunSummary, scores: Mapping[str, Any]) -> float | None:
 
 
 def _fingerprint(run: Path) -> str | None:
-    try:
-        content = read_json(run / RUN, _MOST_BYTES_OF_RUN)
-    except (NeuroDivergentError, ValueError):
-        return None
-    data = content.get("data") if isinstance(content, dict) else None
-    found = data.get("sha256") if isinstance(data, dict) else None
+    found = part(read_object(run / RUN, _MOST_BYTES_OF_RUN), "data").get("sha256")
     return found if isinstance(found, str) else None
-
-
-def _dicts(values: object) -> list[dict[str, Any]]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _walk(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:

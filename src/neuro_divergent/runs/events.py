@@ -18,6 +18,7 @@ import polars as pl
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import opened
 from neuro_divergent.runs.directory import EVENTS
+from neuro_divergent.runs.values import is_step, number
 
 ROW = b'{"event":"row",'
 _LONGEST_LINE = 4 * 1024**2
@@ -123,7 +124,7 @@ def layers_of(events: Sequence[dict[str, Any]]) -> pl.DataFrame:
             isinstance(event.get(key), list) and len(event[key]) == len(names) for key in _NORMS
         ):
             found.append(
-                (event["step"], {"layer": names, **{key: [number_of(value) for value in event[key]] for key in _NORMS}})
+                (event["step"], {"layer": names, **{key: [number(value) for value in event[key]] for key in _NORMS}})
             )
     schema = {"step": pl.Int64, "layer": pl.String, **dict.fromkeys(_NORMS, pl.Float64)}
     rows = [
@@ -141,18 +142,6 @@ def last_row(event: dict[str, Any]) -> int:
     """Return the step of the last row that counts when training starts or goes back; older files do not have it."""
     row = event.get("last_row", event["step"])
     return row if is_step(row) else -1
-
-
-def number_of(value: object) -> float | None:
-    """Return a value as a number, or ``None`` if it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if isinstance(value, float) or abs(value) < 2**63 else None
-
-
-def is_step(value: object) -> bool:
-    """Whether a value can count steps."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _finite_number(text: str) -> float:

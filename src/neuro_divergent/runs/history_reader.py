@@ -12,15 +12,8 @@ import polars as pl
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import read_file
 from neuro_divergent.runs.directory import EVENTS, HISTORY
-from neuro_divergent.runs.events import (
-    ROW,
-    VOIDING,
-    EventFile,
-    is_step,
-    last_row,
-    number_of,
-    parse_events,
-)
+from neuro_divergent.runs.events import ROW, VOIDING, EventFile, last_row, parse_events
+from neuro_divergent.runs.values import count, number
 from neuro_divergent.training.history import History
 
 _BEGIN = b'{"event":'
@@ -155,9 +148,9 @@ def _as_frame(rows: list[bytes]) -> pl.DataFrame:
     names = dict.fromkeys((*integers, *(name for event in events for name in event if name != "event")))
     return pl.DataFrame(
         {
-            name: pl.Series([event.get(name) if is_step(event.get(name)) else None for event in events], dtype=pl.Int64)
+            name: pl.Series([count(event.get(name)) for event in events], dtype=pl.Int64)
             if name in integers
-            else pl.Series([number_of(event.get(name)) for event in events], dtype=pl.Float64)
+            else pl.Series([number(event.get(name)) for event in events], dtype=pl.Float64)
             for name in names
         }
     )

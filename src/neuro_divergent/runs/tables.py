@@ -20,7 +20,7 @@ from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
 from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.io.source import DEFAULT_ID
-from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT
+from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, SCORES
 from neuro_divergent.runs.events import layers_of, read_events
 from neuro_divergent.runs.history_reader import read_history
 
@@ -29,7 +29,6 @@ CALIBRATION = "calibration.json"
 DIAGNOSIS = "diagnosis.json"
 FORECASTS = "forecasts.csv"
 NETWORK = "network.json"
-SCORES = "scores.json"
 _LONGEST_REASON = 200
 _MOST_TEXT = 16 * 1024**2
 _MOST_TABLE = 256 * 1024**2

@@ -364,10 +364,10 @@ class Trainer:
         self._emit("validation_start")
         self._switch(module, training=False)
         try:
-            metrics = self._validation.measure(module, loader, self._goes_on_validating)
+            metrics = self._validation.measure(module, loader, self._continues_validation)
             if metrics is None:  # one thread computes from here on, and a validation has one thread count
                 set_random_state(before, self.device)
-                metrics = self._validation.measure(module, loader, self._goes_on_validating)
+                metrics = self._validation.measure(module, loader, self._continues_validation)
             assert metrics is not None
         except _ValidationCancelledError:
             self._emit("validation_cancelled")
@@ -384,7 +384,7 @@ class Trainer:
         self._switch(module, training=True)
         return loss
 
-    def _goes_on_validating(self) -> bool:
+    def _continues_validation(self) -> bool:
         """Emit that a batch is done, and return whether the others are to be done as well."""
         self._emit("validation_batch")
         if self.strategy.any(self._interruption is not None):

@@ -44,10 +44,10 @@ class Validation:
         self._measures = measures
 
     @torch.inference_mode()
-    def measure(self, module: nn.Module, loader: Loader, goes_on: Callable[[], bool]) -> dict[str, float] | None:
+    def measure(self, module: nn.Module, loader: Loader, continues: Callable[[], bool]) -> dict[str, float] | None:
         """Return the loss, each target counted by its weight, and the metrics.
 
-        ``goes_on`` is called after each batch; the result is ``None`` if it returns ``False``.
+        ``continues`` is called after each batch; the result is ``None`` if it returns ``False``.
         """
         results = WeightedMean()
         for batch in loader.epoch(0):
@@ -57,6 +57,6 @@ class Validation:
                 results.add(f"validation_{name}", *self._objective.measure(metric, output, example), metric.finish)
             for name, measure in self._measures.items():
                 results.add(f"validation_{name}", *self._objective.count(measure(output, batch), example))
-            if not goes_on():
+            if not continues():
                 return None
         return results.means(self._strategy.all_reduce)

@@ -31,25 +31,9 @@ from neuro_divergent.reporting.report.run import render_run
 from neuro_divergent.reporting.run_figures import figures_of
 from neuro_divergent.reporting.svg.file import render_svg
 from neuro_divergent.runs.context import context_of
-from neuro_divergent.runs.directory import (
-    CONFIG,
-    CONTEXT,
-    DATA,
-    ENVIRONMENT,
-    HISTORY,
-    MODEL,
-    RunDirectory,
-)
+from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, HISTORY, MODEL, SCORES, RunDirectory
 from neuro_divergent.runs.status import describe_run
-from neuro_divergent.runs.tables import (
-    BACKTEST,
-    CALIBRATION,
-    DIAGNOSIS,
-    FORECASTS,
-    NETWORK,
-    SCORES,
-    RunTables,
-)
+from neuro_divergent.runs.tables import BACKTEST, CALIBRATION, DIAGNOSIS, FORECASTS, NETWORK, RunTables
 from neuro_divergent.workflow.outcome import USUAL_LEVELS, Outcome, conclude
 
 REPORT = "report.html"
