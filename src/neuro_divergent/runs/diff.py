@@ -6,7 +6,7 @@ Nothing here needs torch. Whatever is in a directory, reading it raises no error
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,6 @@ from neuro_divergent.runs.values import number, part, read_object, rows
 
 _MOST_BYTES = 1024**2
 _MOST_BYTES_OF_RUN = 16 * 1024**2
-_HIGHER_IS_BETTER = ("skill",)
-_NEAR_ZERO_IS_BEST = ("bias",)
 
 
 @dataclass(frozen=True)
@@ -73,18 +71,14 @@ def flatten_config(values: Mapping[str, Any]) -> dict[str, Any]:
 
     A part that is only a name, as in ``model = "nhits"``, is its ``name``.
     """
-    return dict(_walk({key: {"name": value} if _is_short(key, value) else value for key, value in values.items()}, ""))
+    model = values.get("model")
+    return dict(_walk({**values, "model": {"name": model}} if isinstance(model, str) else values, ""))
 
 
 def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the settings in which runs differ.
+    """Return the settings in which runs differ, from those of each as ``read_config`` gives them.
 
-    Args:
-        configs: The settings of each run, as ``read_config`` gives them.
-
-    Returns:
-        For each such setting its dotted name, ``setting``, and its ``values``, in the order of the runs. ``None`` is
-        the value of a run that does not have it.
+    Each has its dotted name, ``setting``, and its ``values`` in the order of the runs: ``None`` where one has it not.
     """
     flat = [flatten_config(config) for config in configs.values()]
     names = dict.fromkeys(name for config in flat for name in config)
@@ -133,16 +127,15 @@ def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
     is_same_part = is_same_task and len({part for part in parts if part is not None}) == 1
     is_same_metric = is_same_task and len({(run.metric, mode) for run, mode in zip(runs, modes, strict=True)}) == 1
 
+    def known(*fields: str) -> list[Fact]:
+        return [Fact(name, [getattr(run, name) for run in runs], []) for name in fields]
+
     is_over = all(run.state == "finished" for run in runs)
     facts = [
-        Fact("state", [run.state for run in runs], []),
-        Fact("model", [run.model for run in runs], []),
-        Fact("horizon", [run.horizon for run in runs], []),
-        Fact("step", [run.step for run in runs], []),
-        Fact("total_steps", [run.total_steps for run in runs], []),
+        *known("state", "model", "horizon", "step", "total_steps"),
         _fact("seconds", [_seconds(run, score) for run, score in zip(runs, scores, strict=True)], _lower, is_over),
         Fact("parameters", [score.get("parameters") for score in scores], []),
-        Fact("metric", [run.metric for run in runs], []),
+        *known("metric"),
         _fact("best", [run.best for run in runs], _higher if "max" in modes else _lower, is_same_metric),
         Fact("part", parts, []),
     ]
@@ -161,9 +154,9 @@ def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comp
 
 
 def _goodness(name: str) -> Callable[[float], float]:
-    if name in _HIGHER_IS_BETTER:
+    if name == "skill":
         return _higher
-    if name in _NEAR_ZERO_IS_BEST:
+    if name == "bias":  # near zero is best
         return lambda value: -abs(value)
     if name.startswith("coverage-"):
         level = float(name.removeprefix("coverage-"))
@@ -194,18 +187,12 @@ def _fingerprint(run: Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _walk(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+def _walk(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
-            found += _walk(value, f"{prefix}{key}.")
+            yield from _walk(value, f"{prefix}{key}.")
         else:
-            found.append((f"{prefix}{key}", value))
-    return found
-
-
-def _is_short(key: str, value: object) -> bool:
-    return key == "model" and isinstance(value, str)
+            yield f"{prefix}{key}", value
 
 
 def _is_same(one: object, other: object) -> bool:

@@ -98,11 +98,7 @@ def filter_runs(
 ) -> list[RunSummary]:
     """Return those of some runs that are in one of the states, have one of the models and pass all conditions.
 
-    Args:
-        runs: The runs; their order stays.
-        states: Such as ``finished``; all if there are none.
-        models: Names of architectures; all if there are none.
-        conditions: What else must be true.
+    No states, or no models, are all of them. The order stays.
 
     Raises:
         InputError: If there is no such state, or if no run has what a condition names.
@@ -125,12 +121,9 @@ def filter_runs(
 
 
 def sort_runs(runs: Iterable[RunSummary], by: str = "time", *, descending: bool = False) -> list[RunSummary]:
-    """Return runs in order; those without the value are last in either direction.
+    """Return runs in the order of one of ``SORTS``; those without the value are last in either direction.
 
-    Args:
-        runs: The runs; equal ones stay in their order.
-        by: One of ``SORTS``.
-        descending: Whether the largest, latest or last comes first.
+    Equal ones stay in their order.
 
     Raises:
         InputError: If that is not one of them.

@@ -47,12 +47,9 @@ def check_removable(path: Path) -> None:
 
 
 def delete_run(path: Path) -> int:
-    """Delete a run: its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
+    """Delete a run and return how many bytes that freed; checkpoints at another place are left there.
 
-    Checkpoints that are at another place are left there.
-
-    Returns:
-        Bytes that were freed.
+    Its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
 
     Raises:
         InputError: If it must not be deleted, see ``check_removable``.
@@ -66,10 +63,7 @@ def delete_run(path: Path) -> int:
 
 
 def delete_checkpoints(path: Path) -> int:
-    """Delete the checkpoints of a run but the best and the last, and all quarantined ones.
-
-    Returns:
-        Bytes that were freed.
+    """Delete the checkpoints of a run but the best and the last, and all quarantined ones; return the bytes freed.
 
     Raises:
         InputError: If the run trains now, or its checkpoints are at another place.

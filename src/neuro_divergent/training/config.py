@@ -198,17 +198,9 @@ class TrainingConfig(Config):
 
     def for_trial(self, steps: int, **changes: Any) -> TrainingConfig:
         """Return settings for some steps that only measure something: nothing ends them early or writes files."""
-        aside: dict[str, Any] = {
-            "max_epochs": None,
-            "max_seconds": None,
-            "early_stopping": None,
-            "divergence": Divergence(),
-            "metrics": (),
-            "callbacks": (),
-            "compile": False,
-            "stop_file": None,
-        }
-        return self.replace(max_steps=steps, **{**aside, **changes})
+        unset = dict.fromkeys(("max_epochs", "max_seconds", "early_stopping", "stop_file"))
+        aside = {"divergence": Divergence(), "metrics": (), "callbacks": (), "compile": False}
+        return self.replace(max_steps=steps, **{**unset, **aside, **changes})
 
     def for_family(self, family: str) -> TrainingConfig:
         """Return the same settings with nothing left to be chosen by the family of an architecture."""

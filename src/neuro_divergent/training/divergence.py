@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import Field, model_validator
 
@@ -58,12 +58,7 @@ class Divergence(Config):
 
 
 class Guard:
-    """Checks the loss, gradients and weights of each step for a ``Divergence``.
-
-    Args:
-        config: What to do.
-        name_row: Says what a row of a batch is.
-    """
+    """Checks the loss, gradients and weights of each step for a ``Divergence``."""
 
     def __init__(self, config: Divergence, name_row: NameRow | None = None) -> None:
         self.config = config
@@ -169,20 +164,20 @@ class Guard:
 
     def explain_validation(self, step: int, batches: Iterable[Any], loss: float) -> str:
         """Return whether the data made a validation loss NaN or infinite."""
-        found = self._find_input(batches)
-        return (
-            f"{found} in validation at step {step}." if found else f"the validation loss became {loss} at step {step}."
-        )
+        if found := self._find_input(batches):
+            return f"{found} in validation at step {step}."
+        return f"the validation loss became {loss} at step {step}."
 
     def _find_input(self, batches: Iterable[Any]) -> str | None:
         """Name the first row of some batches that has a value that is not finite."""
         for batch in batches:
-            if found := next(_bad_inputs(batch), None):
-                return f"{self._name_row(batch, found.row)}: {found.value} in {found.name}"
+            if found := _bad_input(batch):
+                name, row, value = found
+                return f"{self._name_row(batch, row)}: {value} in {name}"
         return None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the counts."""
+        """Return the checkpointable state."""
         return {"rollbacks": self.rollbacks, "in_a_row": self._in_a_row}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -219,14 +214,8 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
             yield name
 
 
-class _BadInput(NamedTuple):
-    name: str
-    row: int
-    value: float
-
-
-def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
-    """Yield tensors of a batch that hold something that is not finite, with the first row."""
+def _bad_input(batch: Any) -> tuple[str, int, float] | None:
+    """Return the first tensor of a batch that holds something that is not finite, its first such row and the value."""
     from torch import Tensor
 
     if hasattr(batch, "_asdict"):
@@ -238,7 +227,8 @@ def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
         if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.isfinite().all():
             row = _rows_not_finite(tensor)[0]
             values = tensor[row].flatten()
-            yield _BadInput(name, row, float(values[~values.isfinite()][0]))
+            return name, row, float(values[~values.isfinite()][0])
+    return None
 
 
 def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:

@@ -77,10 +77,7 @@ class Objective:
     def total(self, output: Tensor, example: Example, progress: float | None = None) -> tuple[Tensor, Tensor | float]:
         """Return the weighted sum of the costs and the sum of the weights.
 
-        Args:
-            output: Output of the module.
-            example: The batch it was computed from.
-            progress: Fraction of training done; unset in validation, where there is no curriculum and no teacher.
+        ``progress`` is unset in validation, where there is no curriculum and no teacher.
         """
         if not isinstance(self.loss, Loss):
             return self._function(output, example) * len(example.target), float(len(example.target))

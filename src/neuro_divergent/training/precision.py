@@ -25,10 +25,6 @@ class Precision:
     is multiplied by a large factor before the backward pass, and a step whose gradients overflowed is skipped and the
     factor halved.
 
-    Args:
-        name: Which way.
-        device: Where training happens.
-
     Raises:
         ConfigError: If this processor does not compute in a short type.
     """

@@ -81,24 +81,13 @@ class WeightedMean:
     def add(
         self, name: str, total: Tensor, weight: Tensor | float, finish: Callable[[Tensor], Tensor] | None = None
     ) -> None:
-        """Add the sum of a result over a batch and the sum of its weights.
-
-        Args:
-            name: Which result.
-            total: Weighted sum.
-            weight: Sum of the weights.
-            finish: What makes the result out of the mean at the end.
-        """
+        """Add the weighted sum of a result over a batch; ``finish`` makes the result out of the mean at the end."""
         known, counted = self._totals.get(name, (0.0, 0.0))
         self._totals[name] = known + float(total), counted + float(weight)
         self._finish[name] = finish
 
     def means(self, all_reduce: Callable[[float, float], tuple[float, float]]) -> dict[str, float]:
-        """Return the results of all processes; one without any weight is 0.
-
-        Args:
-            all_reduce: Adds up a weighted sum and the sum of its weights over processes.
-        """
+        """Return the results, added up over processes by ``all_reduce``; one without any weight is 0."""
         return {name: self._mean(name, *all_reduce(*sums)) for name, sums in self._totals.items()}
 
     def _mean(self, name: str, total: float, weight: float) -> float:

@@ -67,13 +67,7 @@ class TrainStep:
         return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output, example
 
     def differentiate(self, module: nn.Module, batches: list[Any], progress: float) -> Tensor:
-        """Set the gradients of the mean cost of some batches, and return the loss.
-
-        Args:
-            module: What to call.
-            batches: Those of one step.
-            progress: Fraction of the planned steps that are done.
-        """
+        """Set the gradients of the mean cost of the batches of a step, and return the loss; ``module`` is called."""
         config = self._config
         if config.teacher_forcing is not None:
             self._force(config.teacher_forcing, progress)

@@ -19,15 +19,7 @@ Measure = Callable[[Tensor, Any], Tensor]
 
 
 class Validation:
-    """Measures the loss and other metrics.
-
-    Args:
-        train_step: Runs the network.
-        objective: The loss.
-        strategy: How processes share the work.
-        names: Metrics that have names.
-        measures: Further ones: functions of output and batch that return one value per item.
-    """
+    """Measures the loss, metrics that have names and measures, which are functions of output and batch."""
 
     def __init__(
         self,

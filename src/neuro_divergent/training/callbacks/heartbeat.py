@@ -77,12 +77,7 @@ class Heartbeat(Callback):
         self.beat(trainer, "finishing")
 
     def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:
-        """Write now.
-
-        Args:
-            trainer: Training to tell of.
-            phase: What is done from now on; ``None`` for the same as before.
-        """
+        """Write now; ``phase`` is what is done from now on, ``None`` for the same as before."""
         if trainer.strategy.rank != 0:
             self._next = float("inf")
             return

@@ -83,7 +83,7 @@ class MLflowLogger(Callback):
         known = self._client.get_experiment_by_name(self.config.experiment)
         experiment = self._client.create_experiment(self.config.experiment) if known is None else known.experiment_id
         self.run_id = self._client.create_run(experiment, run_name=self.config.run, tags=self.config.tags).info.run_id
-        self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.config.parameters)})
+        self._record_parameters(dict([*_flatten(trainer.config.to_dict()), *_flatten(self.config.parameters)]))
 
     def logged(self, trainer: Trainer) -> None:
         """Store the row, and send what is waiting if it is time."""
@@ -139,14 +139,10 @@ class MLflowLogger(Callback):
         self._client = None
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings as one level: ``{"optimizer": {"lr": 1}}`` becomes ``{"optimizer.lr": 1}``."""
-
-    def walk() -> Iterator[tuple[str, Any]]:
-        for key, value in values.items():
-            if isinstance(value, Mapping):
-                yield from _flatten(value, f"{prefix}{key}.").items()
-            else:
-                yield f"{prefix}{key}", value
-
-    return dict(walk())
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested settings as one level: ``{"optimizer": {"lr": 1}}`` as ``("optimizer.lr", 1)``."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -18,9 +18,6 @@ class Unfreezer(Callback):
     """Freezes parts of the network for some epochs, or for all of training, after which it is as before.
 
     What is frozen follows from the epoch alone, so there is no state to checkpoint.
-
-    Args:
-        freezes: Which parts, and until when.
     """
 
     def __init__(self, freezes: Iterable[Freeze]) -> None:
@@ -43,12 +40,9 @@ class Unfreezer(Callback):
             self._frost.thaw(trainer.state.epoch)
 
     def fit_end(self, trainer: Trainer) -> None:
-        self._melt()
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self._melt()
-
-    def _melt(self) -> None:
         if self._frost is not None:
             self._frost.thaw_all()
             self._frost = None
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        self.fit_end(trainer)

@@ -22,9 +22,10 @@ class Adam(GroupedOptimizer):
     amsgrad: bool = False
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        from torch.optim import Adam
+        from torch import optim
 
-        return Adam(groups, lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad, fused=True)
+        kind = optim.AdamW if isinstance(self, AdamW) else optim.Adam
+        return kind(groups, lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad, fused=True)
 
 
 @register("adamw")
@@ -32,8 +33,3 @@ class AdamW(Adam):
     """AdamW (Loshchilov & Hutter, 2019), in torch's fused form; weight decay is apart from the gradient."""
 
     weight_decay: float = knob(1e-2, low=1e-6, high=1e-1, log=True, ge=0)
-
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        from torch.optim import AdamW
-
-        return AdamW(groups, lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad, fused=True)

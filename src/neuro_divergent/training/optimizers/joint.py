@@ -9,13 +9,10 @@ import torch
 
 
 class JointOptimizer(torch.optim.Optimizer):
-    """Optimizers over different parameters, stepped together.
+    """Optimizers that have no parameter in common, stepped together.
 
     ``param_groups`` are the groups of all members, one after the other, and the same objects: a schedule that sets the
     rate of a group here sets it for the member. The state is kept by the members; ``state`` stays empty.
-
-    Args:
-        members: Optimizers that have no parameter in common.
     """
 
     def __init__(self, members: Sequence[torch.optim.Optimizer]) -> None:

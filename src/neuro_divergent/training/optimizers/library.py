@@ -8,10 +8,7 @@ from neuro_divergent.core.errors import MissingDependencyError
 
 
 def library(name: str) -> Any:
-    """Return the package ``pytorch_optimizer``.
-
-    Args:
-        name: The optimizer that needs it, for the message.
+    """Return the package ``pytorch_optimizer``, which an optimizer of that name needs.
 
     Raises:
         MissingDependencyError: If it is not installed.

@@ -26,7 +26,6 @@ class WarmupCosine(WarmupSchedule):
     """Rises in a straight line over the first fraction of training, then falls along half a cosine.
 
     Attributes:
-        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 

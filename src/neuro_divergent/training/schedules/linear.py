@@ -32,7 +32,6 @@ class WarmupLinear(WarmupSchedule):
     """Rises in a straight line over the first fraction of training, then falls in another.
 
     Attributes:
-        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 

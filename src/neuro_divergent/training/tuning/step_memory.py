@@ -45,14 +45,7 @@ _QUIET = "99"  # level of messages of torch's profiler, which else writes to the
 
 
 class StepMeasurement(NamedTuple):
-    """What two steps of one batch size held, in bytes.
-
-    Attributes:
-        weights: Weights and buffers.
-        gradients: Gradients of all weights that are trained.
-        optimizer: State of the optimizer.
-        peak: The most that was there at any point besides weights and buffers.
-    """
+    """What two steps of one batch size held, in bytes, as in ``StepMemory``, with the peak of that size."""
 
     weights: int
     gradients: int
