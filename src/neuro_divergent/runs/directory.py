@@ -89,12 +89,7 @@ class RunDirectory:
         return isinstance(status, dict) and status.get("state") == "finished" and (self.path / MODEL).is_dir()
 
     def check_free(self) -> None:
-        """Refuse a path that exists; leftovers of a run that was killed before it began do not count.
-
-        Raises:
-            InputError: If there is something.
-            StorageError: If it cannot be read.
-        """
+        """Refuse a path that exists; leftovers of a run that was killed before it began do not count."""
         try:
             is_free = not self.path.exists() or (self.path.is_dir() and _is_leftover(self.path))
         except OSError as error:
@@ -108,10 +103,6 @@ class RunDirectory:
         """Make the directory and hold its lock; write the final status at the end.
 
         A new directory in which no training began is removed again.
-
-        Raises:
-            StorageError: If it cannot be made.
-            InputError: If another process works on it.
         """
         from neuro_divergent.runs.status import write_status
 
@@ -198,20 +189,11 @@ class RunDirectory:
         return state
 
     def stored_config(self) -> dict[str, Any]:
-        """Return the settings the run was begun with, as plain values.
-
-        Raises:
-            InputError: If there is no run.
-            UntrustedFileError: If it is damaged or was written by a newer version.
-        """
+        """Return the settings the run was begun with, as plain values."""
         return with_present_names(self._document()["config"])
 
     def require_same(self, config: Config) -> None:
-        """Refuse to resume with settings that would change the result.
-
-        Raises:
-            ConfigError: With all differences.
-        """
+        """Refuse to resume with settings that would change the result."""
         before, now = _comparable(self.stored_config()), _comparable(config.to_dict())
         if found := list(differences(before, now)):
             raise ConfigError(
@@ -220,11 +202,7 @@ class RunDirectory:
             )
 
     def require_same_data(self, panel: Panel) -> None:
-        """Refuse to resume with other data.
-
-        Raises:
-            DataError: If a number, name or time is different.
-        """
+        """Refuse to resume with other data."""
         before, now = self._document()["data"], fingerprint(panel)
         if before != now:
             counts = (

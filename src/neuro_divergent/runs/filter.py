@@ -50,11 +50,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read a condition such as ``training.optimizer.lr>0.001``.
-
-        Raises:
-            InputError: If it is none.
-        """
+        """Read a condition such as ``training.optimizer.lr>0.001``."""
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise InputError(
@@ -124,9 +120,6 @@ def sort_runs(runs: Iterable[RunSummary], by: str = "time", *, descending: bool 
     """Return runs in the order of one of ``SORTS``; those without the value are last in either direction.
 
     Equal ones stay in their order.
-
-    Raises:
-        InputError: If that is not one of them.
     """
     if by not in SORTS:
         raise InputError(f"runs cannot be sorted by {by[:40]!r}; choose one of {', '.join(SORTS)}.")

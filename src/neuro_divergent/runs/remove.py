@@ -50,10 +50,6 @@ def delete_run(path: Path) -> int:
     """Delete a run and return how many bytes that freed; checkpoints at another place are left there.
 
     Its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
-
-    Raises:
-        InputError: If it must not be deleted, see ``check_removable``.
-        StorageError: If the disk refuses.
     """
     check_removable(path)
     size = size_of(path)
@@ -63,12 +59,7 @@ def delete_run(path: Path) -> int:
 
 
 def delete_checkpoints(path: Path) -> int:
-    """Delete the checkpoints of a run but the best and the last, and all quarantined ones; return the bytes freed.
-
-    Raises:
-        InputError: If the run trains now, or its checkpoints are at another place.
-        StorageError: If the disk refuses.
-    """
+    """Delete the checkpoints of a run but the best and the last, and all quarantined ones; return the bytes freed."""
     check_removable(path)
     place = path / CHECKPOINTS
     configured = flatten_config(read_config(path)).get("checkpoints.directory", "none")

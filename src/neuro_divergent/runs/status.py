@@ -138,9 +138,6 @@ def write_status(
     """Write the state of a run.
 
     Without a step, that of the last heartbeat counts.
-
-    Raises:
-        StorageError: If the disk refuses.
     """
     content = {
         "state": state,

@@ -262,11 +262,7 @@ class TrainingConfig(Config):
 
 
 def split_callbacks(callbacks: CallbackLike | Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
-    """Return the callbacks that have a setting of their own, by its name, and all others.
-
-    Raises:
-        ConfigError: If two callbacks are for the same setting.
-    """
+    """Return the callbacks that have a setting of their own, by its name, and all others."""
     own: dict[str, Any] = {}
     others: list[Any] = []
     for item in [callbacks] if isinstance(callbacks, (str, dict, Config, Callback)) else callbacks:

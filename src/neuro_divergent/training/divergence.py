@@ -115,12 +115,7 @@ class Guard:
             self.give_up(trainer, f"{when} the weights {', '.join(bad[:_NAMED])} are not finite.")
 
     def give_up(self, trainer: Trainer, message: str) -> NoReturn:
-        """Roll back if the policy says so, else raise; it is too late to leave the step out.
-
-        Raises:
-            DivergedError: If training ends.
-            RolledBackError: If it goes on from the last good state, with a lower learning rate.
-        """
+        """Roll back if the policy says so, else raise; it is too late to leave the step out."""
         if self.config.policy != "rollback":
             raise DivergedError(f"{message} {_ADVICE}")
         for parameter in trainer.module.parameters():
@@ -138,11 +133,7 @@ class Guard:
         raise RolledBackError
 
     def overflowed(self, step: int) -> None:
-        """Count a step that fp16 left out.
-
-        Raises:
-            DivergedError: If that happens again and again, so that it is not the factor on the loss that is too large.
-        """
+        """Count a step that fp16 left out."""
         self._in_a_row += 1
         if self._in_a_row >= _OVERFLOWS_IN_A_ROW:
             raise DivergedError(f"fp16 overflowed in {self._in_a_row} steps in a row, up to step {step}. {_ADVICE}")

@@ -66,9 +66,6 @@ def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
 
     Enter it once around training, outside of ``keeping_memory`` and of what changes the module for the time of it:
     what a step needs is measured when it did not fit, in small steps of a copy, and takes nothing while it does.
-
-    Raises:
-        OutOfMemoryError: In place of the errors of torch, NumPy or Python.
     """
     try:
         yield

@@ -48,9 +48,6 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
             (``MASE(season_length=12)``). Losses are measured on the point forecast.
         loss: What the network is trained with, which says what its outputs mean. Outputs under a function that is not
             one of our losses are taken as they are.
-
-    Raises:
-        ConfigError: If there is no such metric.
     """
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")

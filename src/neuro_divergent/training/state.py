@@ -63,11 +63,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str =
 
 
 def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to resume with settings that would change the result.
-
-    Raises:
-        ConfigError: With all differences.
-    """
+    """Refuse to resume with settings that would change the result."""
     old, new = ({key: value for key, value in item.items() if key not in MAY_CHANGE} for item in (before, now))
     if found := list(differences(old, new)):
         raise ConfigError(

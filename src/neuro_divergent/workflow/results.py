@@ -170,11 +170,7 @@ def _diagnosis(run: Path) -> _Result:
 
 
 def _make(run: Path, missing: list[str]) -> list[str]:
-    """Write results that are missing, and return what is missing still.
-
-    Raises:
-        NeuroDivergentError: If there is no model or no data to make them from, or the disk refuses.
-    """
+    """Write results that are missing, and return what is missing still."""
     outcome = _again(run)
     results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel))]
     written = [result.name for result in results if result.name in missing and result.write(run)]
@@ -183,11 +179,7 @@ def _make(run: Path, missing: list[str]) -> list[str]:
 
 
 def _again(run: Path) -> Outcome:
-    """Score and forecast again with a trained model, on the data it was trained on.
-
-    Raises:
-        NeuroDivergentError: If the model or the data cannot be had, or are not the same any more.
-    """
+    """Score and forecast again with a trained model, on the data it was trained on."""
     directory = RunDirectory(run)
     forecaster = Forecaster.load(run / MODEL)
     config = RunConfig.from_dict(directory.stored_config())

@@ -70,9 +70,6 @@ class Checkpointing(CallbackConfig):
 
         Args:
             saved: Called with the step of each complete checkpoint, by the thread that wrote it.
-
-        Raises:
-            ConfigError: If it is not known where to.
         """
         if self.directory is None:
             raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")

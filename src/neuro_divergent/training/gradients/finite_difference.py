@@ -138,9 +138,6 @@ def default_step(method: DifferenceMethod, dtype: torch.dtype) -> float:
 
     It is the cube root of the spacing of numbers near 1 for central differences (6e-6 in float64, 5e-3 in float32) and
     the square root for forward ones (1.5e-8 and 3.5e-4).
-
-    Raises:
-        ConfigError: If the method has no step.
     """
     import torch
 

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.training.optimizers.base import Beta
-from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("adabound")
-class AdaBound(WrappedOptimizer):
+class AdaBound(LibraryOptimizer):
     """Adam whose step sizes are bounded more and more tightly, so that it ends as SGD (Luo et al., 2019).
 
     Weight decay is apart from the gradient. Needs the extra ``optimizers``.
@@ -23,7 +23,6 @@ class AdaBound(WrappedOptimizer):
         amsbound: Whether the largest mean of squares so far counts instead of the last.
     """
 
-    in_library: ClassVar[bool] = True
     arguments: ClassVar[dict[str, str]] = {"amsbound": "ams_bound"}
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from neuro_divergent.core.config import register
 from neuro_divergent.training.optimizers.base import Beta
-from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("adan")
-class Adan(WrappedOptimizer):
+class Adan(LibraryOptimizer):
     """Adam with Nesterov's momentum taken from the differences of gradients (Xie et al., 2022).
 
     Weight decay divides the weights after the step. Needs the extra ``optimizers``.
     """
-
-    in_library: ClassVar[bool] = True
 
     betas: tuple[Beta, Beta, Beta] = (0.98, 0.92, 0.99)
     eps: float = Field(default=1e-8, gt=0)

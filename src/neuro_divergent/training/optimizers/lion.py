@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.training.optimizers.base import Beta
-from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("lion")
-class Lion(WrappedOptimizer):
+class Lion(LibraryOptimizer):
     """Steps of one size in the direction of the sign of the momentum (Chen et al., 2023).
 
     It wants a rate 3 to 10 times lower and a weight decay 3 to 10 times higher than AdamW. Weight decay is apart from
     the gradient. Needs the extra ``optimizers``.
     """
-
-    in_library: ClassVar[bool] = True
 
     lr: float = knob(1e-4, low=1e-5, high=1e-3, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.99)

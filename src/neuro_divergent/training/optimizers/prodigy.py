@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import knob, register
 from neuro_divergent.training.optimizers.base import Beta
-from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("prodigy")
-class Prodigy(WrappedOptimizer):
+class Prodigy(LibraryOptimizer):
     """Adam that estimates its own learning rate (Mishchenko & Defazio, 2024).
 
     The estimate is one number for all parameters, so groups cannot have rates of their own. Leave ``lr`` at 1 and let
@@ -24,7 +24,6 @@ class Prodigy(WrappedOptimizer):
         safeguard: Whether a warm-up is kept from driving the estimate up.
     """
 
-    in_library: ClassVar[bool] = True
     arguments: ClassVar[dict[str, str]] = {"initial": "d0", "growth": "d_coef", "safeguard": "safeguard_warmup"}
 
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.training.optimizers.base import GroupedOptimizer, batches
@@ -12,25 +13,32 @@ if TYPE_CHECKING:
 
 
 class WrappedOptimizer(GroupedOptimizer):
-    """Builds the class of its own name, out of its fields.
+    """Builds the class of its own name in ``torch.optim``, out of its fields.
 
     Attributes:
-        in_library: Whether that class is in ``pytorch_optimizer``; otherwise it is in ``torch.optim``.
         arguments: What the class calls a field, where that is another name.
     """
 
-    in_library: ClassVar[bool] = False
     arguments: ClassVar[dict[str, str]] = {}
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        import torch
-
-        kind = getattr(library(self.name) if self.in_library else torch.optim, type(self).__name__)
         own = [name for name in type(self).model_fields if name == "lr" or name not in GroupedOptimizer.model_fields]
         settings = {self.arguments.get(name, name): getattr(self, name) for name in own}
-        optimizer: torch.optim.Optimizer = kind(groups, **settings, **self.implementation(groups))
-        return optimizer
+        return self.wrapped_class()(groups, **settings, **self.implementation(groups))
+
+    def wrapped_class(self) -> Callable[..., torch.optim.Optimizer]:
+        """Return the class to build."""
+        from torch import optim
+
+        return getattr(optim, type(self).__name__)  # type: ignore[no-any-return]
 
     def implementation(self, groups: list[dict[str, Any]]) -> dict[str, bool | None]:
         """Return which implementation of the step to take, as arguments of the class."""
         return {"foreach": batches(groups)}
+
+
+class LibraryOptimizer(WrappedOptimizer):
+    """Builds the class of its own name in ``pytorch_optimizer``."""
+
+    def wrapped_class(self) -> Callable[..., torch.optim.Optimizer]:
+        return getattr(library(self.name), type(self).__name__)  # type: ignore[no-any-return]

@@ -46,10 +46,7 @@ class Chain(Schedule):
         parts: Schedules with their lengths; a pair of both, or a schedule alone, will do.
     """
 
-    parts: tuple[Part, ...] = (
-        Part(schedule=Linear(initial=0.01, final=1.0), length=0.1),
-        Part(schedule=Cosine()),
-    )
+    parts: tuple[Part, ...] = (Part(schedule=Linear(initial=0.01, final=1.0), length=0.1), Part(schedule=Cosine()))
 
     def __init__(self, parts: Sequence[Any] | None = None, **values: Any) -> None:
         super().__init__(**values if parts is None else {"parts": parts, **values})

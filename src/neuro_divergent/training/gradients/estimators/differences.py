@@ -24,7 +24,6 @@ class FiniteDifference(GradientEstimator):
 
     numerical: ClassVar[bool] = True
     method: ClassVar[DifferenceMethod]
-    passes_per_weight: ClassVar[int]
 
     def start(self, module: nn.Module) -> None:
         warnings.warn(
@@ -40,7 +39,7 @@ class FiniteDifference(GradientEstimator):
     def forward_passes(self, module: nn.Module) -> int:
         """Return the forward passes per batch, one of which is for the loss itself."""
         weights = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-        return 1 + self.passes_per_weight * weights
+        return 1 + (2 if self.method == "central" else 1) * weights
 
 
 @register("central")
@@ -48,7 +47,6 @@ class CentralDifference(FiniteDifference):
     """Central differences: two forward passes for each weight and an error of O(step ** 2)."""
 
     method: ClassVar[DifferenceMethod] = "central"
-    passes_per_weight: ClassVar[int] = 2
 
 
 @register("forward")
@@ -56,4 +54,3 @@ class ForwardDifference(FiniteDifference):
     """Forward differences: one forward pass for each weight and an error of O(step)."""
 
     method: ClassVar[DifferenceMethod] = "forward"
-    passes_per_weight: ClassVar[int] = 1
