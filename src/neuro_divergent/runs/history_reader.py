@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,11 @@ class RowTable:
             place = block.find(_COLUMNS, place + 1)
 
     def _parse(self, block: bytes) -> tuple[pl.DataFrame, list[Piece]]:
-        if self._named:
-            found = _parse_whole(block, list(self._named))
-            if found is not None:
+        if names := list(self._named):
+            if found := _parse_whole(block, names):
                 return found
-            lines = [line for line in block.split(b"\n") if line.startswith(_BEGIN) and line.endswith(b"}")]
-            found = _parse_whole(b"".join(line + b"\n" for line in lines), list(self._named))
-            if found is not None:
+            whole = [line for line in block.split(b"\n") if line.startswith(_BEGIN) and line.endswith(b"}")]
+            if found := _parse_whole(b"".join(line + b"\n" for line in whole), names):
                 return found
         return _parse_lines(block.split(b"\n"))
 
@@ -172,11 +171,7 @@ def _is_plain(frame: pl.DataFrame) -> bool:
 
 def _without_void(frame: pl.DataFrame, pieces: list[Piece]) -> pl.DataFrame:
     """Remove rows of steps that training went back behind later."""
-    limits = [_NEVER] * len(pieces)
-    following = _NEVER
-    for place in range(len(pieces) - 1, -1, -1):
-        following = min(following, pieces[place][1])
-        limits[place] = following
+    limits = list(accumulate((step for _, step in reversed(pieces)), min))[::-1]
     parts, begin = [], 0
     for (end, _), limit in zip(pieces, limits, strict=True):
         parts.append(frame[begin:end].filter(pl.col("step") <= limit))

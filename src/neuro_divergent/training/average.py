@@ -139,8 +139,7 @@ class Averager(Callback):
             trainer.module.load_state_dict(self._own)
             self._own = None
 
-    def validation_cancelled(self, trainer: Trainer) -> None:
-        self.validation_end(trainer)
+    validation_cancelled = validation_end
 
     def fit_end(self, trainer: Trainer) -> None:
         if self.average is not None:

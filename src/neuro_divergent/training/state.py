@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.errors import ConfigError, did_you_mean
 
 _LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "early_stopping"))
 MAY_CHANGE = frozenset(
@@ -50,6 +50,14 @@ class TrainingState:
         """
         values = dict(values)
         return cls(pending_validation=values.pop("unsettled", True), **values)
+
+
+def find_metric(name: str, metrics: Mapping[str, float], where: str) -> float:
+    """Return a result of a validation; ``where`` is the setting that names it, for the message."""
+    if name not in metrics:
+        hint = did_you_mean(name, metrics)
+        raise ConfigError(f"{where}: metric {name!r} is not measured.{hint} Known: {', '.join(metrics)}.")
+    return metrics[name]
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -24,13 +24,8 @@ from neuro_divergent.training.thread_count import network_threads
 class TrainStep:
     """The arithmetic of training.
 
-    Args:
-        module: The network itself; what is called in training may be compiled or wrapped.
-        objective: What is minimised.
-        config: How to train.
-        precision: Which number types are used.
-        strategy: How processes share the work.
-        transforms: What is done to gradients after the transforms of the config.
+    ``module`` is the network itself; what is called in training may be compiled or wrapped. ``transforms`` come after
+    those of the config.
     """
 
     def __init__(

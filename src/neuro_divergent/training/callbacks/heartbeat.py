@@ -56,19 +56,12 @@ class Heartbeat(Callback):
         self._phase = "validation"
         self.step_end(trainer)
 
-    def validation_batch(self, trainer: Trainer) -> None:
-        self.step_end(trainer)
-
     def validation_end(self, trainer: Trainer) -> None:
         self._phase = "training"
         self.step_end(trainer)
 
-    def validation_cancelled(self, trainer: Trainer) -> None:
-        self.validation_end(trainer)
-
-    def checkpoint_safe(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due: a save may have taken long."""
-        self.step_end(trainer)
+    validation_cancelled = validation_end
+    validation_batch = checkpoint_safe = step_end  # a save may have taken long
 
     def interrupted(self, trainer: Trainer) -> None:
         self.beat(trainer)

@@ -21,8 +21,7 @@ class FunctionSchedule(Schedule):
 
     Attributes:
         function: Takes the step (or epoch), counted from 0, and if it has a second argument without a default the
-            ``Plan``; returns a number
-            that is not negative.
+            ``Plan``; returns a number that is not negative.
         per: Whether the function gets the step or the epoch.
     """
 
