@@ -86,7 +86,7 @@ def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, 
     return [
         {"setting": name, "values": values}
         for name, values in found.items()
-        if not all(_is_same(values[0], value) for value in values[1:])
+        if any((isinstance(value, bool), value) != (isinstance(values[0], bool), values[0]) for value in values)
     ]
 
 
@@ -193,10 +193,6 @@ def _walk(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield from _walk(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _is_same(one: object, other: object) -> bool:
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
 
 
 def _plain(value: Any) -> Any:

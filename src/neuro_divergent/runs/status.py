@@ -164,12 +164,10 @@ def list_runs(root: Path, *, stale: float = STALE) -> list[RunSummary]:
 
 
 def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
-    """Describe a run.
+    """Describe the run in a directory.
 
-    Args:
-        path: Its directory.
-        stale: Seconds without a heartbeat after which a run counts as stalled; ten times as many while it does not
-            beat yet (data is read) or no more (results are written).
+    It counts as stalled after ``stale`` seconds without a heartbeat, or ten times as many while it does not beat yet
+    (data is read) or no more (results are written).
     """
     files = _Files(path)
     who = holder(path / LOCK)

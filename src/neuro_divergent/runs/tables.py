@@ -96,12 +96,12 @@ class RunTables:
     @cached_property
     def context(self) -> pl.DataFrame | None:
         """The last rows of each series: id, time and target."""
-        return self._parquet(CONTEXT)
+        return self._read(CONTEXT, _read_parquet)
 
     @cached_property
     def backtest(self) -> pl.DataFrame | None:
         """Forecasts of held-out values, with the observed values and the baselines."""
-        return self._parquet(BACKTEST)
+        return self._read(BACKTEST, _read_parquet)
 
     @cached_property
     def forecasts(self) -> pl.DataFrame | None:
@@ -164,9 +164,6 @@ class RunTables:
 
     def _json(self, name: str) -> dict[str, Any] | None:
         return self._read(name, _read_object)
-
-    def _parquet(self, name: str) -> pl.DataFrame | None:
-        return self._read(name, _read_parquet)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
         """Read a file if it is there, and record why if that fails; a table without rows is ``None``."""

@@ -54,11 +54,8 @@ class Example(NamedTuple):
 class Objective:
     """Turns outputs into costs.
 
-    Args:
-        loss: One of our losses, or any function of output and target that returns their mean cost.
-        restore: Brings values of a batch back to the units of the data, for losses that need them.
-        curriculum: Which targets count at which time of training.
-        distillation: Fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
+    ``restore`` brings values of a batch back to the units of the data, for losses that need them, and ``distillation``
+    is the fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
     """
 
     def __init__(

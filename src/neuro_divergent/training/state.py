@@ -88,13 +88,8 @@ def extends(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
 def match_states(saved: list[dict[str, Any]], parts: Sequence[object], what: str) -> Iterator[tuple[int, Any]]:
     """Yield which of some parts a saved state belongs to, and the state; parts without a state may come and go.
 
-    Args:
-        saved: The ``kind`` (class) and ``state`` of each part, in order.
-        parts: What is there now.
-        what: What the parts are, for the message.
-
-    Raises:
-        ConfigError: If a part with a state is missing now, or comes in another order.
+    Saved are the ``kind`` (class) and ``state`` of each part, in order. It is an error if a part with a state is
+    missing now, or comes in another order; ``what`` says what the parts are.
     """
     kept = [item for item in saved if item["state"]]
     for place, part in enumerate(parts):

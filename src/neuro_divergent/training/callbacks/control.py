@@ -23,12 +23,7 @@ class Control(Callback):
     """Looks several times a second for files named ``stop`` and ``checkpoint``; removes them and does it.
 
     ``stop`` ends training as if it were over, with a model; ``checkpoint`` writes a checkpoint after the step. What is
-    in a file does not matter. A request left from an earlier start is removed.
-
-    Args:
-        directory: Where requests appear; it need not exist.
-        events: Where to record that a request was handled.
-        checkpoints: Who writes checkpoints.
+    in a file does not matter. A request left from an earlier start is removed. The directory need not exist.
     """
 
     def __init__(self, directory: str | Path, *, events: EventLog, checkpoints: Checkpointer | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import StorageError
 from neuro_divergent.core.storage.atomic import write_file
-from neuro_divergent.training.callbacks.base import Callback, NamedCallback
+from neuro_divergent.training.callbacks.base import ClosingCallback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -37,7 +37,7 @@ class CSVLog(NamedCallback):
         return CSVLogger(self.path)
 
 
-class CSVLogger(Callback):
+class CSVLogger(ClosingCallback):
     """Writes the file of a ``CSVLog``."""
 
     def __init__(self, path: str | Path) -> None:
@@ -65,13 +65,10 @@ class CSVLogger(Callback):
         """Take back the rows of what training has gone back behind."""
         self.fit_start(trainer)
 
-    def fit_end(self, trainer: Trainer) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self.fit_end(trainer)
 
     def _begin(self, history: History) -> None:
         """Write all rows so far, and stay ready for more."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.signals import SignalListener
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 
-class Interruption(Callback):
+class Interruption(ClosingCallback):
     """Lets a signal interrupt training between two steps instead of in the middle of one.
 
     The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
@@ -30,12 +30,9 @@ class Interruption(Callback):
         self._trainer = trainer
         self._listener.start()
 
-    def fit_end(self, trainer: Trainer) -> None:
+    def close(self) -> None:
         self._listener.stop()
         self._trainer = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:
         if self._trainer is not None:

@@ -6,7 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,7 +21,7 @@ _LEAST_TIMES = 20  # before the fraction counts, so that a short run is measured
 _MOST_LAYERS = 1000
 
 
-class LayerMonitor(Callback):
+class LayerMonitor(ClosingCallback):
     """Measures each trained parameter now and then and writes it as ``layers`` events.
 
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
@@ -63,13 +63,10 @@ class LayerMonitor(Callback):
             trainer.optimizer.register_step_post_hook(self._after_step),
         ]
 
-    def fit_end(self, trainer: Trainer) -> None:
+    def close(self) -> None:
         for hook in self._hooks:
             hook.remove()
         self._hooks, self._before, self._trainer = [], None, None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self.fit_end(trainer)
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         assert self._trainer is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.signals import SignalListener
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
-class StopRequest(Callback):
+class StopRequest(ClosingCallback):
     """Ends training as if it were over, with a model, when a file appears or a signal arrives.
 
     Args:
@@ -50,11 +50,8 @@ class StopRequest(Callback):
             if self.file.exists():
                 trainer.stop(f"{self.file} asks for it")
 
-    def fit_end(self, trainer: Trainer) -> None:
+    def close(self) -> None:
         self._listener.stop()
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:
         self._received = name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.training.callbacks.base import Callback, NamedCallback
+from neuro_divergent.training.callbacks.base import ClosingCallback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -39,7 +39,7 @@ class TensorBoard(NamedCallback):
         return TensorBoardLogger(self.directory)
 
 
-class TensorBoardLogger(Callback):
+class TensorBoardLogger(ClosingCallback):
     """Writes the event files of a ``TensorBoard``."""
 
     def __init__(self, directory: str | Path) -> None:
@@ -65,10 +65,7 @@ class TensorBoardLogger(Callback):
             if name != "step" and value is not None:
                 self._writer.add_scalar(name, value, row["step"])
 
-    def fit_end(self, trainer: Trainer) -> None:
+    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        self.fit_end(trainer)
