@@ -70,11 +70,6 @@ class RunDirectory:
     path: Path
 
     @property
-    def checkpoints(self) -> Path:
-        """Where training writes its checkpoints."""
-        return self.path / CHECKPOINTS
-
-    @property
     def has_begun(self) -> bool:
         """Whether there is a run to resume."""
         return (self.path / RUN).is_file()
@@ -155,9 +150,8 @@ class RunDirectory:
 
         is_main = threading.current_thread() is threading.main_thread()
         events = EventLog(self.path / EVENTS, history=self.path / HISTORY)
-        checkpointer = checkpoints.replace(directory=self.checkpoint_location(checkpoints)).build(
-            saved=events.checkpointed
-        )
+        place = self.checkpoint_location(checkpoints)
+        checkpointer = checkpoints.replace(directory=place).build(saved=events.checkpointed)
         return [
             Heartbeat(self.path / HEARTBEAT),
             LayerMonitor(events),
@@ -170,7 +164,7 @@ class RunDirectory:
 
     def checkpoint_location(self, checkpoints: Checkpointing) -> str | Path:
         """Return where checkpoints are: in this directory, or at another place that the settings name."""
-        return checkpoints.directory or self.checkpoints
+        return checkpoints.directory or self.path / CHECKPOINTS
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
         """Return the state to resume from, or ``None`` if nothing was saved yet.
@@ -205,9 +199,8 @@ class RunDirectory:
         """Refuse to resume with other data."""
         before, now = self._document()["data"], fingerprint(panel)
         if before != now:
-            counts = (
-                f"{before['rows']:,} rows of {before['series']:,} series then, {now['rows']:,} of {now['series']:,}"
-            )
+            then = f"{before['rows']:,} rows of {before['series']:,} series then"
+            counts = f"{then}, {now['rows']:,} of {now['series']:,}"
             raise DataError(
                 f"{self.path}: the data have changed since the run began ({counts} now). Begin a new run, or allow "
                 "changes (allow_changes=True, --allow-changes)."

@@ -44,13 +44,6 @@ def read_history(run: Path) -> pl.DataFrame:
     return table.frame
 
 
-def history_of(lines: Sequence[bytes]) -> pl.DataFrame:
-    """Return the rows among the lines of events, without those that became void, as a table."""
-    table = RowTable()
-    table.add(b"".join(line + b"\n" for line in lines))
-    return table.frame
-
-
 class RowTable:
     """Rows of events that are handed over block by block, each of whole lines.
 

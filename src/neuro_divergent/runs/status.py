@@ -35,7 +35,6 @@ STALE = 300.0
 Ending = Literal["finished", "interrupted", "failed", "diverged"]
 State = Literal["running", "stalled", "finished", "interrupted", "failed", "diverged", "killed", "damaged"]
 
-_ENDINGS = get_args(Ending)
 _STEP = re.compile(r"step-(\d{9,18})")
 _MOST_BYTES = 1024**2
 _MOST_LETTERS = 1000
@@ -252,7 +251,7 @@ def _state(status: dict[str, Any], model_time: float | None, is_damaged: bool) -
     said, when = status.get("state"), number(status.get("time"))
     if model_time is not None and (when is None or said == "finished" or when < model_time):
         return "finished"  # unless the model is older than a later start
-    if said in _ENDINGS:
+    if said in get_args(Ending):
         return cast(State, said)
     return "damaged" if is_damaged or (status and said != "running") else "killed"
 

@@ -26,6 +26,7 @@ class Average(CallbackConfig, Component):
     """
 
     registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
+    from_start: ClassVar[bool] = False  # whether it begins with the weights before the first step
 
     @abstractmethod
     def takes(self, step: int, plan: Plan) -> bool:
@@ -34,11 +35,6 @@ class Average(CallbackConfig, Component):
     @abstractmethod
     def newest_weight(self, updates: int) -> float:
         """Return how much the newest weights count in the average after ``updates`` updates before."""
-
-    @property
-    def from_start(self) -> bool:
-        """Whether the average begins with the weights before the first step."""
-        return False
 
     def build(self) -> Averager:
         return Averager(self)
@@ -54,6 +50,8 @@ class EMA(Average):
             training began with still dominate after a few hundred steps.
     """
 
+    from_start: ClassVar[bool] = True
+
     decay: float = knob(0.999, low=0.9, high=0.9999, ge=0, lt=1)
     warmup: bool = True
 
@@ -62,10 +60,6 @@ class EMA(Average):
 
     def newest_weight(self, updates: int) -> float:
         return 1 - (min(self.decay, (1 + updates) / (10 + updates)) if self.warmup else self.decay)
-
-    @property
-    def from_start(self) -> bool:
-        return True
 
 
 @register("swa")

@@ -93,12 +93,7 @@ class Guard:
             self._good = snapshot(trainer.state_dict())
 
     def recover(self, trainer: Trainer, message: str) -> None:
-        """Apply the policy after the loss or the gradients became NaN or infinite.
-
-        Raises:
-            DivergedError: If it says to stop, or nothing helps any more.
-            RolledBackError: If it says to roll back, after that was done.
-        """
+        """Leave a step out whose loss or gradients became NaN or infinite, or ``give_up`` as the policy says."""
         if self.config.policy != "skip":
             self.give_up(trainer, message)
         self._in_a_row += 1

@@ -46,10 +46,7 @@ def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -
 
     On a CPU that is the least of what the system has available, what is left in the control groups of the process
     (containers and batch systems set their limits there) and what is left of its address space (``ulimit -v``).
-
-    Args:
-        device: Where tensors live; unset, the CPU.
-        root: Directory that holds ``proc`` and ``sys``.
+    ``root`` holds ``proc`` and ``sys``.
     """
     if device is not None and device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 class EnvironmentNote(Callback):
     """Writes versions, machine, device, threads, command and the commit of the user's project when training starts.
 
-    Args:
-        path: The file; it is replaced if it exists. A disk that refuses is warned about, and training goes on.
+    A disk that refuses is warned about, and training goes on.
     """
 
     def __init__(self, path: str | Path) -> None:

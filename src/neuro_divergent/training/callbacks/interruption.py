@@ -16,10 +16,8 @@ class Interruption(ClosingCallback):
     """Lets a signal interrupt training between two steps instead of in the middle of one.
 
     The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
-    ``Interrupted``. A second signal ends the process the way it would without this callback, at once.
-
-    Args:
-        signals: Names of the signals. ``fit`` must run in the main thread.
+    ``Interrupted``. A second signal ends the process the way it would without this callback, at once. ``fit`` must run
+    in the main thread.
     """
 
     def __init__(self, signals: Sequence[str] = ("SIGINT", "SIGTERM")) -> None:

@@ -27,12 +27,8 @@ class LayerMonitor(ClosingCallback):
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
-    often than rows are written, and after the first 20 times less often where it would take more than a fraction of
-    the time. It draws no random numbers and changes nothing.
-
-    Args:
-        events: Where to write.
-        fraction: Fraction of the time of training that measuring may take.
+    often than rows are written, and after the first 20 times less often where it would take more than ``fraction`` of
+    the time of training. It draws no random numbers and changes nothing.
     """
 
     def __init__(self, events: EventLog, *, fraction: float = 0.005) -> None:

@@ -33,9 +33,8 @@ class TensorBoard(NamedCallback):
         try:
             import tensorboard  # noqa: F401
         except ImportError:
-            raise MissingDependencyError(
-                'TensorBoard is not installed: pip install "neuro-divergent[tensorboard]".'
-            ) from None
+            hint = 'pip install "neuro-divergent[tensorboard]"'
+            raise MissingDependencyError(f"TensorBoard is not installed: {hint}.") from None
         return TensorBoardLogger(self.directory)
 
 

@@ -30,10 +30,6 @@ class Part(Config):
     length: Length | None = None
     per: Clock = "epoch"
 
-    def steps(self, plan: Plan) -> int | None:
-        """Return the length in steps; ``None`` if it depends on the others."""
-        return None if self.length is None else plan.steps(self.length, self.per)
-
 
 @register("chain")
 class Chain(Schedule):
@@ -81,7 +77,7 @@ class Chain(Schedule):
 
     def locate(self, step: int, plan: Plan) -> tuple[int, int, Plan]:
         """Return which part a step lies in, the step at which that part begins, and its plan."""
-        lengths = [part.steps(plan) for part in self.parts]
+        lengths = [None if part.length is None else plan.steps(part.length, part.per) for part in self.parts]
         rest = max(plan.total_steps - sum(length or 0 for length in lengths), 0)
         open_parts = lengths.count(None)
         parts_left = iter([rest * (i + 1) // open_parts - rest * i // open_parts for i in range(open_parts)])
