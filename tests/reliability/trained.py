@@ -133,7 +133,7 @@ def train(job: PreparedData) -> None:
     settings = dict(VARIANTS[job.variant])
     checkpoints = {"every_epochs": None, **settings.pop("checkpoints")}
     checkpointer = nd.callbacks.Checkpointing(directory=job.checkpoints, keep=2, **checkpoints).build()
-    checkpointer._store = WatchedStore(job.checkpoints, moment)
+    checkpointer.store = WatchedStore(job.checkpoints, moment)
     watch = Watch(moment, network, job.samples)
     callbacks = [checkpointer, WatchedInterruption(moment), watch]
     trainer = nd.Trainer(network, nd.losses.MSE(), nd.TrainingConfig(**{**_COMMON, **settings}), callbacks=callbacks)

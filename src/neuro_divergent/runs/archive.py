@@ -24,13 +24,10 @@ _DEEPEST = 8
 
 
 def write_archive(run: Path, path: Path) -> int:
-    """Write a run to a ``.zip``, ``.tar.gz`` or ``.tgz`` file: all its files but checkpoints.
+    """Write a run to a ``.zip``, ``.tar.gz`` or ``.tgz`` file, all but checkpoints; return how many files are in it.
 
     Links are not followed and left out, and so is whatever is hidden or no regular file. The archive has one directory,
     named like the run; its entries do not name the user. A file that grows meanwhile is taken as long as it was.
-
-    Returns:
-        How many files are in it.
 
     Raises:
         InputError: If the name ends otherwise, or the archive would be inside of the run.
@@ -101,13 +98,9 @@ def _files(run: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 continue
             try:
                 with opened(Path(folder) / item) as handle, os.fdopen(handle, "rb", closefd=False) as source:
-                    yield _readable((place / item).as_posix()), source
+                    yield (place / item).as_posix().encode("utf-8", "backslashreplace").decode("utf-8"), source
             except UntrustedFileError:
                 continue  # a link, a pipe, or gone in the meantime
-
-
-def _readable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @contextmanager

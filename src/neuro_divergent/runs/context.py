@@ -16,10 +16,7 @@ _MOST_ROWS_IN_ALL = 1_000_000
 def context_of(panel: Panel, *, horizon: int, history: int) -> pl.DataFrame:
     """Return the ends of the series: id, time and target, null where it was not observed.
 
-    Args:
-        panel: The data.
-        horizon: Rows that are forecast; five times as many are kept.
-        history: Rows that a forecast is made from, which are kept too.
+    Kept are five times the rows that are forecast, and at least those that a forecast is made from.
     """
     rows = min(max(5 * horizon, history, _LEAST_ROWS), _MOST_ROWS, _MOST_ROWS_IN_ALL // max(panel.num_series, 1))
     end = panel.tail(max(rows, 1))

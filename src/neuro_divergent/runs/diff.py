@@ -6,23 +6,21 @@ Nothing here needs torch. Whatever is in a directory, reading it raises no error
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.config import read_toml
 from neuro_divergent.core.errors import NeuroDivergentError
-from neuro_divergent.core.storage.regular_file import read_file, read_json
-from neuro_divergent.runs.directory import CONFIG, RUN
+from neuro_divergent.core.storage.regular_file import read_file
+from neuro_divergent.runs.directory import CONFIG, RUN, SCORES
 from neuro_divergent.runs.renamed import with_present_names
 from neuro_divergent.runs.status import RunSummary
+from neuro_divergent.runs.values import number, part, read_object, rows
 
 _MOST_BYTES = 1024**2
 _MOST_BYTES_OF_RUN = 16 * 1024**2
-_SCORES = "scores.json"
-_HIGHER_IS_BETTER = ("skill",)
-_NEAR_ZERO_IS_BEST = ("bias",)
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,7 @@ def read_config(run: Path) -> dict[str, Any]:
     try:
         values: Any = read_toml(read_file(run / CONFIG, limit=_MOST_BYTES).decode("utf-8"))
     except (NeuroDivergentError, ValueError):
-        try:
-            values = read_json(run / RUN, _MOST_BYTES_OF_RUN)
-        except (NeuroDivergentError, ValueError):
-            return {}
-        values = values.get("config") if isinstance(values, dict) else None
+        values = (read_object(run / RUN, _MOST_BYTES_OF_RUN) or {}).get("config")
     return _plain(with_present_names(values)) if isinstance(values, dict) else {}
 
 
@@ -77,18 +71,14 @@ def flatten_config(values: Mapping[str, Any]) -> dict[str, Any]:
 
     A part that is only a name, as in ``model = "nhits"``, is its ``name``.
     """
-    return dict(_walk({key: {"name": value} if _is_short(key, value) else value for key, value in values.items()}, ""))
+    model = values.get("model")
+    return dict(_walk({**values, "model": {"name": model}} if isinstance(model, str) else values, ""))
 
 
 def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the settings in which runs differ.
+    """Return the settings in which runs differ, from those of each as ``read_config`` gives them.
 
-    Args:
-        configs: The settings of each run, as ``read_config`` gives them.
-
-    Returns:
-        For each such setting its dotted name, ``setting``, and its ``values``, in the order of the runs. ``None`` is
-        the value of a run that does not have it.
+    Each has its dotted name, ``setting``, and its ``values`` in the order of the runs: ``None`` where one has it not.
     """
     flat = [flatten_config(config) for config in configs.values()]
     names = dict.fromkeys(name for config in flat for name in config)
@@ -96,7 +86,7 @@ def config_differences(configs: Mapping[str, dict[str, Any]]) -> list[dict[str, 
     return [
         {"setting": name, "values": values}
         for name, values in found.items()
-        if not all(_is_same(values[0], value) for value in values[1:])
+        if any((isinstance(value, bool), value) != (isinstance(values[0], bool), values[0]) for value in values)
     ]
 
 
@@ -106,20 +96,13 @@ def read_scores(run: Path) -> dict[str, Any]:
     ``parameters`` is the size of the network, ``seconds`` the time of training, and ``coverage-80`` the fraction of
     values in the interval of 80 percent. A directory without scores has none.
     """
-    try:
-        content = read_json(run / _SCORES, _MOST_BYTES)
-    except (NeuroDivergentError, ValueError):
-        return {}
-    if not isinstance(content, dict):
-        return {}
-    rows = [row for row in _dicts(content.get("scores")) if row.get("name") == content.get("model")]
-    found = {key: value for row in rows[:1] for key, value in row.items() if _is_number(value)}
-    for row in _dicts(content.get("coverage")):
-        if _is_number(row.get("level")) and _is_number(row.get("coverage")):
+    content = read_object(run / SCORES, _MOST_BYTES) or {}
+    named = [row for row in rows(content.get("scores")) if row.get("name") == content.get("model")]
+    found = {key: value for row in named[:1] for key, value in row.items() if number(value) is not None}
+    for row in rows(content.get("coverage")):
+        if number(row.get("level")) is not None and number(row.get("coverage")) is not None:
             found[f"coverage-{row['level']:g}"] = row["coverage"]
-    for key in ("parameters", "seconds"):
-        if _is_number(content.get(key)):
-            found[key] = content[key]
+    found |= {key: content[key] for key in ("parameters", "seconds") if number(content.get(key)) is not None}
     return {"part": content["part"], **found} if isinstance(content.get("part"), str) else found
 
 
@@ -144,16 +127,15 @@ def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
     is_same_part = is_same_task and len({part for part in parts if part is not None}) == 1
     is_same_metric = is_same_task and len({(run.metric, mode) for run, mode in zip(runs, modes, strict=True)}) == 1
 
+    def known(*fields: str) -> list[Fact]:
+        return [Fact(name, [getattr(run, name) for run in runs], []) for name in fields]
+
     is_over = all(run.state == "finished" for run in runs)
     facts = [
-        Fact("state", [run.state for run in runs], []),
-        Fact("model", [run.model for run in runs], []),
-        Fact("horizon", [run.horizon for run in runs], []),
-        Fact("step", [run.step for run in runs], []),
-        Fact("total_steps", [run.total_steps for run in runs], []),
+        *known("state", "model", "horizon", "step", "total_steps"),
         _fact("seconds", [_seconds(run, score) for run, score in zip(runs, scores, strict=True)], _lower, is_over),
         Fact("parameters", [score.get("parameters") for score in scores], []),
-        Fact("metric", [run.metric for run in runs], []),
+        *known("metric"),
         _fact("best", [run.best for run in runs], _higher if "max" in modes else _lower, is_same_metric),
         Fact("part", parts, []),
     ]
@@ -165,16 +147,16 @@ def diff_runs(runs: Sequence[RunSummary]) -> RunDiff:
 
 def _fact(name: str, values: list[Any], goodness: Callable[[float], float], comparable: bool) -> Fact:
     """Return a number of each run, with the best of them if there are several to choose from."""
-    rated = {place: goodness(value) for place, value in enumerate(values) if _is_number(value)}
+    rated = {place: goodness(value) for place, value in enumerate(values) if number(value) is not None}
     best = [place for place, value in rated.items() if value == max(rated.values())]
     is_ranked = comparable and len(rated) > 1 and len(best) < len(rated)
     return Fact(name, values, best if is_ranked else [])
 
 
 def _goodness(name: str) -> Callable[[float], float]:
-    if name in _HIGHER_IS_BETTER:
+    if name == "skill":
         return _higher
-    if name in _NEAR_ZERO_IS_BEST:
+    if name == "bias":  # near zero is best
         return lambda value: -abs(value)
     if name.startswith("coverage-"):
         level = float(name.removeprefix("coverage-"))
@@ -201,39 +183,16 @@ def _seconds(run: RunSummary, scores: Mapping[str, Any]) -> float | None:
 
 
 def _fingerprint(run: Path) -> str | None:
-    try:
-        content = read_json(run / RUN, _MOST_BYTES_OF_RUN)
-    except (NeuroDivergentError, ValueError):
-        return None
-    data = content.get("data") if isinstance(content, dict) else None
-    found = data.get("sha256") if isinstance(data, dict) else None
+    found = part(read_object(run / RUN, _MOST_BYTES_OF_RUN), "data").get("sha256")
     return found if isinstance(found, str) else None
 
 
-def _dicts(values: object) -> list[dict[str, Any]]:
-    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _walk(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+def _walk(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
-            found += _walk(value, f"{prefix}{key}.")
+            yield from _walk(value, f"{prefix}{key}.")
         else:
-            found.append((f"{prefix}{key}", value))
-    return found
-
-
-def _is_short(key: str, value: object) -> bool:
-    return key == "model" and isinstance(value, str)
-
-
-def _is_same(one: object, other: object) -> bool:
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
+            yield f"{prefix}{key}", value
 
 
 def _plain(value: Any) -> Any:

@@ -46,6 +46,7 @@ HISTORY = "history.parquet"
 ENVIRONMENT = "environment.json"
 DATA = "data.json"
 CONTEXT = "context.parquet"
+SCORES = "scores.json"
 CONTROL = "control"
 CHECKPOINTS = "checkpoints"
 MODEL = "model"
@@ -69,11 +70,6 @@ class RunDirectory:
     path: Path
 
     @property
-    def checkpoints(self) -> Path:
-        """Where training writes its checkpoints."""
-        return self.path / CHECKPOINTS
-
-    @property
     def has_begun(self) -> bool:
         """Whether there is a run to resume."""
         return (self.path / RUN).is_file()
@@ -88,12 +84,7 @@ class RunDirectory:
         return isinstance(status, dict) and status.get("state") == "finished" and (self.path / MODEL).is_dir()
 
     def check_free(self) -> None:
-        """Refuse a path that exists; leftovers of a run that was killed before it began do not count.
-
-        Raises:
-            InputError: If there is something.
-            StorageError: If it cannot be read.
-        """
+        """Refuse a path that exists; leftovers of a run that was killed before it began do not count."""
         try:
             is_free = not self.path.exists() or (self.path.is_dir() and _is_leftover(self.path))
         except OSError as error:
@@ -107,10 +98,6 @@ class RunDirectory:
         """Make the directory and hold its lock; write the final status at the end.
 
         A new directory in which no training began is removed again.
-
-        Raises:
-            StorageError: If it cannot be made.
-            InputError: If another process works on it.
         """
         from neuro_divergent.runs.status import write_status
 
@@ -163,9 +150,8 @@ class RunDirectory:
 
         is_main = threading.current_thread() is threading.main_thread()
         events = EventLog(self.path / EVENTS, history=self.path / HISTORY)
-        checkpointer = checkpoints.replace(directory=self.checkpoint_location(checkpoints)).build(
-            saved=events.checkpointed
-        )
+        place = self.checkpoint_location(checkpoints)
+        checkpointer = checkpoints.replace(directory=place).build(saved=events.checkpointed)
         return [
             Heartbeat(self.path / HEARTBEAT),
             LayerMonitor(events),
@@ -178,7 +164,7 @@ class RunDirectory:
 
     def checkpoint_location(self, checkpoints: Checkpointing) -> str | Path:
         """Return where checkpoints are: in this directory, or at another place that the settings name."""
-        return checkpoints.directory or self.checkpoints
+        return checkpoints.directory or self.path / CHECKPOINTS
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
         """Return the state to resume from, or ``None`` if nothing was saved yet.
@@ -197,20 +183,11 @@ class RunDirectory:
         return state
 
     def stored_config(self) -> dict[str, Any]:
-        """Return the settings the run was begun with, as plain values.
-
-        Raises:
-            InputError: If there is no run.
-            UntrustedFileError: If it is damaged or was written by a newer version.
-        """
+        """Return the settings the run was begun with, as plain values."""
         return with_present_names(self._document()["config"])
 
     def require_same(self, config: Config) -> None:
-        """Refuse to resume with settings that would change the result.
-
-        Raises:
-            ConfigError: With all differences.
-        """
+        """Refuse to resume with settings that would change the result."""
         before, now = _comparable(self.stored_config()), _comparable(config.to_dict())
         if found := list(differences(before, now)):
             raise ConfigError(
@@ -219,16 +196,11 @@ class RunDirectory:
             )
 
     def require_same_data(self, panel: Panel) -> None:
-        """Refuse to resume with other data.
-
-        Raises:
-            DataError: If a number, name or time is different.
-        """
+        """Refuse to resume with other data."""
         before, now = self._document()["data"], fingerprint(panel)
         if before != now:
-            counts = (
-                f"{before['rows']:,} rows of {before['series']:,} series then, {now['rows']:,} of {now['series']:,}"
-            )
+            then = f"{before['rows']:,} rows of {before['series']:,} series then"
+            counts = f"{then}, {now['rows']:,} of {now['series']:,}"
             raise DataError(
                 f"{self.path}: the data have changed since the run began ({counts} now). Begin a new run, or allow "
                 "changes (allow_changes=True, --allow-changes)."

@@ -18,8 +18,10 @@ import polars as pl
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import opened
 from neuro_divergent.runs.directory import EVENTS
+from neuro_divergent.runs.values import is_step, number
 
 ROW = b'{"event":"row",'
+_NORMS = ("gradient", "weight", "update")
 _LONGEST_LINE = 4 * 1024**2
 VOIDING = ("start", "rolled_back")
 _LONGEST_READ = 64 * 1024**2
@@ -41,8 +43,7 @@ class EventFile:
     def read_block(self, *, limit: int = _LONGEST_READ) -> bytes:
         """Return complete lines that were added since the last time; a file that was replaced is read from its start.
 
-        Args:
-            limit: Bytes to read at most; the rest comes the next time.
+        Beyond ``limit`` bytes, the rest comes the next time.
         """
         try:
             with opened(self.path) as handle:
@@ -92,12 +93,7 @@ def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def read_events(run: Path, *kinds: str) -> list[dict[str, Any]]:
-    """Return all events of a run but the rows, or those of some kinds, in their order.
-
-    Args:
-        run: Its directory.
-        kinds: Such as ``"start"``, ``"layers"``, ``"checkpoint"``; also ``"row"``.
-    """
+    """Return all events of a run but the rows, or those of some kinds, such as ``"start"`` or ``"row"``, in order."""
     found: list[dict[str, Any]] = []
     for block in EventFile(run / EVENTS).blocks():
         lines = block.split(b"\n")
@@ -113,46 +109,24 @@ def layers_of(events: Sequence[dict[str, Any]]) -> pl.DataFrame:
     ``update`` divided by ``weight`` is by how much a step changes a layer.
     """
     names: list[str] = []
-    found: list[tuple[int, dict[str, Any]]] = []
+    found: list[tuple[Any, ...]] = []
     for event in events:
         if event["event"] in VOIDING:
-            found = [(step, item) for step, item in found if step <= event["step"]]
+            found = [row for row in found if row[0] <= event["step"]]
         if event["event"] == "start" and isinstance(event.get("layers"), list):
             names = [str(name) for name in event["layers"]]
-        if event["event"] == "layers" and all(
-            isinstance(event.get(key), list) and len(event[key]) == len(names) for key in _NORMS
-        ):
-            found.append(
-                (event["step"], {"layer": names, **{key: [number_of(value) for value in event[key]] for key in _NORMS}})
-            )
+        norms: list[Any] = [event.get(key) for key in _NORMS]
+        if event["event"] == "layers" and all(isinstance(item, list) and len(item) == len(names) for item in norms):
+            numbers = (map(number, item) for item in norms)
+            found += [(event["step"], *row) for row in zip(names, *numbers, strict=True)]
     schema = {"step": pl.Int64, "layer": pl.String, **dict.fromkeys(_NORMS, pl.Float64)}
-    rows = [
-        (step, *values)
-        for step, item in found
-        for values in zip(item["layer"], *(item[key] for key in _NORMS), strict=True)
-    ]
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_NORMS = ("gradient", "weight", "update")
+    return pl.DataFrame(found, schema=schema, orient="row")
 
 
 def last_row(event: dict[str, Any]) -> int:
     """Return the step of the last row that counts when training starts or goes back; older files do not have it."""
     row = event.get("last_row", event["step"])
     return row if is_step(row) else -1
-
-
-def number_of(value: object) -> float | None:
-    """Return a value as a number, or ``None`` if it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if isinstance(value, float) or abs(value) < 2**63 else None
-
-
-def is_step(value: object) -> bool:
-    """Whether a value can count steps."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _finite_number(text: str) -> float:

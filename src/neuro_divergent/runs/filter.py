@@ -50,11 +50,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read a condition such as ``training.optimizer.lr>0.001``.
-
-        Raises:
-            InputError: If it is none.
-        """
+        """Read a condition such as ``training.optimizer.lr>0.001``."""
         match = _CONDITION.fullmatch(text)
         if match is None:
             raise InputError(
@@ -98,11 +94,7 @@ def filter_runs(
 ) -> list[RunSummary]:
     """Return those of some runs that are in one of the states, have one of the models and pass all conditions.
 
-    Args:
-        runs: The runs; their order stays.
-        states: Such as ``finished``; all if there are none.
-        models: Names of architectures; all if there are none.
-        conditions: What else must be true.
+    No states, or no models, are all of them. The order stays.
 
     Raises:
         InputError: If there is no such state, or if no run has what a condition names.
@@ -125,15 +117,9 @@ def filter_runs(
 
 
 def sort_runs(runs: Iterable[RunSummary], by: str = "time", *, descending: bool = False) -> list[RunSummary]:
-    """Return runs in order; those without the value are last in either direction.
+    """Return runs in the order of one of ``SORTS``; those without the value are last in either direction.
 
-    Args:
-        runs: The runs; equal ones stay in their order.
-        by: One of ``SORTS``.
-        descending: Whether the largest, latest or last comes first.
-
-    Raises:
-        InputError: If that is not one of them.
+    Equal ones stay in their order.
     """
     if by not in SORTS:
         raise InputError(f"runs cannot be sorted by {by[:40]!r}; choose one of {', '.join(SORTS)}.")

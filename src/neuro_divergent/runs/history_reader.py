@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,8 @@ import polars as pl
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import read_file
 from neuro_divergent.runs.directory import EVENTS, HISTORY
-from neuro_divergent.runs.events import (
-    ROW,
-    VOIDING,
-    EventFile,
-    is_step,
-    last_row,
-    number_of,
-    parse_events,
-)
+from neuro_divergent.runs.events import ROW, VOIDING, EventFile, last_row, parse_events
+from neuro_divergent.runs.values import count, number
 from neuro_divergent.training.history import History
 
 _BEGIN = b'{"event":'
@@ -47,13 +41,6 @@ def read_history(run: Path) -> pl.DataFrame:
     table = RowTable()
     for block in EventFile(grown).blocks():
         table.add(block)
-    return table.frame
-
-
-def history_of(lines: Sequence[bytes]) -> pl.DataFrame:
-    """Return the rows among the lines of events, without those that became void, as a table."""
-    table = RowTable()
-    table.add(b"".join(line + b"\n" for line in lines))
     return table.frame
 
 
@@ -91,13 +78,11 @@ class RowTable:
             place = block.find(_COLUMNS, place + 1)
 
     def _parse(self, block: bytes) -> tuple[pl.DataFrame, list[Piece]]:
-        if self._named:
-            found = _parse_whole(block, list(self._named))
-            if found is not None:
+        if names := list(self._named):
+            if found := _parse_whole(block, names):
                 return found
-            lines = [line for line in block.split(b"\n") if line.startswith(_BEGIN) and line.endswith(b"}")]
-            found = _parse_whole(b"".join(line + b"\n" for line in lines), list(self._named))
-            if found is not None:
+            whole = [line for line in block.split(b"\n") if line.startswith(_BEGIN) and line.endswith(b"}")]
+            if found := _parse_whole(b"".join(line + b"\n" for line in whole), names):
                 return found
         return _parse_lines(block.split(b"\n"))
 
@@ -155,9 +140,9 @@ def _as_frame(rows: list[bytes]) -> pl.DataFrame:
     names = dict.fromkeys((*integers, *(name for event in events for name in event if name != "event")))
     return pl.DataFrame(
         {
-            name: pl.Series([event.get(name) if is_step(event.get(name)) else None for event in events], dtype=pl.Int64)
+            name: pl.Series([count(event.get(name)) for event in events], dtype=pl.Int64)
             if name in integers
-            else pl.Series([number_of(event.get(name)) for event in events], dtype=pl.Float64)
+            else pl.Series([number(event.get(name)) for event in events], dtype=pl.Float64)
             for name in names
         }
     )
@@ -179,11 +164,7 @@ def _is_plain(frame: pl.DataFrame) -> bool:
 
 def _without_void(frame: pl.DataFrame, pieces: list[Piece]) -> pl.DataFrame:
     """Remove rows of steps that training went back behind later."""
-    limits = [_NEVER] * len(pieces)
-    following = _NEVER
-    for place in range(len(pieces) - 1, -1, -1):
-        following = min(following, pieces[place][1])
-        limits[place] = following
+    limits = list(accumulate((step for _, step in reversed(pieces)), min))[::-1]
     parts, begin = [], 0
     for (end, _), limit in zip(pieces, limits, strict=True):
         parts.append(frame[begin:end].filter(pl.col("step") <= limit))

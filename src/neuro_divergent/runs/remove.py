@@ -9,12 +9,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from neuro_divergent.core.errors import InputError, NeuroDivergentError
-from neuro_divergent.core.storage.atomic import clear_leftovers, read_json, remove_directory
+from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.atomic import clear_leftovers, remove_directory
 from neuro_divergent.core.storage.lock import RunLock, holder
 from neuro_divergent.runs.diff import flatten_config, read_config
 from neuro_divergent.runs.directory import CHECKPOINTS, LOCK, MODEL, PRETRAINED, RUN, STATUS
 from neuro_divergent.runs.status import QUARANTINE, describe_run, is_run
+from neuro_divergent.runs.values import read_object
 
 _MOST_BYTES = 16 * 1024**2
 
@@ -46,16 +47,9 @@ def check_removable(path: Path) -> None:
 
 
 def delete_run(path: Path) -> int:
-    """Delete a run: its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
+    """Delete a run and return how many bytes that freed; checkpoints at another place are left there.
 
-    Checkpoints that are at another place are left there.
-
-    Returns:
-        Bytes that were freed.
-
-    Raises:
-        InputError: If it must not be deleted, see ``check_removable``.
-        StorageError: If the disk refuses.
+    Its directory is complete or absent at every moment, and nobody begins to train in it meanwhile.
     """
     check_removable(path)
     size = size_of(path)
@@ -65,15 +59,7 @@ def delete_run(path: Path) -> int:
 
 
 def delete_checkpoints(path: Path) -> int:
-    """Delete the checkpoints of a run but the best and the last, and all quarantined ones.
-
-    Returns:
-        Bytes that were freed.
-
-    Raises:
-        InputError: If the run trains now, or its checkpoints are at another place.
-        StorageError: If the disk refuses.
-    """
+    """Delete the checkpoints of a run but the best and the last, and all quarantined ones; return the bytes freed."""
     check_removable(path)
     place = path / CHECKPOINTS
     configured = flatten_config(read_config(path)).get("checkpoints.directory", "none")
@@ -108,9 +94,5 @@ def size_of(path: Path) -> int:
 
 def _is_certainly_run(path: Path) -> bool:
     """Whether it holds one of the files that only a run has."""
-    for name, keys in ((RUN, {"format", "config"}), (STATUS, {"state", "pid", "host"})):
-        with suppress(NeuroDivergentError):
-            content = read_json(path / name, _MOST_BYTES)
-            if isinstance(content, dict) and keys <= set(content):
-                return True
-    return False
+    marks = ((RUN, {"format", "config"}), (STATUS, {"state", "pid", "host"}))
+    return any(keys <= set(read_object(path / name, _MOST_BYTES) or {}) for name, keys in marks)

@@ -6,14 +6,14 @@ written, damaged or foreign, reading it raises no error.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import socket
 import stat
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -23,11 +23,11 @@ from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_file, read_json, write_file
 from neuro_divergent.core.storage.lock import Holder, holder
 from neuro_divergent.core.storage.manifest import MANIFEST
-from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
+from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, SCORES, STATUS
+from neuro_divergent.runs.values import count, number, part, rows
 
 _BEST = "best.json"
 QUARANTINE = "set-aside"
-_SCORES = "scores.json"
 
 STALE = 300.0
 """Seconds without a heartbeat after which training counts as stalled, by default."""
@@ -35,7 +35,6 @@ STALE = 300.0
 Ending = Literal["finished", "interrupted", "failed", "diverged"]
 State = Literal["running", "stalled", "finished", "interrupted", "failed", "diverged", "killed", "damaged"]
 
-_ENDINGS = get_args(Ending)
 _STEP = re.compile(r"step-(\d{9,18})")
 _MOST_BYTES = 1024**2
 _MOST_LETTERS = 1000
@@ -138,9 +137,6 @@ def write_status(
     """Write the state of a run.
 
     Without a step, that of the last heartbeat counts.
-
-    Raises:
-        StorageError: If the disk refuses.
     """
     content = {
         "state": state,
@@ -167,16 +163,14 @@ def list_runs(root: Path, *, stale: float = STALE) -> list[RunSummary]:
 
 
 def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
-    """Describe a run.
+    """Describe the run in a directory.
 
-    Args:
-        path: Its directory.
-        stale: Seconds without a heartbeat after which a run counts as stalled; ten times as many while it does not
-            beat yet (data is read) or no more (results are written).
+    It counts as stalled after ``stale`` seconds without a heartbeat, or ten times as many while it does not beat yet
+    (data is read) or no more (results are written).
     """
     files = _Files(path)
     who = holder(path / LOCK)
-    status, beat, config, scores = files.json(STATUS), files.json(HEARTBEAT), files.toml(CONFIG), files.json(_SCORES)
+    status, beat, config, scores = files.json(STATUS), files.json(HEARTBEAT), files.toml(CONFIG), files.json(SCORES)
     place = _checkpoint_directory(path, config)
     best = files.json(str(place / _BEST))
     checkpoints = tuple(_checkpoints(place, best.get("checkpoint")))
@@ -188,25 +182,25 @@ def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
     elif state == "finished" and has_model is None:
         state = "damaged"
         files.damaged.append(MODEL)
-    reports = [report for report in (beat, status) if _count(report.get("step")) is not None]
-    latest = max(reports, key=lambda report: _number(report.get("time")) or 0.0, default={})
-    seen = (_number(status.get("time")), _number(beat.get("time")), has_model, _time_of(path))
+    reports = [report for report in (beat, status) if count(report.get("step")) is not None]
+    latest = max(reports, key=lambda report: number(report.get("time")) or 0.0, default={})
+    seen = (number(status.get("time")), number(beat.get("time")), has_model, _time_of(path))
     return RunSummary(
         path=path,
         state=state,
         message=_text(status.get("message")) or "",
-        step=_count(latest.get("step", max((item.step for item in checkpoints), default=None))),
-        total_steps=_count(latest.get("total_steps")),
+        step=count(latest.get("step", max((item.step for item in checkpoints), default=None))),
+        total_steps=count(latest.get("total_steps")),
         phase=phase,
-        attempt=_count(beat.get("attempt")),
+        attempt=count(beat.get("attempt")),
         quiet=quiet,
         holder=who,
         time=max((moment for moment in seen if moment is not None), default=0.0),
-        model=_text(_part(config, "model").get("name")),
-        data=_text(_part(config, "data").get("path")),
-        horizon=_count(_part(config, "task").get("horizon")),
+        model=_text(part(config, "model").get("name")),
+        data=_text(part(config, "data").get("path")),
+        horizon=count(part(config, "task").get("horizon")),
         metric=_text(best.get("metric")),
-        best=_number(best.get("value")),
+        best=number(best.get("value")),
         score=_score(scores),
         checkpoints=checkpoints,
         quarantined=tuple(_checkpoints(place / QUARANTINE, None)),
@@ -233,38 +227,31 @@ class _Files:
 
     def json(self, name: str) -> dict[str, Any]:
         """Return the content of a file, or nothing."""
-        if not os.path.lexists(self.path / name):
-            return {}
-        try:
-            content = read_json(self.path / name, _MOST_BYTES)
-        except NeuroDivergentError:
-            content = None
-        return self._checked(content, name)
+        return self._read(name, lambda path: read_json(path, _MOST_BYTES))
 
     def toml(self, name: str) -> dict[str, Any]:
         """Return the content of a file, or nothing."""
-        if not os.path.lexists(self.path / name):
-            return {}
-        try:
-            content = tomllib.loads(read_file(self.path / name, limit=_MOST_BYTES).decode("utf-8"))
-        except (NeuroDivergentError, ValueError, RecursionError):
-            content = None
-        return self._checked(content, name)
+        return self._read(name, lambda path: tomllib.loads(read_file(path, limit=_MOST_BYTES).decode("utf-8")))
 
-    def _checked(self, content: Any, name: str) -> dict[str, Any]:
+    def _read(self, name: str, read: Callable[[Path], Any]) -> dict[str, Any]:
+        path = self.path / name
+        if not os.path.lexists(path):
+            return {}
+        with suppress(NeuroDivergentError, ValueError, RecursionError):
+            content = read(path)
+            if isinstance(content, dict):
+                return content
         # A file that was replaced or removed meanwhile is not damaged, but its content is not known either.
-        if isinstance(content, dict):
-            return content
-        self.damaged.append(Path(name).name)
+        self.damaged.append(path.name)
         return {}
 
 
 def _state(status: dict[str, Any], model_time: float | None, is_damaged: bool) -> State:
     """Return how a run ended that nobody holds."""
-    said, when = status.get("state"), _number(status.get("time"))
+    said, when = status.get("state"), number(status.get("time"))
     if model_time is not None and (when is None or said == "finished" or when < model_time):
         return "finished"  # unless the model is older than a later start
-    if said in _ENDINGS:
+    if said in get_args(Ending):
         return cast(State, said)
     return "damaged" if is_damaged or (status and said != "running") else "killed"
 
@@ -272,7 +259,7 @@ def _state(status: dict[str, Any], model_time: float | None, is_damaged: bool) -
 def _heartbeat_age(path: Path, who: Holder, beat: dict[str, Any]) -> tuple[float, str | None]:
     """Return the seconds since the last heartbeat, and its phase."""
     now = time.time()
-    written = _number(beat.get("time"))
+    written = number(beat.get("time"))
     if written is not None and (who.pid is None or (beat.get("pid"), beat.get("host")) == (who.pid, who.host)):
         # The clock of another machine may be wrong, and so may that of a file server: the later one counts.
         moments = [written, _time_of(path / HEARTBEAT) or written]
@@ -282,12 +269,10 @@ def _heartbeat_age(path: Path, who: Holder, beat: dict[str, Any]) -> tuple[float
 
 def _checkpoint_directory(path: Path, config: dict[str, Any]) -> Path:
     """Return where the checkpoints of a run are; those at an address are not looked for."""
-    place = _part(config, CHECKPOINTS).get("directory")
-    return (
-        Path(place).absolute()
-        if isinstance(place, str) and place not in ("", "none")
-        else (path / CHECKPOINTS).absolute()
-    )
+    place = part(config, CHECKPOINTS).get("directory")
+    if isinstance(place, str) and place not in ("", "none"):
+        return Path(place).absolute()
+    return (path / CHECKPOINTS).absolute()
 
 
 def _checkpoints(directory: Path, best: object) -> Iterator[CheckpointSummary]:
@@ -336,33 +321,10 @@ def _time_of(path: Path) -> float | None:
 
 
 def _score(scores: dict[str, Any]) -> dict[str, Any] | None:
-    rows = scores.get("scores")
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and row.get("name") == scores.get("model"):
-            return {
-                "part": _text(scores.get("part")),
-                **{key: _number(row.get(key)) for key in ("mae", "mase", "skill")},
-            }
-    return None
-
-
-def _part(config: dict[str, Any], name: str) -> dict[str, Any]:
-    found = config.get(name)
-    return found if isinstance(found, dict) else {"name": found}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    row = next((row for row in rows(scores.get("scores")) if row.get("name") == scores.get("model")), None)
+    if row is None:
         return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    return {"part": _text(scores.get("part")), **{key: number(row.get(key)) for key in ("mae", "mase", "skill")}}
 
 
 def _text(value: object) -> str | None:

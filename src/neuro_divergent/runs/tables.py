@@ -20,7 +20,7 @@ from neuro_divergent.core.errors import NeuroDivergentError, UntrustedFileError
 from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.io.source import DEFAULT_ID
-from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT
+from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, SCORES
 from neuro_divergent.runs.events import layers_of, read_events
 from neuro_divergent.runs.history_reader import read_history
 
@@ -29,7 +29,6 @@ CALIBRATION = "calibration.json"
 DIAGNOSIS = "diagnosis.json"
 FORECASTS = "forecasts.csv"
 NETWORK = "network.json"
-SCORES = "scores.json"
 _LONGEST_REASON = 200
 _MOST_TEXT = 16 * 1024**2
 _MOST_TABLE = 256 * 1024**2
@@ -39,10 +38,7 @@ _PROBLEMS = (NeuroDivergentError, ValueError, RecursionError, *PROBLEMS)
 
 
 class RunTables:
-    """The files of a run, read when first used and then cached; make a new one to see later changes.
-
-    Args:
-        path: Directory of the run.
+    """The files of a run directory, read when first used and then cached; make a new one to see later changes.
 
     Attributes:
         unread: Files that are there and cannot be read, of those that were used, and why.
@@ -60,17 +56,17 @@ class RunTables:
     @property
     def time(self) -> str:
         """Name of the column of times."""
-        return self._name("time") or "ds"
+        return self._setting("data", "time") or "ds"
 
     @property
     def target(self) -> str:
         """Name of the column that is forecast."""
-        return self._name("target") or "y"
+        return self._setting("data", "target") or "y"
 
     @cached_property
     def id(self) -> str | None:
         """Name of the column that names the series; ``None`` for a single series without a name."""
-        if named := self._name("id"):
+        if named := self._setting("data", "id"):
             return named
         tables = (self.context, self.backtest, self._texts)
         return DEFAULT_ID if any(frame is not None and DEFAULT_ID in frame.columns for frame in tables) else None
@@ -78,9 +74,7 @@ class RunTables:
     @property
     def model(self) -> str:
         """Name of the architecture."""
-        section = (self.config or {}).get("model")
-        name = section.get("name") if isinstance(section, dict) else None
-        return name if isinstance(name, str) and name else "model"
+        return self._setting("model", "name") or "model"
 
     @cached_property
     def history(self) -> pl.DataFrame | None:
@@ -102,12 +96,12 @@ class RunTables:
     @cached_property
     def context(self) -> pl.DataFrame | None:
         """The last rows of each series: id, time and target."""
-        return self._parquet(CONTEXT)
+        return self._read(CONTEXT, _read_parquet)
 
     @cached_property
     def backtest(self) -> pl.DataFrame | None:
         """Forecasts of held-out values, with the observed values and the baselines."""
-        return self._parquet(BACKTEST)
+        return self._read(BACKTEST, _read_parquet)
 
     @cached_property
     def forecasts(self) -> pl.DataFrame | None:
@@ -163,16 +157,13 @@ class RunTables:
         dtype = None if known is None else known.schema.get(texts.name)
         return texts if dtype is None else texts.cast(dtype, strict=False)
 
-    def _name(self, role: str) -> str | None:
-        section = (self.config or {}).get("data")
-        name = section.get(role) if isinstance(section, dict) else None
-        return name if isinstance(name, str) and name else None
+    def _setting(self, section: str, name: str) -> str | None:
+        values = (self.config or {}).get(section)
+        found = values.get(name) if isinstance(values, dict) else None
+        return found if isinstance(found, str) and found else None
 
     def _json(self, name: str) -> dict[str, Any] | None:
         return self._read(name, _read_object)
-
-    def _parquet(self, name: str) -> pl.DataFrame | None:
-        return self._read(name, _read_parquet)
 
     def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
         """Read a file if it is there, and record why if that fails; a table without rows is ``None``."""

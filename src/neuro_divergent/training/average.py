@@ -26,6 +26,7 @@ class Average(CallbackConfig, Component):
     """
 
     registry: ClassVar[Registry] = Registry("average", "neuro_divergent.training.average")
+    from_start: ClassVar[bool] = False  # whether it begins with the weights before the first step
 
     @abstractmethod
     def takes(self, step: int, plan: Plan) -> bool:
@@ -35,13 +36,7 @@ class Average(CallbackConfig, Component):
     def newest_weight(self, updates: int) -> float:
         """Return how much the newest weights count in the average after ``updates`` updates before."""
 
-    @property
-    def from_start(self) -> bool:
-        """Whether the average begins with the weights before the first step."""
-        return False
-
     def build(self) -> Averager:
-        """Return the callback."""
         return Averager(self)
 
 
@@ -55,22 +50,16 @@ class EMA(Average):
             training began with still dominate after a few hundred steps.
     """
 
+    from_start: ClassVar[bool] = True
+
     decay: float = knob(0.999, low=0.9, high=0.9999, ge=0, lt=1)
     warmup: bool = True
 
     def takes(self, step: int, plan: Plan) -> bool:
-        """Take every step."""
-        del step, plan
         return True
 
     def newest_weight(self, updates: int) -> float:
-        """Return what the decay leaves."""
         return 1 - (min(self.decay, (1 + updates) / (10 + updates)) if self.warmup else self.decay)
-
-    @property
-    def from_start(self) -> bool:
-        """Begin with the first weights."""
-        return True
 
 
 @register("swa")
@@ -91,7 +80,6 @@ class SWA(Average):
     every: Annotated[int, Field(ge=1)] | Literal["auto", "epoch"] = "auto"
 
     def takes(self, step: int, plan: Plan) -> bool:
-        """Take the weights at the interval, and the last ones."""
         begin = self.start * plan.total_steps
         if self.every == "epoch":
             every = plan.steps_per_epoch
@@ -102,7 +90,6 @@ class SWA(Average):
         return step > begin and (step % max(every, 1) == 0 or step == plan.total_steps)
 
     def newest_weight(self, updates: int) -> float:
-        """Return the weight of a plain mean."""
         return 1 / (updates + 1)
 
 
@@ -120,7 +107,6 @@ class Averager(Callback):
         self._own: dict[str, Tensor] | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Start with the present weights, or continue a restored average."""
         weights = trainer.module.state_dict()
         if self.average is not None:
             self.average = {name: tensor.to(weights[name].device) for name, tensor in self.average.items()}
@@ -128,7 +114,6 @@ class Averager(Callback):
             self.average = _copy(weights)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Update the average."""
         if not self.config.takes(trainer.state.step, trainer.plan):
             return
         weights = trainer.module.state_dict()
@@ -139,37 +124,28 @@ class Averager(Callback):
         self.updates += 1
 
     def validation_start(self, trainer: Trainer) -> None:
-        """Put the average in place of the weights."""
         if self.average is not None:
             self._own = {name: tensor.detach().clone() for name, tensor in trainer.module.state_dict().items()}
             trainer.module.load_state_dict(self.average)
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Put the trained weights back."""
         if self._own is not None:
             trainer.module.load_state_dict(self._own)
             self._own = None
 
-    def validation_cancelled(self, trainer: Trainer) -> None:
-        """Put the trained weights back."""
-        self.validation_end(trainer)
+    validation_cancelled = validation_end
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Leave the average as the trained weights."""
         if self.average is not None:
             trainer.module.load_state_dict(self.average)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Put the weights back if a validation failed."""
-        del error
         self.validation_end(trainer)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the average and how many updates made it."""
         return {"updates": self.updates, "average": self.average}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self.updates = state["updates"]
         self.average = None if state["average"] is None else dict(state["average"])
 

@@ -16,11 +16,7 @@ _COMPILERS = ("c++", "g++", "clang++", "cl")
 
 
 def compiled(module: nn.Module) -> nn.Module:
-    """Return a module that does the same with code made for it at its first call; the weights stay shared.
-
-    Raises:
-        ConfigError: If there is no C++ compiler, which torch needs to make code for a CPU.
-    """
+    """Return a module that does the same with code made for it at its first call; the weights stay shared."""
     if not has_compiler():
         raise ConfigError(
             "compile: torch makes its code with a C++ compiler, and none was found. Install one (g++), name it in the "

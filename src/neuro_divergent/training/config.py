@@ -133,36 +133,18 @@ class TrainingConfig(Config):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_earlier_versions(cls, values: Any) -> Any:
-        """Read settings that were stored under another name."""
-        if isinstance(values, dict) and "gradient_method" in values:
-            return {"gradient" if key == "gradient_method" else key: value for key, value in values.items()}
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preset(cls, values: Any) -> Any:
-        """Take what is not given from the preset that is named."""
-        if not isinstance(values, dict) or "preset" not in values:
+    def _read(cls, values: Any) -> Any:
+        """Sort callbacks into their settings, take what is not given from a preset, and rename settings of old."""
+        if not isinstance(values, dict):
             return values
-        from neuro_divergent.training.presets import apply_preset
+        if values.get("callbacks"):
+            values = {**values, **_sort_callbacks(values["callbacks"])}
+        if "preset" in values:
+            from neuro_divergent.training.presets import apply_preset
 
-        return apply_preset(str(values["preset"]), {key: value for key, value in values.items() if key != "preset"})
-
-    @model_validator(mode="before")
-    @classmethod
-    def _sort_callbacks(cls, values: Any) -> Any:
-        """Give callbacks that have a setting of their own to that setting."""
-        if not isinstance(values, dict) or not values.get("callbacks"):
-            return values
-        own, others = split_callbacks(values["callbacks"])
-        named = [Checkpoints.of(item) if isinstance(item, Checkpointing) else item for item in others]
-        if runtime := next((item for item in named if isinstance(item, Callback)), None):
-            raise ValueError(
-                f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or "
-                "to the Trainer"
-            )
-        return {**values, "callbacks": named, **own}
+            given = {key: value for key, value in values.items() if key != "preset"}
+            values = apply_preset(str(values["preset"]), given)
+        return {"gradient" if key == "gradient_method" else key: value for key, value in values.items()}
 
     @field_validator("augment", "freeze", "metrics", "callbacks", "gradient_transforms", mode="before")
     @classmethod
@@ -170,13 +152,9 @@ class TrainingConfig(Config):
         return (value,) if isinstance(value, (str, dict, Config)) else value
 
     @model_validator(mode="after")
-    def _has_an_end(self) -> TrainingConfig:
+    def _fits_together(self) -> TrainingConfig:
         if self.max_epochs is None and self.max_steps is None:
             raise ValueError("max_epochs and max_steps cannot both be none: training would never end")
-        return self
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> TrainingConfig:
         if self.gradient.numerical and self.precision in ("bf16", "fp16"):
             raise ValueError(
                 f"gradient: {self.gradient.name!r} needs float32 or float64; differences drown in the rounding of "
@@ -198,17 +176,9 @@ class TrainingConfig(Config):
 
     def for_trial(self, steps: int, **changes: Any) -> TrainingConfig:
         """Return settings for some steps that only measure something: nothing ends them early or writes files."""
-        aside: dict[str, Any] = {
-            "max_epochs": None,
-            "max_seconds": None,
-            "early_stopping": None,
-            "divergence": Divergence(),
-            "metrics": (),
-            "callbacks": (),
-            "compile": False,
-            "stop_file": None,
-        }
-        return self.replace(max_steps=steps, **{**aside, **changes})
+        unset = dict.fromkeys(("max_epochs", "max_seconds", "early_stopping", "stop_file"))
+        aside = {"divergence": Divergence(), "metrics": (), "callbacks": (), "compile": False}
+        return self.replace(max_steps=steps, **{**unset, **aside, **changes})
 
     def for_family(self, family: str) -> TrainingConfig:
         """Return the same settings with nothing left to be chosen by the family of an architecture."""
@@ -237,11 +207,9 @@ class TrainingConfig(Config):
         return [*transforms, *self.gradient_transforms]
 
     def build_callbacks(self, others: Sequence[Callback] = (), *, with_validation: bool) -> list[Callback]:
-        """Return all callbacks, in the order in which they are called.
+        """Return all callbacks, in the order in which they are called; ``others`` come last.
 
-        Args:
-            others: Those that come last. An early stopping among them takes the place of ``early_stopping``.
-            with_validation: Whether there is data to validate with; without it nothing can be stopped early.
+        An early stopping among them takes the place of ``early_stopping``. Without validation nothing is stopped early.
         """
         is_replaced = any(isinstance(item, EarlyStopper) for item in others)
         made: list[Callback] = []
@@ -270,11 +238,7 @@ class TrainingConfig(Config):
 
 
 def split_callbacks(callbacks: CallbackLike | Iterable[Any]) -> tuple[dict[str, Any], list[Any]]:
-    """Return the callbacks that have a setting of their own, by its name, and all others.
-
-    Raises:
-        ConfigError: If two callbacks are for the same setting.
-    """
+    """Return the callbacks that have a setting of their own, by its name, and all others."""
     own: dict[str, Any] = {}
     others: list[Any] = []
     for item in [callbacks] if isinstance(callbacks, (str, dict, Config, Callback)) else callbacks:
@@ -286,3 +250,15 @@ def split_callbacks(callbacks: CallbackLike | Iterable[Any]) -> tuple[dict[str, 
         else:
             own[name] = item
     return own, others
+
+
+def _sort_callbacks(callbacks: Any) -> dict[str, Any]:
+    """Return the settings that some callbacks stand for: ``callbacks``, or one of their own."""
+    own, others = split_callbacks(callbacks)
+    named = [Checkpoints.of(item) if isinstance(item, Checkpointing) else item for item in others]
+    if runtime := next((item for item in named if isinstance(item, Callback)), None):
+        raise ValueError(
+            f"TrainingConfig: callbacks: {type(runtime).__name__} cannot be written to a file; pass it to fit or "
+            "to the Trainer"
+        )
+    return {"callbacks": named, **own}

@@ -60,8 +60,6 @@ class HorizonGrowth(Curriculum):
     start: float = knob(0.25, low=0.1, high=0.9, gt=0.0, le=1.0)
 
     def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
-        """Return ones for the first steps and zeros for the others."""
-        del target, weight
         if cost.ndim < 2:
             raise ConfigError(
                 f"{self.name}: costs have no horizon to grow: they are shaped {tuple(cost.shape)}, not "
@@ -91,7 +89,6 @@ class EasyFirst(Curriculum):
     by: Literal["loss", "roughness"] = Field(default="loss")
 
     def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
-        """Return ones for the easiest windows and zeros for the others."""
         if cost.ndim < 1:
             raise ConfigError(f"{self.name}: needs a cost for each window; the loss gives one for the whole batch.")
         windows = len(cost)

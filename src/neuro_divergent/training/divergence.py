@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,10 @@ NameRow = Callable[[Any, int], str]
 _ADVICE = "Lower the learning rate, clip gradients or scale the data."
 _NAMED = 5
 _OVERFLOWS_IN_A_ROW = 40  # halving the largest factor of fp16 that often leaves nothing
+
+
+class RolledBackError(Exception):
+    """Training was rolled back to an earlier state, and so to another place of the data."""
 
 
 class Divergence(Config):
@@ -54,12 +58,7 @@ class Divergence(Config):
 
 
 class Guard:
-    """Checks the loss, gradients and weights of each step for a ``Divergence``.
-
-    Args:
-        config: What to do.
-        name_row: Says what a row of a batch is.
-    """
+    """Checks the loss, gradients and weights of each step for a ``Divergence``."""
 
     def __init__(self, config: Divergence, name_row: NameRow | None = None) -> None:
         self.config = config
@@ -93,25 +92,29 @@ class Guard:
         if self.config.policy == "rollback" and not bad_weights(trainer.module):
             self._good = snapshot(trainer.state_dict())
 
-    def skip(self, trainer: Trainer, message: str) -> None:
-        """Skip a step, or raise.
-
-        Raises:
-            DivergedError: If too many in a row would be left out.
-        """
+    def recover(self, trainer: Trainer, message: str) -> None:
+        """Leave a step out whose loss or gradients became NaN or infinite, or ``give_up`` as the policy says."""
+        if self.config.policy != "skip":
+            self.give_up(trainer, message)
         self._in_a_row += 1
         if self._in_a_row >= self.config.patience:
             raise DivergedError(f"{message} Steps to skip in a row: {self._in_a_row}, so skipping does not help.")
         for name, buffer in trainer.module.named_buffers():
             buffer.copy_(self._buffers[name])
         warnings.warn(f"{message} The step is left out.", DivergenceWarning, stacklevel=2)
+        trainer.state.skipped += 1
 
-    def roll_back(self, trainer: Trainer, message: str) -> None:
-        """Roll back to the last good state with a lower learning rate, or raise.
+    def require_finite_weights(self, trainer: Trainer, when: str) -> None:
+        """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
+        if bad := bad_weights(trainer.module):
+            self.give_up(trainer, f"{when} the weights {', '.join(bad[:_NAMED])} are not finite.")
 
-        Raises:
-            DivergedError: If that was done often enough already.
-        """
+    def give_up(self, trainer: Trainer, message: str) -> NoReturn:
+        """Roll back if the policy says so, else raise; it is too late to leave the step out."""
+        if self.config.policy != "rollback":
+            raise DivergedError(f"{message} {_ADVICE}")
+        for parameter in trainer.module.parameters():
+            parameter.grad = None
         if self._good is None or self.rollbacks >= self.config.rollbacks:
             tried = f" Going back did not help, {self.rollbacks} times." if self.rollbacks else ""
             raise DivergedError(f"{message}{tried} {_ADVICE}")
@@ -122,13 +125,10 @@ class Guard:
         step = trainer.state.step
         text = f"{message} Back to step {step} with {trainer.lr_scheduler.scale:.3g} of the learning rate."
         warnings.warn(text, DivergenceWarning, stacklevel=2)
+        raise RolledBackError
 
     def overflowed(self, step: int) -> None:
-        """Count a step that fp16 left out.
-
-        Raises:
-            DivergedError: If that happens again and again, so that it is not the factor on the loss that is too large.
-        """
+        """Count a step that fp16 left out."""
         self._in_a_row += 1
         if self._in_a_row >= _OVERFLOWS_IN_A_ROW:
             raise DivergedError(f"fp16 overflowed in {self._in_a_row} steps in a row, up to step {step}. {_ADVICE}")
@@ -150,20 +150,20 @@ class Guard:
 
     def explain_validation(self, step: int, batches: Iterable[Any], loss: float) -> str:
         """Return whether the data made a validation loss NaN or infinite."""
-        found = self._find_input(batches)
-        return (
-            f"{found} in validation at step {step}." if found else f"the validation loss became {loss} at step {step}."
-        )
+        if found := self._find_input(batches):
+            return f"{found} in validation at step {step}."
+        return f"the validation loss became {loss} at step {step}."
 
     def _find_input(self, batches: Iterable[Any]) -> str | None:
         """Name the first row of some batches that has a value that is not finite."""
         for batch in batches:
-            if found := next(_bad_inputs(batch), None):
-                return f"{self._name_row(batch, found.row)}: {found.value} in {found.name}"
+            if found := _bad_input(batch):
+                name, row, value = found
+                return f"{self._name_row(batch, row)}: {value} in {name}"
         return None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the counts."""
+        """Return the checkpointable state."""
         return {"rollbacks": self.rollbacks, "in_a_row": self._in_a_row}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -200,19 +200,8 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
             yield name
 
 
-def advise(message: str) -> str:
-    """Add advice to a message."""
-    return f"{message} {_ADVICE}"
-
-
-class _BadInput(NamedTuple):
-    name: str
-    row: int
-    value: float
-
-
-def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
-    """Yield tensors of a batch that hold something that is not finite, with the first row."""
+def _bad_input(batch: Any) -> tuple[str, int, float] | None:
+    """Return the first tensor of a batch that holds something that is not finite, its first such row and the value."""
     from torch import Tensor
 
     if hasattr(batch, "_asdict"):
@@ -224,7 +213,8 @@ def _bad_inputs(batch: Any) -> Iterator[_BadInput]:
         if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.isfinite().all():
             row = _rows_not_finite(tensor)[0]
             values = tensor[row].flatten()
-            yield _BadInput(name, row, float(values[~values.isfinite()][0]))
+            return name, row, float(values[~values.isfinite()][0])
+    return None
 
 
 def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,31 +22,28 @@ from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.compilation import compiled
 from neuro_divergent.training.config import TrainingConfig, split_callbacks
-from neuro_divergent.training.divergence import Guard, NameRow, advise, bad_weights
+from neuro_divergent.training.divergence import Guard, NameRow, RolledBackError, bad_weights
 from neuro_divergent.training.gradients.norm import gradient_norm
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
-from neuro_divergent.training.metrics import metric_for
 from neuro_divergent.training.objective import LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
-from neuro_divergent.training.recompute import choose_every, recomputing
-from neuro_divergent.training.running_metrics import RunningMetrics, WeightedMean
+from neuro_divergent.training.recompute import recomputing
+from neuro_divergent.training.running_metrics import RunningMetrics
 from neuro_divergent.training.schedules.base import LRScheduler, Plan
 from neuro_divergent.training.state import TrainingState, extends, require_same
+from neuro_divergent.training.step_batches import StepBatches
 from neuro_divergent.training.strategy import SingleDevice, Strategy
 from neuro_divergent.training.thread_count import ThreadCount
 from neuro_divergent.training.train_step import TrainStep
+from neuro_divergent.training.validation import Measure, Validation
 
-Measure = Callable[[Tensor, Any], Tensor]
+_LATER_PARTS = ("guard", "gradient_transforms")  # which earlier checkpoints do not have
 
 
 class _ValidationCancelledError(Exception):
     """A validation was cancelled because training is to be interrupted."""
-
-
-class _RolledBackError(Exception):
-    """Training was rolled back to an earlier state, and so to another place of the data."""
 
 
 class Trainer:
@@ -90,27 +84,26 @@ class Trainer:
         self.module = module
         self.loss = loss
         own, others = split_callbacks(callbacks)
-        self.config = (config or TrainingConfig()).replace(**own) if own else config or TrainingConfig()
+        config = config or TrainingConfig()
+        self.config = config = config.replace(**own) if own else config
         self.callbacks = [as_callback(item) for item in others]
         self.metrics = dict(metrics or {})
         self.strategy: Strategy = strategy or SingleDevice()
         self.objective = Objective(
-            loss, restore=restore, curriculum=self.config.curriculum, distillation=self.config.distillation
+            loss, restore=restore, curriculum=config.curriculum, distillation=config.distillation
         )
         self.state = TrainingState()
         self.history = History()
-        self.device = resolve_device(self.config.device)
-        self.precision = Precision(self.config.precision, self.device)
+        self.device = resolve_device(config.device)
+        self.precision = Precision(config.precision, self.device)
         self.plan = Plan(0, 0)
-        self._train_step = TrainStep(
-            module, self.objective, self.config, self.precision, self.strategy, gradient_transforms
-        )
-        self._guard = Guard(self.config.divergence, name_row)
+        self._train_step = TrainStep(module, self.objective, config, self.precision, self.strategy, gradient_transforms)
+        self._validation = Validation(self._train_step, self.objective, self.strategy, config.metrics, self.metrics)
+        self._guard = Guard(config.divergence, name_row)
         self._interruption: str | None = None
-        self._epoch_random: dict[str, Any] | None = None
+        self._step_batches = StepBatches(config.accumulate, self.device)
         self._running_metrics = RunningMetrics()
-        self._thread_count = ThreadCount(self.config.threads)
-        self._named_metrics = {name: metric_for(name, loss) for name in self.config.metrics}
+        self._thread_count = ThreadCount(config.threads)
         self._callback_list = CallbackList()
 
     def fit(
@@ -121,7 +114,7 @@ class Trainer:
         resume: Mapping[str, Any] | Path | str | None = None,
         allow_changes: bool = False,
     ) -> History:
-        """Train until the end of the plan or until ``stop`` is called.
+        """Train until the end of the plan or until ``stop`` is called, and return the history.
 
         Args:
             train: Tensors ``(inputs, targets)`` or ``(inputs, targets, weights)``, an iterable of such batches with a
@@ -134,9 +127,6 @@ class Trainer:
                 on the length goes on at the same step of the longer one.
             allow_changes: Whether other settings may differ from those of the checkpoint.
 
-        Returns:
-            The history, also found at ``self.history``.
-
         Raises:
             DivergedError: If a number is no longer finite and ``config.divergence`` does not help.
             ConfigError: If the settings are not those of the checkpoint.
@@ -144,12 +134,8 @@ class Trainer:
         """
         config = self.config
         items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
-        order = Order(
-            batch_size=config.batch_size_for(items),
-            shuffle=config.shuffle,
-            seed=config.seed,
-            drop_last=config.drop_last,
-        )
+        batch_size = config.batch_size_for(items)
+        order = Order(batch_size=batch_size, shuffle=config.shuffle, seed=config.seed, drop_last=config.drop_last)
         loader = self.strategy.shard(as_loader(train, order, self.device))
         validation_loader: Loader | None = None
         if validation is not None:
@@ -168,13 +154,14 @@ class Trainer:
             lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
             on_cpu=self.device.type == "cpu",
         )
-        with ExitStack() as stack:
-            stack.enter_context(explaining_memory(self, loader))
-            stack.enter_context(seeded(config.seed))
-            stack.enter_context(threads)
-            stack.enter_context(keeping_memory())
-            stack.enter_context(recomputing(self.module, self._recompute_every()))
-            stack.enter_context(self.precision.casting(self.module))
+        with (
+            explaining_memory(self, loader),
+            seeded(config.seed),
+            threads,
+            keeping_memory(),
+            recomputing(self.module, config.recompute),
+            self.precision.casting(self.module),
+        ):
             try:
                 self._run(loader, validation_loader, resume)
             except BaseException as error:
@@ -187,12 +174,12 @@ class Trainer:
         self.state.stop_reason = self.state.stop_reason or reason
 
     def interrupt(self, name: str) -> None:
-        """End ``fit`` after the current step with ``Interrupted``, ready to be resumed; validation is cancelled.
-
-        Args:
-            name: The signal that asks for it.
-        """
+        """End ``fit`` after the current step with ``Interrupted``, for a signal; validation is cancelled."""
         self._interruption = self._interruption or name
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the output of the module for a batch, in its current mode."""
+        return self._train_step.forward(self.module, batch)[0]
 
     @property
     def threads(self) -> int:
@@ -217,15 +204,9 @@ class Trainer:
             "state": self.state.to_dict(),
             "module": module,
             "optimizer": optimizer,
-            "pace": self.lr_scheduler.state_dict(),
-            "precision": self.precision.state_dict(),
-            "guard": self._guard.state_dict(),
-            "gradient_transforms": self._train_step.state_dict(),
-            "callbacks": self._callback_list.state_dict(),
-            "history": self.history.state_dict(),
-            "meter": self._running_metrics.state_dict(),
+            **{name: part.state_dict() for name, part in self._parts.items()},
             "random": random_state(self.device),
-            "epoch_random": self._epoch_random,
+            "epoch_random": self._step_batches.random,
             "threads": self._thread_count.state_dict(),
         }
 
@@ -243,16 +224,24 @@ class Trainer:
         if bad := bad_weights(self.module):
             raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
         self.optimizer.load_state_dict(state["optimizer"])
-        self.lr_scheduler.load_state_dict(state["pace"])
-        self.precision.load_state_dict(state["precision"])
-        self._train_step.load_state_dict(state.get("gradient_transforms", []))  # earlier checkpoints have none
-        self._callback_list.load_state_dict(state["callbacks"])
-        self.history.load_state_dict(state["history"])
-        self._running_metrics.load_state_dict(state["meter"])
+        for name, part in self._parts.items():
+            if name in state or name not in _LATER_PARTS:
+                part.load_state_dict(state[name])
         set_random_state(state["random"], self.device)
-        self._epoch_random = state.get("epoch_random")  # format 1 has no such thing, and no guard
-        if "guard" in state:
-            self._guard.load_state_dict(state["guard"])
+        self._step_batches.random = state.get("epoch_random")  # format 1 has no such thing
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What has a state of its own, by its name in checkpoints, in the order of loading."""
+        return {
+            "pace": self.lr_scheduler,
+            "precision": self.precision,
+            "guard": self._guard,
+            "gradient_transforms": self._train_step,
+            "callbacks": self._callback_list,
+            "history": self.history,
+            "meter": self._running_metrics,
+        }
 
     def _run(self, loader: Loader, validation_loader: Loader | None, resume: Mapping[str, Any] | None) -> None:
         """Do all of training."""
@@ -269,7 +258,6 @@ class Trainer:
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
         parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
         self._train_step.prepare(parameters)
-        validate_every = config.validation_interval(steps_per_epoch)
         self._running_metrics = RunningMetrics()
         config.gradient.start(self.module)
 
@@ -283,7 +271,7 @@ class Trainer:
         while True:
             try:
                 if is_restored and self.state.pending_validation:
-                    self._finish_step(module, loader, validation_loader, validate_every)
+                    self._finish_step(module, loader, validation_loader)
                 is_restored = False
                 if self.is_over:
                     self._finish(module, validation_loader)
@@ -291,42 +279,17 @@ class Trainer:
                 if self.state.batch == 0:
                     self._emit("epoch_start")
                 step = self.state.step
-                for batches in self._groups(loader):
+                for batches in self._step_batches.of_epoch(loader, self.state, self._running_metrics):
                     self._step(in_training, batches, parameters)
-                    self._finish_step(module, loader, validation_loader, validate_every)
+                    self._finish_step(module, loader, validation_loader)
                     if self.is_over:
                         break
-            except _RolledBackError:
+            except RolledBackError:
+                self._emit("rolled_back")
                 is_restored = True
                 continue
             if step == self.state.step:
                 raise DataError(f"the data has {self.state.batch} batches in this epoch; it promised {len(loader)}.")
-
-    def _batches(self, loader: Loader) -> Iterator[Any]:
-        """Return the rest of the epoch.
-
-        A loader that draws its order from torch's generator, such as a shuffling ``DataLoader``, draws the same order
-        again after a restart: it is drawn with the generators as they were when the epoch began.
-        """
-        if self.state.batch == 0 or self._epoch_random is None:
-            self._epoch_random = random_state(self.device)
-            return loader.epoch(self.state.epoch, self.state.batch)
-        now = random_state(self.device)
-        set_random_state(self._epoch_random, self.device)
-        batches = loader.epoch(self.state.epoch, self.state.batch)
-        set_random_state(now, self.device)
-        return batches
-
-    def _groups(self, loader: Loader) -> Iterator[list[Any]]:
-        """Yield the batches of each step of the rest of the epoch; the last step may have fewer."""
-        source = iter(self._batches(loader))
-        while True:
-            began = time.perf_counter()
-            group = list(islice(source, self.config.accumulate))
-            self._running_metrics.wait(time.perf_counter() - began)
-            if not group:
-                return
-            yield group
 
     def _step(self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter]) -> None:
         """Change the weights once."""
@@ -334,14 +297,13 @@ class Trainer:
         loss = self._train_step.differentiate(module, batches, self.progress)
         norm = self._train_step.transform(self.optimizer, self.state.step, self.progress)
         self._emit("gradients_ready")
-        may_have_changed = self._callback_list.handles("gradients_ready")
-        final = gradient_norm(parameters) if may_have_changed else norm
+        final = gradient_norm(parameters) if self._callback_list.handles("gradients_ready") else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
         is_healthy = self._guard.is_healthy(loss, loss if self.precision.name == "fp16" else final, gradients)
         if not is_healthy:
             self.precision.discard()
-            self._recover(self._guard.explain(self, batches, loss))
+            self._guard.recover(self, self._guard.explain(self, batches, loss))
         elif self.precision.step(self.optimizer):
             self._guard.stepped()
         else:
@@ -366,35 +328,16 @@ class Trainer:
             self._emit("threads_lowered")
         return is_lowered
 
-    def _recover(self, message: str) -> None:
-        """Apply ``config.divergence`` after the loss or the gradients became NaN or infinite.
-
-        Raises:
-            DivergedError: If they say to stop, or nothing helps any more.
-        """
-        if self.config.divergence.policy == "stop":
-            raise DivergedError(advise(message))
-        if self.config.divergence.policy == "skip":
-            self._guard.skip(self, message)
-            self.state.skipped += 1
-            return
-        for parameter in self.module.parameters():
-            parameter.grad = None
-        self._guard.roll_back(self, message)
-        self._emit("rolled_back")
-        raise _RolledBackError
-
-    def _finish_step(
-        self, module: nn.Module, loader: Loader, validation_loader: Loader | None, validate_every: int
-    ) -> None:
+    def _finish_step(self, module: nn.Module, loader: Loader, validation_loader: Loader | None) -> None:
         """Validate, log and emit what belongs to the last step."""
         state = self.state
+        validate_every = self.config.validation_interval(self.plan.steps_per_epoch)
         is_logged = bool(self.history.rows) and self.history.rows[-1]["step"] == state.step
         validate = validation_loader is not None and state.step % validate_every == 0 and not is_logged
         log = state.step % self.config.log_every == 0 and not is_logged
         try:
             if (validate or log) and not self.is_over:
-                self._require_finite_weights(f"at step {state.step}")
+                self._guard.require_finite_weights(self, f"at step {state.step}")
             if validate and validation_loader is not None:
                 self.lr_scheduler.validated(self._validate(module, validation_loader))
             if validate or (log and not self.is_over):  # the row of the last step comes with its validation
@@ -415,16 +358,49 @@ class Trainer:
         if self.strategy.any(self._interruption is not None):
             self._interrupt()
 
-    def _require_finite_weights(self, when: str) -> None:
-        """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
-        if bad := bad_weights(self.module):
-            self._give_up(f"{when} the weights {', '.join(bad[:5])} are not finite.")
+    def _validate(self, module: nn.Module, loader: Loader) -> float:
+        """Validate the weights that training would end with now, and return the validation loss."""
+        before = random_state(self.device)
+        self._emit("validation_start")
+        self._switch(module, training=False)
+        try:
+            metrics = self._validation.measure(module, loader, self._continues_validation)
+            if metrics is None:  # one thread computes from here on, and a validation has one thread count
+                set_random_state(before, self.device)
+                metrics = self._validation.measure(module, loader, self._continues_validation)
+            assert metrics is not None
+        except _ValidationCancelledError:
+            self._emit("validation_cancelled")
+            self._switch(module, training=True)
+            set_random_state(before, self.device)
+            raise
+        loss = metrics["validation_loss"]
+        if not math.isfinite(loss):
+            self._emit("validation_cancelled")
+            self._switch(module, training=True)
+            self._guard.give_up(self, self._guard.explain_validation(self.state.step, loader.epoch(0), loss))
+        self.state.metrics = metrics
+        self._emit("validation_end")
+        self._switch(module, training=True)
+        return loss
 
-    def _give_up(self, message: str) -> NoReturn:
-        """Go back if the settings say so; it is too late to leave the step out."""
-        if self.config.divergence.policy == "rollback":
-            self._recover(message)
-        raise DivergedError(advise(message))
+    def _continues_validation(self) -> bool:
+        """Emit that a batch is done, and return whether the others are to be done as well."""
+        self._emit("validation_batch")
+        if self.strategy.any(self._interruption is not None):
+            raise _ValidationCancelledError
+        return not self._lower_threads()
+
+    def _log(self, *, validated: bool) -> None:
+        """Add a row to the history."""
+        row = self._running_metrics.read(self.strategy.world_size)
+        if row["train_loss"] is not None and not math.isfinite(row["train_loss"]):
+            self._guard.give_up(self, f"the training loss became {row['train_loss']} at step {self.state.step}.")
+        if self.precision.name == "fp16" or self.state.skipped:
+            row["skipped_steps"] = self.state.skipped
+        row |= self.state.metrics if validated else {}
+        self.history.add(step=self.state.step, epoch=self.state.epoch, **row)
+        self._emit("logged")
 
     def _interrupt(self) -> None:
         self._emit("interrupted")
@@ -433,7 +409,7 @@ class Trainer:
 
     def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
         """Validate the last weights, if that was not just done, and choose those that stay."""
-        self._require_finite_weights("after the last step")
+        self._guard.require_finite_weights(self, "after the last step")
         self._emit("finishing")
         if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:
             try:
@@ -445,83 +421,11 @@ class Trainer:
         self._switch(module, training=False)
         self._emit("fit_end")
 
-    def forward(self, batch: Any) -> Tensor:
-        """Return the output of the module for a batch, in its current mode."""
-        return self._train_step.forward(self.module, batch)[0]
-
-    def _validate(self, module: nn.Module, validation_loader: Loader) -> float:
-        """Validate the weights that training would end with now, and return the validation loss."""
-        before = random_state(self.device)
-        self._emit("validation_start")
-        self._switch(module, training=False)
-        try:
-            metrics = self._measure(module, validation_loader)
-            if metrics is None:  # one thread computes from here on, and a validation has one thread count
-                set_random_state(before, self.device)
-                metrics = self._measure(module, validation_loader)
-            assert metrics is not None
-        except _ValidationCancelledError:
-            self._emit("validation_cancelled")
-            self._switch(module, training=True)
-            set_random_state(before, self.device)
-            raise
-        loss = metrics["validation_loss"]
-        if not math.isfinite(loss):
-            self._emit("validation_cancelled")
-            self._switch(module, training=True)
-            self._give_up(self._guard.explain_validation(self.state.step, validation_loader.epoch(0), loss))
-        self.state.metrics = metrics
-        self._emit("validation_end")
-        self._switch(module, training=True)
-        return loss
-
-    @torch.inference_mode()
-    def _measure(self, module: nn.Module, validation_loader: Loader) -> dict[str, float] | None:
-        """Return the loss, each target counted by its weight, and the metrics; ``None`` if threads were lowered."""
-        results = WeightedMean()
-        for batch in validation_loader.epoch(0):
-            output, example = self._train_step.forward(module, batch)
-            results.add("validation_loss", *self.objective.total(output, example), self.objective.finish)
-            for name, metric in self._named_metrics.items():
-                results.add(f"validation_{name}", *self.objective.measure(metric, output, example), metric.finish)
-            for name, measure in self.metrics.items():
-                results.add(f"validation_{name}", *self.objective.count(measure(output, batch), example))
-            self._emit("validation_batch")
-            if self.strategy.any(self._interruption is not None):
-                raise _ValidationCancelledError
-            if self._lower_threads():
-                return None
-        return results.means(self.strategy.all_reduce)
-
-    def _log(self, *, validated: bool) -> None:
-        """Add a row to the history."""
-        reading = self._running_metrics.read()
-        if not math.isfinite(reading.loss) and reading.steps:
-            self._give_up(f"the training loss became {reading.loss} at step {self.state.step}.")
-        self.history.add(
-            step=self.state.step,
-            epoch=self.state.epoch,
-            train_loss=reading.loss if reading.steps else None,
-            learning_rate=reading.rate,
-            gradient_norm=reading.norm,
-            samples_per_second=reading.samples_per_second * self.strategy.world_size,
-            waiting_share=reading.waiting_share,
-            **({"skipped_steps": self.state.skipped} if self.precision.name == "fp16" or self.state.skipped else {}),
-            **(self.state.metrics if validated else {}),
-        )
-        self._emit("logged")
-
     def _switch(self, module: nn.Module, *, training: bool) -> None:
         """Switch the module, and an optimizer that keeps averages in place of weights, to training or evaluation."""
         module.train(training)
-        switch = getattr(self.optimizer, "train" if training else "eval", None)
-        if switch is not None:
+        if switch := getattr(self.optimizer, "train" if training else "eval", None):
             switch()
-
-    def _recompute_every(self) -> int:
-        """Return the blocks per segment."""
-        every = self.config.recompute
-        return choose_every(self.module) if every == "auto" else every
 
     def _emit(self, event: str, *arguments: Any) -> None:
         self._callback_list.emit(self, event, *arguments)

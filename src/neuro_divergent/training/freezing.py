@@ -34,7 +34,7 @@ class Freeze(Config):
 
 
 class Frost:
-    """Freezes parts of a module.
+    """Freezes parts of a module, in place.
 
     Frozen parameters require no gradient and have none. A normalisation layer whose ``running_mean`` matches a pattern,
     as it does with ``encoder.*`` but not with ``*.weight``, stays in evaluation mode: it normalises with its running
@@ -42,10 +42,6 @@ class Frost:
 
     Of several patterns that match a name the first counts. Parameters that required no gradient before are left alone,
     now and later.
-
-    Args:
-        module: What to freeze parts of, in place.
-        freezes: Which parts.
 
     Attributes:
         trainable: Names of the parameters that are trained, now or later: those to make an optimizer for.
@@ -99,5 +95,4 @@ class Frost:
 
 
 def _ignore(layer: nn.Module, mode: bool = True) -> nn.Module:
-    del mode
     return layer

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from neuro_divergent.core.cgroup import groups
 from neuro_divergent.core.errors import OutOfMemoryError
 from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.training.recompute import choose_every
@@ -27,17 +28,17 @@ _MARGIN = 0.8  # fraction of the free memory that is planned with; the rest is f
 # others of the same size. benchmarks/auto_batch_size.py measures up to 1.72.
 _GAPS = 1.75
 _REFUSALS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory", "std::bad_alloc")
+_GROUP_FILES = {
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    2: ("memory.max", "memory.current", "inactive_file"),
+}
 _UNEXPLAINED: ContextVar[bool] = ContextVar("unexplained", default=False)
 
 
 class _HeapInformation(ctypes.Structure):
     """What ``mallinfo2`` returns: ten numbers, of which the ninth is wanted."""
 
-    _fields_: ClassVar = [
-        ("before", ctypes.c_size_t * 8),
-        ("unused", ctypes.c_size_t),
-        ("trimmable", ctypes.c_size_t),
-    ]
+    _fields_: ClassVar = [("before", ctypes.c_size_t * 8), ("unused", ctypes.c_size_t), ("trimmable", ctypes.c_size_t)]
 
 
 def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -> int | None:
@@ -45,10 +46,7 @@ def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -
 
     On a CPU that is the least of what the system has available, what is left in the control groups of the process
     (containers and batch systems set their limits there) and what is left of its address space (``ulimit -v``).
-
-    Args:
-        device: Where tensors live; unset, the CPU.
-        root: Directory that holds ``proc`` and ``sys``.
+    ``root`` holds ``proc`` and ``sys``.
     """
     if device is not None and device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
@@ -65,13 +63,6 @@ def explaining_memory(trainer: Trainer, loader: Loader) -> Iterator[None]:
 
     Enter it once around training, outside of ``keeping_memory`` and of what changes the module for the time of it:
     what a step needs is measured when it did not fit, in small steps of a copy, and takes nothing while it does.
-
-    Args:
-        trainer: What trains inside the block.
-        loader: Where its batches come from.
-
-    Raises:
-        OutOfMemoryError: In place of the errors of torch, NumPy or Python.
     """
     try:
         yield
@@ -208,31 +199,13 @@ def _unused_heap() -> int:
 
 def _control_groups(root: Path) -> Iterator[int]:
     """Yield what is left in each control group that the process is in, of either version."""
-    for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, name = line.split(":", 2)
-        if controllers == "":
-            mount, limit, use, cache = "", "memory.max", "memory.current", "inactive_file"
-        elif "memory" in controllers.split(","):
-            mount, limit, use, cache = "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-        else:
-            continue
-        top = root / "sys/fs/cgroup" / mount
-        place = top / name.strip("/")
-        # A limit holds for everything below it. Inside a container the name may be one that only its host knows.
-        for group in (place, *place.parents):
-            if group.is_relative_to(top):
-                room = _room(group, limit, use, cache)
-                if room is not None:
-                    yield room
-
-
-def _room(group: Path, limit: str, use: str, cache: str) -> int | None:
-    """Return what is left in a control group; files that were read and can be read again do not count as used."""
-    limits, uses = _lines(group / limit), _lines(group / use)
-    if not limits or not uses or limits[0] == "max":
-        return None
-    statistics = dict(line.split(maxsplit=1) for line in _lines(group / "memory.stat"))
-    return int(limits[0]) - int(uses[0]) + int(statistics.get(cache, 0))
+    for version, group in groups("memory", root):
+        limit, use, cache = _GROUP_FILES[version]
+        limits, uses = _lines(group / limit), _lines(group / use)
+        if limits and uses and limits[0] != "max":
+            # Files that were read and can be read again do not count as used.
+            statistics = dict(line.split(maxsplit=1) for line in _lines(group / "memory.stat"))
+            yield int(limits[0]) - int(uses[0]) + int(statistics.get(cache, 0))
 
 
 def _lines(path: Path) -> list[str]:

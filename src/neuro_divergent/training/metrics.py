@@ -31,7 +31,6 @@ class Metric:
         measure: Takes that, target and batch and returns a value for each target, in the shape of ``target``.
         finish: Makes the result out of the mean of those values.
         on_original_scale: Whether ``measure`` takes forecast, target and history on the scale of the data.
-        higher_is_better: Whether more of it is better; else less is.
     """
 
     name: str
@@ -39,7 +38,6 @@ class Metric:
     measure: Measure
     finish: Callable[[Tensor], Tensor]
     on_original_scale: bool = False
-    higher_is_better: bool = False
 
 
 def metric_for(metric: str | Loss, loss: object) -> Metric:
@@ -50,29 +48,20 @@ def metric_for(metric: str | Loss, loss: object) -> Metric:
             (``MASE(season_length=12)``). Losses are measured on the point forecast.
         loss: What the network is trained with, which says what its outputs mean. Outputs under a function that is not
             one of our losses are taken as they are.
-
-    Raises:
-        ConfigError: If there is no such metric.
     """
     if isinstance(metric, str):
         key = metric.lower().replace("-", "_")
         if key == _ACCURACY:
             scaled = loss.traits.accepts_scaled if isinstance(loss, Loss) else True
-            measure = _right if isinstance(loss, Loss) else _right_of_any
-            return Metric(_ACCURACY, _reader(loss), measure, _mean, on_original_scale=scaled, higher_is_better=True)
+            return Metric(_ACCURACY, _reader(loss), _accuracy_for(loss), _mean, on_original_scale=scaled)
         if key not in known_metrics():
             hint = did_you_mean(key, known_metrics())
             raise ConfigError(f"Unknown metric {metric!r}.{hint} Known: {', '.join(known_metrics())}.")
         metric = Loss.from_dict(key)
     elif not _measures_a_point(metric):
         raise ConfigError(f"metric {metric.name!r}: only a loss with one output, the forecast itself, is a metric.")
-    return Metric(
-        metric.name,
-        _reader(loss),
-        metric.elementwise,
-        metric.finish,
-        on_original_scale=metric.traits.cost_on_original_scale,
-    )
+    on_original_scale = metric.traits.cost_on_original_scale
+    return Metric(metric.name, _reader(loss), metric.elementwise, metric.finish, on_original_scale)
 
 
 def known_metrics() -> tuple[str, ...]:
@@ -97,14 +86,10 @@ def _agreement(prediction: Tensor, target: Tensor) -> Tensor:
     return (prediction.round() == target.round()).float()
 
 
-def _right(prediction: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-    del batch
-    return _agreement(prediction, target)
-
-
-def _right_of_any(output: Tensor, target: Tensor, batch: Batch | None) -> Tensor:
-    del batch
-    return accuracy(output, target)
+def _accuracy_for(loss: object) -> Measure:
+    """Return what compares forecasts with targets; the outputs under any other function may be scores of classes."""
+    compare = _agreement if isinstance(loss, Loss) else accuracy
+    return lambda prediction, target, batch: compare(prediction, target)
 
 
 def _reader(loss: object) -> Measure:

@@ -54,11 +54,8 @@ class Example(NamedTuple):
 class Objective:
     """Turns outputs into costs.
 
-    Args:
-        loss: One of our losses, or any function of output and target that returns their mean cost.
-        restore: Brings values of a batch back to the units of the data, for losses that need them.
-        curriculum: Which targets count at which time of training.
-        distillation: Fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
+    ``restore`` brings values of a batch back to the units of the data, for losses that need them, and ``distillation``
+    is the fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
     """
 
     def __init__(
@@ -77,10 +74,7 @@ class Objective:
     def total(self, output: Tensor, example: Example, progress: float | None = None) -> tuple[Tensor, Tensor | float]:
         """Return the weighted sum of the costs and the sum of the weights.
 
-        Args:
-            output: Output of the module.
-            example: The batch it was computed from.
-            progress: Fraction of training done; unset in validation, where there is no curriculum and no teacher.
+        ``progress`` is unset in validation, where there is no curriculum and no teacher.
         """
         if not isinstance(self.loss, Loss):
             return self._function(output, example) * len(example.target), float(len(example.target))

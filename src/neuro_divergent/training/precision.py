@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import torch
@@ -25,10 +26,6 @@ class Precision:
     is multiplied by a large factor before the backward pass, and a step whose gradients overflowed is skipped and the
     factor halved.
 
-    Args:
-        name: Which way.
-        device: Where training happens.
-
     Raises:
         ConfigError: If this processor does not compute in a short type.
     """
@@ -46,7 +43,7 @@ class Precision:
 
         Recurrent layers on a CPU stay in float32 under the short types: many processors have no such kernel of them.
         """
-        kinds = {name: tensor.dtype for name, tensor in _tensors(module)}
+        kinds = {name: tensor.dtype for name, tensor in chain(module.named_parameters(), module.named_buffers())}
         apart = [part for part in module.modules() if isinstance(part, nn.RNNBase)]
         apart = apart if self.name in _MIXED and self._device == "cpu" else []
         if self.name == "float64":
@@ -59,7 +56,7 @@ class Precision:
             for part in apart:
                 del vars(part)["forward"]
             if self.name == "float64":
-                for name, tensor in _tensors(module):
+                for name, tensor in chain(module.named_parameters(), module.named_buffers()):
                     tensor.data = tensor.data.to(kinds[name])
 
     def cast_batch(self, batch: Any) -> Any:
@@ -108,12 +105,6 @@ class Precision:
         """Restore the checkpointable state."""
         if self._scaler is not None:
             self._scaler.load_state_dict(state)
-
-
-def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield weights and buffers, also those that are not saved."""
-    yield from module.named_parameters()
-    yield from module.named_buffers()
 
 
 def _uncast(forward: Callable[..., Any], inputs: Tensor, *state: Any) -> Any:

@@ -37,30 +37,17 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "best": (
         "Accuracy before time: five times the steps, the family's schedule, averaged weights, more patience.",
-        {
-            "max_steps": 5000,
-            "schedule": "auto",
-            "average": "ema",
-            "early_stopping": {"patience": 25},
-        },
+        {"max_steps": 5000, "schedule": "auto", "average": "ema", "early_stopping": {"patience": 25}},
     ),
     "low_memory": (
         "Little memory: steps of eight small batches, and intermediate results computed again instead of kept.",
-        {
-            "batch_size": 16,
-            "accumulate": 8,
-            "recompute": "auto",
-        },
+        {"batch_size": 16, "accumulate": 8, "recompute": "auto"},
     ),
 }
 
 
 def find_preset(name: str) -> dict[str, Any]:
-    """Return the settings of a preset as plain values.
-
-    Raises:
-        ConfigError: If there is none of that name.
-    """
+    """Return the settings of a preset as plain values."""
     key = name.lower().replace("-", "_")
     if key not in PRESETS:
         raise ConfigError(f"Unknown preset {name!r}.{did_you_mean(key, PRESETS)} Known: {', '.join(PRESETS)}.")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import MethodType
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
@@ -21,21 +21,12 @@ from neuro_divergent.core.segment import run_in_segments
 
 
 def recompute_activations(module: nn.Module, every: int) -> int:
-    """Let a module keep only what goes into each segment while it is trained.
+    """Let a module keep only what goes into each segment while it is trained, and return the number of segments.
 
     A block of an ``nn.Sequential`` is a child with a weight matrix and the children without one that follow it. Of
     chains inside chains the longest is cut. Gradients stay the same to the bit, and so do the names of the weights.
-    Forward hooks inside are called twice.
-
-    Args:
-        module: Any module; ``keep_activations`` undoes it.
-        every: Blocks per segment; ``choose_every`` finds the one that needs least memory.
-
-    Returns:
-        The number of segments.
-
-    Raises:
-        ConfigError: If there is no chain of more than ``every`` blocks.
+    Forward hooks inside are called twice. ``choose_every`` finds the number of blocks per segment that needs least
+    memory; a module without a chain of more blocks is refused. ``keep_activations`` undoes it.
     """
     if every < 1:
         raise ConfigError(f"activations cannot be recomputed every {every} blocks: it must be at least 1.")
@@ -80,16 +71,14 @@ def keep_activations(module: nn.Module) -> None:
 
 
 @contextmanager
-def recomputing(module: nn.Module, every: int) -> Iterator[int]:
-    """Recompute activations inside the ``with`` block only.
+def recomputing(module: nn.Module, every: int | Literal["auto"]) -> Iterator[int]:
+    """Recompute activations inside the ``with`` block only, and yield the number of segments.
 
     Args:
         module: Any module.
-        every: Blocks per segment; 0 changes nothing.
-
-    Yields:
-        The number of segments.
+        every: Blocks per segment; 0 changes nothing, ``"auto"`` is what ``choose_every`` returns.
     """
+    every = choose_every(module) if every == "auto" else every
     if not every:
         yield 0
         return

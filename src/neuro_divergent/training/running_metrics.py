@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
-
-
-class Reading(NamedTuple):
-    """Averages since the last row of the history.
-
-    Attributes:
-        steps: Steps since the last reading.
-        loss: Their mean loss; not a number without steps.
-        samples_per_second: Speed since the last reading.
-        waiting_share: Fraction of the time since then in which the next batch was waited for, or made.
-        rate: Learning rate of the last step.
-        norm: Norm of the gradients of the last step, before clipping.
-    """
-
-    steps: int
-    loss: float
-    samples_per_second: float
-    waiting_share: float
-    rate: float | None
-    norm: float | None
 
 
 class RunningMetrics:
@@ -55,16 +34,22 @@ class RunningMetrics:
         self._rate = rate
         self._norm = norm
 
-    def read(self) -> Reading:
-        """Return the averages since the last reading."""
-        loss = math.nan if self._total is None else float(self._total) / self._steps
+    def read(self, world_size: int) -> dict[str, float | None]:
+        """Return what happened since the last reading as columns of the history; ``world_size`` processes did as much.
+
+        ``train_loss`` is ``None`` without steps; ``learning_rate`` and ``gradient_norm`` are those of the last step.
+        """
         spent = max(time.perf_counter() - self._since, 1e-9)
-        norm = None if self._norm is None else float(self._norm)
-        waiting = min(self._waited / spent, 1.0)
-        reading = Reading(self._steps, loss, self._samples / spent, waiting, self._rate, norm)
+        row = {
+            "train_loss": None if self._total is None else float(self._total) / self._steps,
+            "learning_rate": self._rate,
+            "gradient_norm": None if self._norm is None else float(self._norm),
+            "samples_per_second": self._samples / spent * world_size,
+            "waiting_share": min(self._waited / spent, 1.0),
+        }
         self._total, self._steps, self._samples, self._waited = None, 0, 0, 0.0
         self._since = time.perf_counter()
-        return reading
+        return row
 
     def state_dict(self) -> dict[str, Any]:
         """Return what was added up since the last reading."""
@@ -96,24 +81,13 @@ class WeightedMean:
     def add(
         self, name: str, total: Tensor, weight: Tensor | float, finish: Callable[[Tensor], Tensor] | None = None
     ) -> None:
-        """Add the sum of a result over a batch and the sum of its weights.
-
-        Args:
-            name: Which result.
-            total: Weighted sum.
-            weight: Sum of the weights.
-            finish: What makes the result out of the mean at the end.
-        """
+        """Add the weighted sum of a result over a batch; ``finish`` makes the result out of the mean at the end."""
         known, counted = self._totals.get(name, (0.0, 0.0))
         self._totals[name] = known + float(total), counted + float(weight)
         self._finish[name] = finish
 
     def means(self, all_reduce: Callable[[float, float], tuple[float, float]]) -> dict[str, float]:
-        """Return the results of all processes; one without any weight is 0.
-
-        Args:
-            all_reduce: Adds up a weighted sum and the sum of its weights over processes.
-        """
+        """Return the results, added up over processes by ``all_reduce``; one without any weight is 0."""
         return {name: self._mean(name, *all_reduce(*sums)) for name, sums in self._totals.items()}
 
     def _mean(self, name: str, total: float, weight: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.errors import ConfigError, did_you_mean
 
 _LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "early_stopping"))
 MAY_CHANGE = frozenset(
@@ -52,6 +52,14 @@ class TrainingState:
         return cls(pending_validation=values.pop("unsettled", True), **values)
 
 
+def find_metric(name: str, metrics: Mapping[str, float], where: str) -> float:
+    """Return a result of a validation; ``where`` is the setting that names it, for the message."""
+    if name not in metrics:
+        hint = did_you_mean(name, metrics)
+        raise ConfigError(f"{where}: metric {name!r} is not measured.{hint} Known: {', '.join(metrics)}.")
+    return metrics[name]
+
+
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yield what differs between two settings as plain values: ``optimizer.lr: 0.001 before, 0.01 now``."""
     for key in dict.fromkeys((*before, *now)):
@@ -63,11 +71,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str =
 
 
 def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to resume with settings that would change the result.
-
-    Raises:
-        ConfigError: With all differences.
-    """
+    """Refuse to resume with settings that would change the result."""
     old, new = ({key: value for key, value in item.items() if key not in MAY_CHANGE} for item in (before, now))
     if found := list(differences(old, new)):
         raise ConfigError(
@@ -84,13 +88,8 @@ def extends(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
 def match_states(saved: list[dict[str, Any]], parts: Sequence[object], what: str) -> Iterator[tuple[int, Any]]:
     """Yield which of some parts a saved state belongs to, and the state; parts without a state may come and go.
 
-    Args:
-        saved: The ``kind`` (class) and ``state`` of each part, in order.
-        parts: What is there now.
-        what: What the parts are, for the message.
-
-    Raises:
-        ConfigError: If a part with a state is missing now, or comes in another order.
+    Saved are the ``kind`` (class) and ``state`` of each part, in order. It is an error if a part with a state is
+    missing now, or comes in another order; ``what`` says what the parts are.
     """
     kept = [item for item in saved if item["state"]]
     for place, part in enumerate(parts):

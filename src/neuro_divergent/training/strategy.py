@@ -55,37 +55,29 @@ class Strategy(Protocol):
         """Return the states of module and optimizer with all that processes hold of them, for a checkpoint."""
 
 
-class SingleDevice:
+class SingleDevice(Strategy):
     """One process, one device."""
 
     rank = 0
     world_size = 1
 
     def shard(self, loader: Loader) -> Loader:
-        """Return the loader itself."""
         return loader
 
     def prepare(self, module: nn.Module) -> nn.Module:
-        """Return the module itself."""
         return module
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
-        """Do nothing: there is no other process."""
-        del module
         return nullcontext()
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
-        """Return both as they are."""
         return total, weight
 
     def any(self, flag: bool) -> bool:
-        """Return the flag."""
         return flag
 
     def broadcast(self, value: Value) -> Value:
-        """Return the value."""
         return value
 
     def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both states as they are."""
         return module.state_dict(), optimizer.state_dict()

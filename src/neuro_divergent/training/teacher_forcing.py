@@ -41,7 +41,6 @@ class _Decay(TeacherForcing):
     end: float = knob(0.0, low=0.0, high=0.5, ge=0.0, le=1.0)
 
     def ratio(self, progress: float) -> float:
-        """Return the ratio for a fraction of training done."""
         return self.end + (self.start - self.end) * self._left(min(max(progress, 0.0), 1.0))
 
     @abstractmethod
@@ -60,8 +59,6 @@ class ConstantForcing(TeacherForcing):
     share: float = knob(1.0, low=0.0, high=1.0, ge=0.0, le=1.0)
 
     def ratio(self, progress: float) -> float:
-        """Return the ratio."""
-        del progress
         return self.share
 
 

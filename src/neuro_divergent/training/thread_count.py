@@ -44,10 +44,8 @@ class ThreadCount:
     ) -> AbstractContextManager[None]:
         """Decide, and return a block inside which torch uses as many threads.
 
-        Args:
-            resumed: What ``state_dict`` returned in the training that goes on; ``None`` for a new one.
-            choose: Returns the threads for the size of the work.
-            on_cpu: Whether the CPU computes; else nobody waits for its threads.
+        ``resumed`` is what ``state_dict`` returned in the training that goes on, and ``choose`` returns the threads for
+        the size of the work. Where the CPU does not compute, nobody waits for its threads.
         """
         self.one_after = None
         if self._setting != "auto":

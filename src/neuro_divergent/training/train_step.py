@@ -17,20 +17,15 @@ from neuro_divergent.training.objective import Example, Objective
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.state import kind_of, match_states
 from neuro_divergent.training.strategy import Strategy
-from neuro_divergent.training.teacher_forcing import TeacherForcing, set_ratio
+from neuro_divergent.training.teacher_forcing import set_ratio
 from neuro_divergent.training.thread_count import network_threads
 
 
 class TrainStep:
     """The arithmetic of training.
 
-    Args:
-        module: The network itself; what is called in training may be compiled or wrapped.
-        objective: What is minimised.
-        config: How to train.
-        precision: Which number types are used.
-        strategy: How processes share the work.
-        transforms: What is done to gradients after the transforms of the config.
+    ``module`` is the network itself; what is called in training may be compiled or wrapped. ``transforms`` come after
+    those of the config.
     """
 
     def __init__(
@@ -67,16 +62,14 @@ class TrainStep:
         return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output, example
 
     def differentiate(self, module: nn.Module, batches: list[Any], progress: float) -> Tensor:
-        """Set the gradients of the mean cost of some batches, and return the loss.
-
-        Args:
-            module: What to call.
-            batches: Those of one step.
-            progress: Fraction of the planned steps that are done.
-        """
+        """Set the gradients of the mean cost of the batches of a step, and return the loss; ``module`` is called."""
         config = self._config
-        if config.teacher_forcing is not None:
-            self._force(config.teacher_forcing, progress)
+        forcing = config.teacher_forcing
+        if forcing is not None and not set_ratio(self._module, forcing.ratio(progress)):
+            raise ConfigError(
+                "teacher_forcing: the network forecasts all steps at once, so there is nothing to force. Choose an "
+                'autoregressive one, such as LSTM(decoding="autoregressive"), or leave teacher_forcing out.'
+            )
         for augmentation in config.augment:
             batches = [augmentation.apply(batch) for batch in batches]
         step = StepLoss(
@@ -117,11 +110,3 @@ class TrainStep:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""
         inputs = Example.of(batch).inputs
         return network_threads(self._module, inputs.past_y if isinstance(inputs, Batch) else inputs)
-
-    def _force(self, forcing: TeacherForcing, progress: float) -> None:
-        """Set how often autoregressive parts are fed the true value of the step before."""
-        if not set_ratio(self._module, forcing.ratio(progress)):
-            raise ConfigError(
-                "teacher_forcing: the network forecasts all steps at once, so there is nothing to force. Choose an "
-                'autoregressive one, such as LSTM(decoding="autoregressive"), or leave teacher_forcing out.'
-            )

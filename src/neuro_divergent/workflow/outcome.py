@@ -45,13 +45,9 @@ class Outcome:
 
 
 def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[float], seconds: float) -> Outcome:
-    """Score what was held out and forecast what comes next.
+    """Score what was held out and forecast what comes next, with a forecaster that has its data and their split.
 
-    Args:
-        config: The run.
-        forecaster: The trained forecaster, with the data of training and their split.
-        levels: Intervals to give, in percent; those that cannot be given are left out with a note.
-        seconds: Time of training.
+    Intervals of the levels, in percent, that cannot be given are left out with a note.
     """
     config = config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None

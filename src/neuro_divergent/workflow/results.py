@@ -31,25 +31,9 @@ from neuro_divergent.reporting.report.run import render_run
 from neuro_divergent.reporting.run_figures import figures_of
 from neuro_divergent.reporting.svg.file import render_svg
 from neuro_divergent.runs.context import context_of
-from neuro_divergent.runs.directory import (
-    CONFIG,
-    CONTEXT,
-    DATA,
-    ENVIRONMENT,
-    HISTORY,
-    MODEL,
-    RunDirectory,
-)
+from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, HISTORY, MODEL, SCORES, RunDirectory
 from neuro_divergent.runs.status import describe_run
-from neuro_divergent.runs.tables import (
-    BACKTEST,
-    CALIBRATION,
-    DIAGNOSIS,
-    FORECASTS,
-    NETWORK,
-    SCORES,
-    RunTables,
-)
+from neuro_divergent.runs.tables import BACKTEST, CALIBRATION, DIAGNOSIS, FORECASTS, NETWORK, RunTables
 from neuro_divergent.workflow.outcome import USUAL_LEVELS, Outcome, conclude
 
 REPORT = "report.html"
@@ -186,11 +170,7 @@ def _diagnosis(run: Path) -> _Result:
 
 
 def _make(run: Path, missing: list[str]) -> list[str]:
-    """Write results that are missing, and return what is missing still.
-
-    Raises:
-        NeuroDivergentError: If there is no model or no data to make them from, or the disk refuses.
-    """
+    """Write results that are missing, and return what is missing still."""
     outcome = _again(run)
     results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel))]
     written = [result.name for result in results if result.name in missing and result.write(run)]
@@ -199,11 +179,7 @@ def _make(run: Path, missing: list[str]) -> list[str]:
 
 
 def _again(run: Path) -> Outcome:
-    """Score and forecast again with a trained model, on the data it was trained on.
-
-    Raises:
-        NeuroDivergentError: If the model or the data cannot be had, or are not the same any more.
-    """
+    """Score and forecast again with a trained model, on the data it was trained on."""
     directory = RunDirectory(run)
     forecaster = Forecaster.load(run / MODEL)
     config = RunConfig.from_dict(directory.stored_config())

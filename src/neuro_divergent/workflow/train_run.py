@@ -33,7 +33,7 @@ def train_run(
         run: Directory to create.
         data: As for ``Forecaster.fit``; the file that the settings name if left out.
         levels: Intervals to forecast, in percent; those that cannot be given are left out with a note.
-        callbacks: Further callbacks.
+        callbacks: Further ones.
     """
     training_run = TrainingRun.new(RunDirectory(Path(run)), config.resolve_training())
     forecaster = Forecaster.for_run(training_run.config)
@@ -55,14 +55,8 @@ def train_opened(
 ) -> Outcome:
     """Train in a run directory that is open, then write scores, forecasts, diagnosis and report there.
 
-    Args:
-        run: The run; the caller holds its lock (``run.opened()``).
-        forecaster: The forecaster to train, in place.
-        prepared: Its data.
-        levels: Intervals to forecast, in percent; those that cannot be given are left out with a note.
-        callbacks: Further callbacks.
-        teacher: Fitted forecaster to learn from.
-        state: Checkpoint to continue from.
+    The caller holds the lock of the run (``run.opened()``). The forecaster is trained in place on ``prepared`` data, on
+    from the checkpoint ``state`` if there is one. ``levels`` and ``callbacks`` are those of ``train_run``.
     """
     began = time.perf_counter()
     run.train(forecaster, prepared, callbacks=callbacks, teacher=teacher, state=state)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from neuro_divergent.runs.events import EventFile, layers_of, parse_events, read_events
-from neuro_divergent.runs.history_reader import RowTable, history_of, read_history
+from neuro_divergent.runs.history_reader import RowTable, read_history
 from neuro_divergent.training.history import History
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -58,6 +58,12 @@ garbage = st.one_of(
 
 
 COLUMNS = line("columns", 0, names=["seconds", "epoch", "train_loss", "validation_loss", "validation_mae"])
+
+
+def history_of(lines: list[bytes]) -> pl.DataFrame:
+    table = RowTable()
+    table.add(b"".join(line + b"\n" for line in lines))
+    return table.frame
 
 
 def history(lines: list[bytes]) -> pl.DataFrame:

@@ -34,6 +34,7 @@ def system(root: Path, files: dict[str, str]) -> Path:
 MEMINFO = {"proc/meminfo": "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\n"}
 V2 = {
     "proc/self/cgroup": "0::/batch/job\n",
+    "proc/self/mountinfo": "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n",
     "sys/fs/cgroup/batch/memory.max": "5000000\n",
     "sys/fs/cgroup/batch/memory.current": "3000000\n",
     "sys/fs/cgroup/batch/memory.stat": "anon 2000000\ninactive_file 400000\nactive_file 7\n",
@@ -42,6 +43,7 @@ V2 = {
 }
 V1 = {
     "proc/self/cgroup": "7:cpu,cpuacct:/job\n4:memory:/job\n0::/\n",
+    "proc/self/mountinfo": "36 29 0:32 / /sys/fs/cgroup/memory rw,nosuid - cgroup cgroup rw,memory\n",
     "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
     "sys/fs/cgroup/memory/memory.usage_in_bytes": "3000000\n",
     "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "4000000\n",

@@ -68,10 +68,6 @@ def test_percentages_are_measured_in_the_units_of_the_data() -> None:
     assert not metric_for("accuracy", CrossEntropy()).on_original_scale
 
 
-def test_only_accuracy_is_better_when_higher() -> None:
-    assert [name for name in known_metrics() if metric_for(name, MAE()).higher_is_better] == ["accuracy"]
-
-
 def test_a_metric_may_have_settings_of_its_own() -> None:
     raw, target, batch = random(5, 4, 3, 1), random(5, 4, 3, seed=1), windows()
     metric = metric_for(MASE(season_length=7), MSE())

@@ -89,6 +89,20 @@ class Callback:
         """Restore the checkpointable state."""
 
 
+class ClosingCallback(Callback):
+    """A callback that holds something, such as a file, which it gives back however training ends."""
+
+    def fit_end(self, trainer: Trainer) -> None:
+        self.close()
+
+    def failed(self, trainer: Trainer, error: BaseException) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what is held, if something is."""
+
+
 class CallbackConfig(Config):
     """Settings that build a callback; accepted wherever a callback is."""
 

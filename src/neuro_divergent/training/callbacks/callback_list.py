@@ -38,11 +38,7 @@ class CallbackList:
         return [{"kind": kind_of(item), "state": item.state_dict()} for item in self.callbacks]
 
     def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
-        """Restore the state of each callback; those without one may come and go.
-
-        Raises:
-            ConfigError: If a callback with a saved state is missing, or comes in another order.
-        """
+        """Restore the state of each callback; those without one may come and go."""
         for place, state in match_states(saved, self.callbacks, "callbacks"):
             self.callbacks[place].load_state_dict(state)
 

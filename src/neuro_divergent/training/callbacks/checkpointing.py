@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from neuro_divergent.core.config import register
-from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning, did_you_mean
+from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, StorageWarning
 from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.training.callbacks.base import Callback, CallbackConfig, NamedCallback
+from neuro_divergent.training.state import find_metric
 
 if TYPE_CHECKING:
     from neuro_divergent.core.storage.store import Store
@@ -66,14 +69,7 @@ class Checkpointing(CallbackConfig):
     background: bool = False
 
     def build(self, *, saved: Callable[[int], None] | None = None) -> Checkpointer:
-        """Return the callback.
-
-        Args:
-            saved: Called with the step of each complete checkpoint, by the thread that wrote it.
-
-        Raises:
-            ConfigError: If it is not known where to.
-        """
+        """Return the callback; the thread that wrote a complete checkpoint calls ``saved`` with its step."""
         if self.directory is None:
             raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")
         return Checkpointer(self, saved)
@@ -103,7 +99,6 @@ class Checkpointer(Callback):
         self._saved = saved
         self.best: dict[str, Any] | None = None
         self._marked: dict[str, Any] | None = None
-        self._store: Store | None = None
         self._is_due = False
         self._is_requested = False
         self._last_step: int | None = None
@@ -113,15 +108,13 @@ class Checkpointer(Callback):
         self._thread: ThreadPoolExecutor | None = None
         self._saving: Future[None] | None = None
 
-    @property
+    @cached_property
     def store(self) -> Store:
         """Where checkpoints go."""
-        if self._store is None:
-            from neuro_divergent.core.storage.store import open_store
+        from neuro_divergent.core.storage.store import open_store
 
-            assert self.config.directory is not None
-            self._store = open_store(self.config.directory)
-        return self._store
+        assert self.config.directory is not None
+        return open_store(self.config.directory)
 
     def fit_start(self, trainer: Trainer) -> None:
         """Refuse a place with checkpoints of another run, or without room for two, and remove incomplete files."""
@@ -141,12 +134,10 @@ class Checkpointer(Callback):
         self._marked = self.best = self.best if self.best is not None and self.best["step"] in steps else None
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Schedule a checkpoint after the best result so far."""
         if self.config.on_improvement and self._is_better(trainer):
             self._is_due = True
 
     def checkpoint_safe(self, trainer: Trainer) -> None:
-        """Write a checkpoint if one is due."""
         config, state, now = self.config, trainer.state, time.monotonic()
         if config.every_steps is not None and state.step % config.every_steps == 0:
             self._is_due = True
@@ -168,34 +159,41 @@ class Checkpointer(Callback):
         self._forget_later(trainer.state.step)
         self._last_step = None
 
-    def interrupted(self, trainer: Trainer) -> None:
-        """Write the checkpoint that training will be resumed from."""
-        self._write_last(trainer)
-
     def finishing(self, trainer: Trainer) -> None:
-        """Write the checkpoint that a longer training will be resumed from."""
-        self._write_last(trainer)
+        """Write now, and raise if that fails several times."""
+        try:
+            self._finish_saving()
+        except StorageError as error:
+            self._complain(error)
+        self._pause = 0.0  # whoever waits for the end should not wait as long as training could
+        for attempt in range(_LAST_ATTEMPTS):
+            try:
+                self._save(trainer)
+                self._finish_saving()
+            except StorageError as error:
+                if attempt == _LAST_ATTEMPTS - 1:
+                    raise
+                self._complain(error, "")
+                time.sleep(self._pause)
+            else:
+                return
+
+    interrupted = finishing
 
     def fit_end(self, trainer: Trainer) -> None:
         """Mark the last checkpoint as the best if its validation, which came after it, was; end the thread."""
         if trainer.strategy.rank == 0 and self._last_step == trainer.state.step and self._is_better(trainer):
-            try:
+            with _only_warning():
                 self._mark(self._as_best(trainer))
-            except StorageError as error:
-                warnings.warn(str(error), StorageWarning, stacklevel=2)
         self._close()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Let the thread finish what it is writing."""
-        del trainer, error
         self._close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return which checkpoint is the best."""
         return {"best": self.best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self.best = state["best"]
 
     def _period(self, epoch: int) -> int:
@@ -221,8 +219,7 @@ class Checkpointer(Callback):
         if free is not None and needed > free:
             raise StorageError(
                 f"{self.store.place}: two checkpoints need about {format_bytes(needed)}, {format_bytes(free)} are "
-                "free. "
-                "Make room or choose another place."
+                "free. Make room or choose another place."
             )
 
     def _try(self, trainer: Trainer) -> None:
@@ -235,25 +232,6 @@ class Checkpointer(Callback):
             self._save(trainer)
         except StorageError as error:
             self._complain(error)
-
-    def _write_last(self, trainer: Trainer) -> None:
-        """Write now, and raise if that fails several times."""
-        try:
-            self._finish_saving()
-        except StorageError as error:
-            self._complain(error)
-        self._pause = 0.0  # whoever waits for the end should not wait as long as training could
-        for attempt in range(_LAST_ATTEMPTS):
-            try:
-                self._save(trainer)
-                self._finish_saving()
-            except StorageError as error:
-                if attempt == _LAST_ATTEMPTS - 1:
-                    raise
-                self._complain(error, "")
-                time.sleep(self._pause)
-            else:
-                return
 
     def _complain(self, error: StorageError, meanwhile: str = "Training goes on; ") -> None:
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -305,13 +283,8 @@ class Checkpointer(Callback):
         kept = None if self.best is None else self.best["step"]
         for old in self._steps()[: -self.config.keep]:
             if old != kept:
-                self._remove(old)
-
-    def _remove(self, step: int) -> None:
-        try:
-            self.store.remove(_name(step))
-        except StorageError as error:  # one too many is no reason to end anything
-            warnings.warn(str(error), StorageWarning, stacklevel=2)
+                with _only_warning():  # one too many is no reason to end anything
+                    self.store.remove(_name(old))
 
     def _mark(self, best: dict[str, Any]) -> None:
         """Name the best checkpoint in a file, before the one that was named until now is removed."""
@@ -327,10 +300,8 @@ class Checkpointer(Callback):
             saving.result()
 
     def _close(self) -> None:
-        try:
+        with _only_warning():
             self._finish_saving()
-        except StorageError as error:
-            warnings.warn(str(error), StorageWarning, stacklevel=2)
         if self._thread is not None:
             self._thread.shutdown()
             self._thread = None
@@ -341,16 +312,21 @@ class Checkpointer(Callback):
 
     def _is_better(self, trainer: Trainer) -> bool:
         """Return whether the last validation, if there was one, is better than that of the best checkpoint."""
-        metrics, metric = trainer.state.metrics, self.config.metric
-        if not metrics:
+        if not trainer.state.metrics:
             return False
-        if metric not in metrics:
-            hint = did_you_mean(metric, metrics)
-            raise ConfigError(f"checkpointing: metric {metric!r} is not measured.{hint} Known: {', '.join(metrics)}.")
+        value = find_metric(self.config.metric, trainer.state.metrics, "checkpointing")
         if self.best is None:
             return True
-        value, best = metrics[metric], self.best["value"]
-        return bool(value < best if self.config.mode == "min" else value > best)
+        return bool(value < self.best["value"] if self.config.mode == "min" else value > self.best["value"])
+
+
+@contextmanager
+def _only_warning() -> Iterator[None]:
+    """Turn an error of the storage inside the block into a warning."""
+    try:
+        yield
+    except StorageError as error:
+        warnings.warn(str(error), StorageWarning, stacklevel=4)
 
 
 def _name(step: int) -> str:

@@ -23,12 +23,7 @@ class Control(Callback):
     """Looks several times a second for files named ``stop`` and ``checkpoint``; removes them and does it.
 
     ``stop`` ends training as if it were over, with a model; ``checkpoint`` writes a checkpoint after the step. What is
-    in a file does not matter. A request left from an earlier start is removed.
-
-    Args:
-        directory: Where requests appear; it need not exist.
-        events: Where to record that a request was handled.
-        checkpoints: Who writes checkpoints.
+    in a file does not matter. A request left from an earlier start is removed. The directory need not exist.
     """
 
     def __init__(self, directory: str | Path, *, events: EventLog, checkpoints: Checkpointer | None = None) -> None:
@@ -38,13 +33,11 @@ class Control(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Remove requests left over from before."""
         if trainer.strategy.rank == 0:
             for request in REQUESTS:
                 self._take(request)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Handle the requests."""
         now = time.monotonic()
         if now < self._next_look:
             return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import StorageError
 from neuro_divergent.core.storage.atomic import write_file
-from neuro_divergent.training.callbacks.base import Callback, NamedCallback
+from neuro_divergent.training.callbacks.base import ClosingCallback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -34,11 +34,10 @@ class CSVLog(NamedCallback):
         super().__init__(**{"path": path, **values})
 
     def build(self) -> CSVLogger:
-        """Return the callback."""
         return CSVLogger(self.path)
 
 
-class CSVLogger(Callback):
+class CSVLogger(ClosingCallback):
     """Writes the file of a ``CSVLog``."""
 
     def __init__(self, path: str | Path) -> None:
@@ -47,12 +46,10 @@ class CSVLogger(Callback):
         self._file: TextIO | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin the file."""
         if trainer.strategy.rank == 0:
             self._begin(trainer.history)
 
     def logged(self, trainer: Trainer) -> None:
-        """Add the row."""
         if self._file is None:
             return
         if trainer.history.columns != self._columns:
@@ -68,17 +65,10 @@ class CSVLogger(Callback):
         """Take back the rows of what training has gone back behind."""
         self.fit_start(trainer)
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Close the file."""
-        del trainer
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Close the file."""
-        del error
-        self.fit_end(trainer)
 
     def _begin(self, history: History) -> None:
         """Write all rows so far, and stay ready for more."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from neuro_divergent.core.config import knob
-from neuro_divergent.core.errors import ConfigError, did_you_mean
 from neuro_divergent.training.callbacks.base import Callback, CallbackConfig
+from neuro_divergent.training.state import find_metric
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -33,7 +33,6 @@ class EarlyStopping(CallbackConfig):
     restore_best: bool = True
 
     def build(self) -> EarlyStopper:
-        """Return the callback."""
         return EarlyStopper(self)
 
 
@@ -52,8 +51,8 @@ class EarlyStopper(Callback):
         self._weights: dict[str, Any] | None = None
 
     def validation_end(self, trainer: Trainer) -> None:
-        """Compare the result with the best so far."""
-        value = self._value(trainer)
+        value = find_metric(self.config.metric, trainer.state.metrics, "early_stopping")
+        value = value if self.config.mode == "min" else -value
         if value < self.best:
             self.best, self.best_step = value, trainer.state.step
             if self.config.restore_best:
@@ -66,12 +65,10 @@ class EarlyStopper(Callback):
             trainer.stop(f"{self.config.metric} has not improved in {self._waited} validations")
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Restore the best weights."""
         if self._weights is not None:
             trainer.module.load_state_dict(self._weights)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the best result and the patience spent, and the best weights."""
         return {
             "best": self.best,
             "best_step": self.best_step,
@@ -81,16 +78,5 @@ class EarlyStopper(Callback):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self.best, self.best_step = state["best"], state["best_step"]
         self._reference, self._waited, self._weights = state["reference"], state["waited"], state["weights"]
-
-    def _value(self, trainer: Trainer) -> float:
-        metrics = trainer.state.metrics
-        if self.config.metric not in metrics:
-            hint = did_you_mean(self.config.metric, metrics)
-            raise ConfigError(
-                f"early_stopping: metric {self.config.metric!r} is not measured.{hint} Known: {', '.join(metrics)}."
-            )
-        value = metrics[self.config.metric]
-        return value if self.config.mode == "min" else -value

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 class EnvironmentNote(Callback):
     """Writes versions, machine, device, threads, command and the commit of the user's project when training starts.
 
-    Args:
-        path: The file; it is replaced if it exists. A disk that refuses is warned about, and training goes on.
+    A disk that refuses is warned about, and training goes on.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Write the file."""
         if trainer.strategy.rank != 0:
             return
         known = describe_environment(threads=trainer.threads, device=str(trainer.device))

@@ -53,7 +53,6 @@ class EventLog(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Open the file and write the start of training."""
         if trainer.strategy.rank != 0:
             return
         self._open()
@@ -74,7 +73,6 @@ class EventLog(Callback):
         )
 
     def logged(self, trainer: Trainer) -> None:
-        """Write the row."""
         row = dict(trainer.history.rows[-1])
         self._step = row.pop("step")
         if not row.keys() <= self._columns.keys():
@@ -83,7 +81,6 @@ class EventLog(Callback):
         self.write("row", **row)
 
     def rolled_back(self, trainer: Trainer) -> None:
-        """Write that later rows are void."""
         self._step = trainer.state.step
         self.write("rolled_back", last_row=_last_row(trainer))
 
@@ -92,20 +89,17 @@ class EventLog(Callback):
         self.write("threads", step=trainer.state.step, threads=trainer.threads)
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write the interruption and the history."""
         self._step = trainer.state.step
         self.write("interrupted")
         self._keep(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Write why training ended, and the history."""
         self._step = trainer.state.step
         self.write("end", reason=trainer.state.stop_reason or "all steps are done")
         self._keep(trainer)
         self._close()
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Write the error and the history."""
         if self._file is None:
             return
         self._step = trainer.state.step

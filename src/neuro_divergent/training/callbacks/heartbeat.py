@@ -46,51 +46,31 @@ class Heartbeat(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Write the first heartbeat."""
         self.beat(trainer, "training")
 
     def step_end(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due."""
         if time.monotonic() >= self._next:
             self.beat(trainer)
 
     def validation_start(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self._phase = "validation"
         self.step_end(trainer)
 
-    def validation_batch(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due."""
-        self.step_end(trainer)
-
     def validation_end(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self._phase = "training"
         self.step_end(trainer)
 
-    def validation_cancelled(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
-        self.validation_end(trainer)
-
-    def checkpoint_safe(self, trainer: Trainer) -> None:
-        """Write if a heartbeat is due: a save may have taken long."""
-        self.step_end(trainer)
+    validation_cancelled = validation_end
+    validation_batch = checkpoint_safe = step_end  # a save may have taken long
 
     def interrupted(self, trainer: Trainer) -> None:
-        """Write the last step."""
         self.beat(trainer)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Change the phase that is written."""
         self.beat(trainer, "finishing")
 
     def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:
-        """Write now.
-
-        Args:
-            trainer: Training to tell of.
-            phase: What is done from now on; ``None`` for the same as before.
-        """
+        """Write now; ``phase`` is what is done from now on, ``None`` for the same as before."""
         if trainer.strategy.rank != 0:
             self._next = float("inf")
             return

@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.signals import SignalListener
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 
-class Interruption(Callback):
+class Interruption(ClosingCallback):
     """Lets a signal interrupt training between two steps instead of in the middle of one.
 
     The step that is under way is finished (validation is cancelled), checkpoints are written, and ``fit`` ends with
-    ``Interrupted``. A second signal ends the process the way it would without this callback, at once.
-
-    Args:
-        signals: Names of the signals. ``fit`` must run in the main thread.
+    ``Interrupted``. A second signal ends the process the way it would without this callback, at once. ``fit`` must run
+    in the main thread.
     """
 
     def __init__(self, signals: Sequence[str] = ("SIGINT", "SIGTERM")) -> None:
@@ -27,20 +25,12 @@ class Interruption(Callback):
         self._listener = SignalListener(signals, self._receive, "interruption")
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Install the signal handlers."""
         self._trainer = trainer
         self._listener.start()
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Restore the previous signal handlers."""
-        del trainer
+    def close(self) -> None:
         self._listener.stop()
         self._trainer = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Restore the previous signal handlers."""
-        del error
-        self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:
         if self._trainer is not None:

@@ -6,7 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,18 +21,14 @@ _LEAST_TIMES = 20  # before the fraction counts, so that a short run is measured
 _MOST_LAYERS = 1000
 
 
-class LayerMonitor(Callback):
+class LayerMonitor(ClosingCallback):
     """Measures each trained parameter now and then and writes it as ``layers`` events.
 
     Each has three lists, in the order of the names in ``start``: ``gradient``, the norm of the gradient after clipping;
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
-    often than rows are written, and after the first 20 times less often where it would take more than a fraction of
-    the time. It draws no random numbers and changes nothing.
-
-    Args:
-        events: Where to write.
-        fraction: Fraction of the time of training that measuring may take.
+    often than rows are written, and after the first 20 times less often where it would take more than ``fraction`` of
+    the time of training. It draws no random numbers and changes nothing.
     """
 
     def __init__(self, events: EventLog, *, fraction: float = 0.005) -> None:
@@ -63,20 +59,12 @@ class LayerMonitor(Callback):
             trainer.optimizer.register_step_post_hook(self._after_step),
         ]
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Stop."""
-        del trainer
+    def close(self) -> None:
         for hook in self._hooks:
             hook.remove()
         self._hooks, self._before, self._trainer = [], None, None
 
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Stop."""
-        del error
-        self.fit_end(trainer)
-
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        del optimizer, args, kwargs
         assert self._trainer is not None
         self._before = None
         began = time.perf_counter()
@@ -86,7 +74,6 @@ class LayerMonitor(Callback):
             self._spent = time.perf_counter() - began
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        del optimizer, args, kwargs
         if self._before is None or not self._measured:
             return
         import torch

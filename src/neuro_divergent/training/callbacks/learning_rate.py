@@ -31,8 +31,6 @@ class LearningRateLog(Callback):
         self._is_due = True
 
     def epoch_start(self, trainer: Trainer) -> None:
-        """Record the first step of an epoch."""
-        del trainer
         self._is_due = True
 
     def gradients_ready(self, trainer: Trainer) -> None:
@@ -52,9 +50,7 @@ class LearningRateLog(Callback):
         return pl.DataFrame(self.rows, schema=schema)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the rows."""
         return {"rows": [dict(row) for row in self.rows]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the rows."""
         self.rows = [dict(row) for row in state["rows"]]

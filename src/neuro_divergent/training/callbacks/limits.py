@@ -27,18 +27,14 @@ class TimeLimit(Callback):
         self._end = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Start or continue the clock."""
         self._end = time.monotonic() + self.seconds - (self._spent if trainer.state.step else 0.0)
 
     def step_end(self, trainer: Trainer) -> None:
-        """Stop if time is up."""
         if time.monotonic() >= self._end:
             trainer.stop(f"the time limit of {self.seconds:g} s is reached")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the time that is spent."""
         return {"spent": self.seconds - (self._end - time.monotonic())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self._spent = float(state["spent"])

@@ -33,7 +33,6 @@ class Log(NamedCallback):
         super().__init__(**{"every": every, **values})
 
     def build(self) -> RowLogger:
-        """Return the callback."""
         return RowLogger(self.every)
 
 
@@ -44,12 +43,10 @@ class RowLogger(Callback):
         self.every = every
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Say what is to come."""
         total, per_epoch = trainer.plan.total_steps, trainer.plan.steps_per_epoch
         LOGGER.info("training for up to %d steps, %d per epoch, from step %d on", total, per_epoch, trainer.state.step)
 
     def logged(self, trainer: Trainer) -> None:
-        """Tell of a row."""
         row = trainer.history.rows[-1]
         if len(trainer.history.rows) % self.every and "validation_loss" not in row:
             return
@@ -57,10 +54,8 @@ class RowLogger(Callback):
         LOGGER.info("step %d/%d epoch %d: %s", row["step"], trainer.plan.total_steps, row["epoch"], numbers)
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Say how it ended."""
         reason = trainer.state.stop_reason or "all steps are done"
         LOGGER.info("training ended at step %d after %.1f s: %s", trainer.state.step, trainer.history.seconds, reason)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Say what went wrong."""
         LOGGER.error("training failed at step %d: %s: %s", trainer.state.step, type(error).__name__, error)

@@ -48,11 +48,6 @@ class MLflow(NamedCallback):
         super().__init__(**{"experiment": experiment, **values})
 
     def build(self) -> MLflowLogger:
-        """Return the callback.
-
-        Raises:
-            MissingDependencyError: If MLflow is not installed.
-        """
         try:
             import mlflow  # noqa: F401
         except ImportError:
@@ -77,7 +72,6 @@ class MLflowLogger(Callback):
         self._last_sent = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Begin the run, or go on with it."""
         if trainer.strategy.rank != 0:
             return
         from mlflow import MlflowClient
@@ -89,7 +83,7 @@ class MLflowLogger(Callback):
         known = self._client.get_experiment_by_name(self.config.experiment)
         experiment = self._client.create_experiment(self.config.experiment) if known is None else known.experiment_id
         self.run_id = self._client.create_run(experiment, run_name=self.config.run, tags=self.config.tags).info.run_id
-        self._record_parameters({**_flatten(trainer.config.to_dict()), **_flatten(self.config.parameters)})
+        self._record_parameters(dict([*_flatten(trainer.config.to_dict()), *_flatten(self.config.parameters)]))
 
     def logged(self, trainer: Trainer) -> None:
         """Store the row, and send what is waiting if it is time."""
@@ -109,20 +103,16 @@ class MLflowLogger(Callback):
             self._send()
 
     def fit_end(self, trainer: Trainer) -> None:
-        """Send the rest and end the run."""
         self._close("FINISHED", trainer.state.stop_reason)
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
         """Send the rest and mark the run as failed, or as killed if somebody interrupted it."""
-        del trainer
         self._close("FAILED" if isinstance(error, Exception) else "KILLED", f"{type(error).__name__}: {error}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return which run it is."""
         return {"run_id": self.run_id}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue a run."""
         self.run_id = state["run_id"]
 
     def _record_parameters(self, values: Mapping[str, Any]) -> None:
@@ -149,14 +139,10 @@ class MLflowLogger(Callback):
         self._client = None
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings as one level: ``{"optimizer": {"lr": 1}}`` becomes ``{"optimizer.lr": 1}``."""
-
-    def walk() -> Iterator[tuple[str, Any]]:
-        for key, value in values.items():
-            if isinstance(value, Mapping):
-                yield from _flatten(value, f"{prefix}{key}.").items()
-            else:
-                yield f"{prefix}{key}", value
-
-    return dict(walk())
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested settings as one level: ``{"optimizer": {"lr": 1}}`` as ``("optimizer.lr", 1)``."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.signals import SignalListener
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
-class StopRequest(Callback):
+class StopRequest(ClosingCallback):
     """Ends training as if it were over, with a model, when a file appears or a signal arrives.
 
     Args:
@@ -37,15 +37,12 @@ class StopRequest(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Install the signal handlers."""
-        del trainer
         self._received = None
         if self.file is not None and self.file.exists():
             raise ConfigError(f"{self.file}: exists already, so training would stop at once; remove it first.")
         self._listener.start()
 
     def step_end(self, trainer: Trainer) -> None:
-        """Stop if the file exists or a signal was received."""
         if self._received is not None:
             trainer.stop(f"{self._received} was received")
         elif self.file is not None and time.monotonic() >= self._next_look:
@@ -53,15 +50,8 @@ class StopRequest(Callback):
             if self.file.exists():
                 trainer.stop(f"{self.file} asks for it")
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Restore the previous signal handlers."""
-        del trainer
+    def close(self) -> None:
         self._listener.stop()
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Restore the previous signal handlers."""
-        del error
-        self.fit_end(trainer)
 
     def _receive(self, name: str) -> None:
         self._received = name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
-from neuro_divergent.training.callbacks.base import Callback, NamedCallback
+from neuro_divergent.training.callbacks.base import ClosingCallback, NamedCallback
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -30,21 +30,15 @@ class TensorBoard(NamedCallback):
         super().__init__(**{"directory": directory, **values})
 
     def build(self) -> TensorBoardLogger:
-        """Return the callback.
-
-        Raises:
-            MissingDependencyError: If TensorBoard is not installed.
-        """
         try:
             import tensorboard  # noqa: F401
         except ImportError:
-            raise MissingDependencyError(
-                'TensorBoard is not installed: pip install "neuro-divergent[tensorboard]".'
-            ) from None
+            hint = 'pip install "neuro-divergent[tensorboard]"'
+            raise MissingDependencyError(f"TensorBoard is not installed: {hint}.") from None
         return TensorBoardLogger(self.directory)
 
 
-class TensorBoardLogger(Callback):
+class TensorBoardLogger(ClosingCallback):
     """Writes the event files of a ``TensorBoard``."""
 
     def __init__(self, directory: str | Path) -> None:
@@ -52,7 +46,6 @@ class TensorBoardLogger(Callback):
         self._writer: Any = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        """Open an event file."""
         if trainer.strategy.rank != 0:
             return
         from torch.utils.tensorboard.writer import SummaryWriter
@@ -64,7 +57,6 @@ class TensorBoardLogger(Callback):
         self._writer.add_text("settings", settings, step)
 
     def logged(self, trainer: Trainer) -> None:
-        """Write the row."""
         if self._writer is None:
             return
         row = trainer.history.rows[-1]
@@ -72,14 +64,7 @@ class TensorBoardLogger(Callback):
             if name != "step" and value is not None:
                 self._writer.add_scalar(name, value, row["step"])
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Close the file."""
-        del trainer
+    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Close the file."""
-        del error
-        self.fit_end(trainer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.callbacks.base import ClosingCallback
 from neuro_divergent.training.freezing import Freeze, Frost
 
 if TYPE_CHECKING:
@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
 
 
-class Unfreezer(Callback):
+class Unfreezer(ClosingCallback):
     """Freezes parts of the network for some epochs, or for all of training, after which it is as before.
 
     What is frozen follows from the epoch alone, so there is no state to checkpoint.
-
-    Args:
-        freezes: Which parts, and until when.
     """
 
     def __init__(self, freezes: Iterable[Freeze]) -> None:
@@ -39,21 +36,10 @@ class Unfreezer(Callback):
         self.epoch_start(trainer)
 
     def epoch_start(self, trainer: Trainer) -> None:
-        """Unfreeze what is due."""
         if self._frost is not None:
             self._frost.thaw(trainer.state.epoch)
 
-    def fit_end(self, trainer: Trainer) -> None:
-        """Unfreeze everything."""
-        del trainer
-        self._melt()
-
-    def failed(self, trainer: Trainer, error: BaseException) -> None:
-        """Unfreeze everything."""
-        del trainer, error
-        self._melt()
-
-    def _melt(self) -> None:
+    def close(self) -> None:
         if self._frost is not None:
             self._frost.thaw_all()
             self._frost = None

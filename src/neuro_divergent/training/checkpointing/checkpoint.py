@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,12 +14,12 @@ from torch import Tensor
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import InputError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import read_directory, read_json, write_directory
+from neuro_divergent.core.storage.atomic import read_directory, write_directory
 from neuro_divergent.core.storage.compression import ENDING as COMPRESSED
 from neuro_divergent.core.storage.compression import compress as compressed
 from neuro_divergent.core.storage.compression import decompress
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
-from neuro_divergent.core.storage.store import NOTE_LIMIT, is_url, open_store, split_url
+from neuro_divergent.core.storage.store import is_url, open_store, split_url
 from neuro_divergent.core.storage.tensor_file import dtype_name, dump_tensors, load_tensors
 
 FORMAT = 2
@@ -32,11 +32,8 @@ _STEP = re.compile(r"step-(\d{9,})")
 _FLOATS = ("inf", "-inf", "nan")
 
 
-class _Tensor(NamedTuple):
-    """What the description says of a tensor; format 1 gave the name alone."""
-
-    dtype: str | None
-    shape: list[int] | None
+_Description = tuple[str | None, list[int] | None]
+"""Type and shape of a tensor; format 1 gave the name alone."""
 
 
 def pack_state(state: Mapping[str, Any], *, compress: bool = False) -> Iterator[tuple[str, bytes]]:
@@ -69,11 +66,7 @@ def pack_state(state: Mapping[str, Any], *, compress: bool = False) -> Iterator[
 
 
 def unpack_state(files: Mapping[str, bytes], place: str) -> dict[str, Any]:
-    """Return the state that files hold, with its tensors on the CPU.
-
-    Args:
-        files: Contents by name, compared with their manifest.
-        place: What they are called in messages.
+    """Return the state that files hold, with its tensors on the CPU; ``place`` is what they are called in messages.
 
     Raises:
         UntrustedFileError: If they do not describe a state exactly, or were written by a newer version.
@@ -94,12 +87,7 @@ def unpack_state(files: Mapping[str, bytes], place: str) -> dict[str, Any]:
 
 
 def write_checkpoint(place: Path | str, state: Mapping[str, Any], *, compress: bool = False) -> None:
-    """Write a state, complete or not at all; a checkpoint that is at ``place`` is replaced.
-
-    Args:
-        place: Directory or URL.
-        state: What to write; see ``pack_state``.
-        compress: Whether to compress the tensors with Zstandard.
+    """Write a state to a directory or URL, complete or not at all; a checkpoint that is there is replaced.
 
     Raises:
         InputError: If there is something in it that cannot be written, or if something else is at ``place``.
@@ -114,10 +102,7 @@ def write_checkpoint(place: Path | str, state: Mapping[str, Any], *, compress: b
 
 
 def read_checkpoint(place: Path | str) -> dict[str, Any]:
-    """Read a state back, with its tensors on the CPU.
-
-    Args:
-        place: Directory or URL.
+    """Read a state back from a directory or URL, with its tensors on the CPU.
 
     Raises:
         UntrustedFileError: If it is not a checkpoint, was altered, or was written by a newer version.
@@ -133,11 +118,6 @@ def read_checkpoint(place: Path | str) -> dict[str, Any]:
         parent, name = split_url(str(place))
         files = open_store(parent).read(name)
     return unpack_state(files, str(place))
-
-
-def step_directory(directory: Path, step: int) -> Path:
-    """Return where the checkpoint of a step is, in a directory of checkpoints."""
-    return directory / step_name(step)
 
 
 def step_name(step: int) -> str:
@@ -157,22 +137,6 @@ def in_order(names: Iterable[str]) -> list[str]:
     return [name for _, name in sorted((step, name) for name, step in steps.items() if step is not None)]
 
 
-def list_checkpoints(directory: Path) -> list[Path]:
-    """Return the checkpoints in a directory in the order of their steps."""
-    return [directory / name for name in in_order(path.name for path in directory.glob("step-*"))]
-
-
-def best_checkpoint(directory: Path) -> Path | None:
-    """Return the checkpoint that is marked as the best, or ``None`` if none is."""
-    if not (directory / BEST).is_file():
-        return None
-    marker = read_json(directory / BEST, NOTE_LIMIT)
-    name = marker.get("checkpoint") if isinstance(marker, dict) else None
-    if not isinstance(name, str) or not _STEP.fullmatch(name):
-        raise UntrustedFileError(f"{directory / BEST}: does not name a checkpoint.")
-    return directory / name
-
-
 def _files(parts: dict[str, dict[str, Tensor]], tree: dict[str, Any], compress: bool) -> Iterator[tuple[str, bytes]]:
     sizes = {}
     for part, tensors in parts.items():
@@ -188,12 +152,14 @@ def _files(parts: dict[str, dict[str, Tensor]], tree: dict[str, Any], compress: 
 def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str) -> dict[str, Any]:
     """Return the state of a description whose format is known; a malformed one may raise any error."""
     first, tree = description["format"] == 1, description["state"]
-    expected: dict[str, dict[str, _Tensor]] = {part: {} for part in tree}
+    expected: dict[str, dict[str, _Description]] = {part: {} for part in tree}
     for part, value in tree.items():
         if not _PART.fullmatch(part):
             raise ValueError(f"part {part!r}")
         _collect(value, expected[part], first)
-    sizes = _first_sizes(files) if first else description["files"]
+    # Format 1 had one file for each part, never compressed, and did not write down their sizes.
+    first_sizes = {name: len(content) for name, content in files.items() if name != _STATE}
+    sizes = first_sizes if first else description["files"]
     if set(files) != {_STATE, *sizes}:
         raise ValueError(f"files {sorted(files)}, named are {sorted({_STATE, *sizes})}")
     tensors: dict[str, dict[str, Tensor]] = {part: {} for part in tree}
@@ -212,18 +178,13 @@ def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str)
     return {part: _decode(value, tensors[part]) for part, value in tree.items()}
 
 
-def _first_sizes(files: Mapping[str, bytes]) -> dict[str, int]:
-    """Return what format 1 did not write down: it had one file for each part, never compressed."""
-    return {name: len(content) for name, content in files.items() if name != _STATE}
-
-
 def _count(size: Any) -> int:
     if type(size) is not int or size < 0:
         raise ValueError(f"size {size!r}")
     return size
 
 
-def _compare(part: str, wanted: dict[str, _Tensor], found: Mapping[str, Tensor]) -> None:
+def _compare(part: str, wanted: dict[str, _Description], found: Mapping[str, Tensor]) -> None:
     """Refuse tensors that are not the ones that the description names."""
     if set(wanted) != set(found):
         raise ValueError(f"{part}: tensors {sorted(set(wanted) ^ set(found))[:5]} are not in both files")
@@ -259,7 +220,7 @@ def _encode(value: Any, part: str, path: str, tensors: dict[str, Tensor]) -> Any
     )
 
 
-def _collect(value: Any, into: dict[str, _Tensor], first: bool) -> None:
+def _collect(value: Any, into: dict[str, _Description], first: bool) -> None:
     """Find the tensors that a description refers to, each once."""
     if isinstance(value, list):
         for item in value:
@@ -269,7 +230,7 @@ def _collect(value: Any, into: dict[str, _Tensor], first: bool) -> None:
         known = {_KIND, "value"} if first else {_KIND, "value", "dtype", "shape"}
         if not isinstance(name, str) or name in into or set(value) != known:
             raise ValueError(f"tensor {name!r}")
-        into[name] = _Tensor(value.get("dtype"), value.get("shape"))
+        into[name] = value.get("dtype"), value.get("shape")
     elif isinstance(value, dict):
         for item in value.values():
             _collect(item, into, first)

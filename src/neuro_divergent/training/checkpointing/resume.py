@@ -13,15 +13,7 @@ from neuro_divergent.training.checkpointing.checkpoint import in_order, read_che
 
 
 def load_latest(place: str | Path) -> dict[str, Any]:
-    """Read a checkpoint, or the latest of a directory of checkpoints that is not damaged.
-
-    Args:
-        place: One checkpoint (``.../step-000001200``), or where several of them are; a path or an address.
-
-    Raises:
-        InputError: If there is none.
-        UntrustedFileError: If it is damaged, or all are.
-    """
+    """Read one checkpoint (``.../step-000001200``), or the latest of several that is not damaged, at a path or URL."""
     is_one = step_of(str(place).rstrip("/").rpartition("/")[2]) is not None
     if is_one or (not is_url(place) and (Path(place) / MANIFEST).is_file()):
         return read_checkpoint(place)
@@ -34,11 +26,8 @@ def load_latest(place: str | Path) -> dict[str, Any]:
 def find_latest(store: Store) -> dict[str, Any] | None:
     """Return the state of the latest checkpoint that is not damaged, or ``None`` if there is no checkpoint at all.
 
-    Damaged ones are set aside, with a warning, so that they are neither taken for good nor lost.
-
-    Raises:
-        UntrustedFileError: If there are checkpoints and all of them are damaged.
-        StorageError: If there is none left because the disk does not give one back.
+    Damaged ones are set aside, with a warning, so that they are neither taken for good nor lost. If none is left, the
+    last refusal of the disk is raised, or else an ``UntrustedFileError``.
     """
     refusal: StorageError | None = None
     names = in_order(store.names())

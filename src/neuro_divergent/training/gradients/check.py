@@ -14,14 +14,12 @@ from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.losses.base import Loss
 from neuro_divergent.training.gradients.finite_difference import DifferenceMethod, RepeatedPass, default_step, slope
-from neuro_divergent.training.objective import Example, Objective
+from neuro_divergent.training.objective import Example, LossFunction, Objective
 
 if TYPE_CHECKING:
     import polars as pl
 
-LossFunction = Loss | Callable[[Tensor, Tensor], Tensor]
 _TINY = 1e-300
 _ROUNDINGS = 16  # a cost is the result of many operations, each of them rounded
 
@@ -140,7 +138,9 @@ def check_gradients(
         if not math.isfinite(here):
             raise InputError(f"the loss is {here}; gradients can be checked where it is a finite number.")
         passes.rewind()
-        exact = _autodiff(cost, list(parameters.values()))
+        with torch.enable_grad():
+            value = cost()
+        exact = torch.autograd.grad(value, list(parameters.values()), materialize_grads=True)
         floor = max(_ROUNDINGS * torch.finfo(torch.float64).eps * abs(here) / (step * tolerance), _TINY)
         random = torch.Generator().manual_seed(seed)
         rows = []
@@ -177,12 +177,6 @@ def _cost(module: nn.Module, batch: Any, loss: LossFunction | None) -> Callable[
         return objective.finish(total / max(float(weight), _TINY))
 
     return cost
-
-
-def _autodiff(cost: Callable[[], Tensor], parameters: list[nn.Parameter]) -> list[Tensor]:
-    with torch.enable_grad():
-        value = cost()
-    return list(torch.autograd.grad(value, parameters, materialize_grads=True))
 
 
 def _draw(parameter: nn.Parameter, most: int | None, random: torch.Generator) -> list[tuple[int, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from neuro_divergent.core.errors import ConfigError
 
@@ -69,12 +69,8 @@ def numerical_gradients(
 class RepeatedPass:
     """A forward pass that can be repeated with the same random numbers and from the same buffers.
 
-    Args:
-        cost: Runs the pass; it is run once at once.
-        buffers: What a pass may change.
-
     Attributes:
-        first: The cost of the first pass.
+        first: The cost of the first pass, which is run at once.
     """
 
     def __init__(self, cost: Callable[[], Tensor], buffers: Iterable[Tensor] = ()) -> None:
@@ -97,26 +93,21 @@ class RepeatedPass:
         """Leave everything as the first pass left it."""
         self._restore(self._after)
 
-    def _state(self) -> _State:
+    def _state(self) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         import torch
 
         devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-        return _State(torch.get_rng_state(), devices, [buffer.clone() for buffer in self._buffers])
+        return torch.get_rng_state(), devices, [buffer.clone() for buffer in self._buffers]
 
-    def _restore(self, state: _State) -> None:
+    def _restore(self, state: tuple[Tensor, list[Tensor], list[Tensor]]) -> None:
         import torch
 
-        torch.set_rng_state(state.random)
-        if state.devices:
-            torch.cuda.set_rng_state_all(state.devices)
-        for buffer, value in zip(self._buffers, state.buffers, strict=True):
+        random, devices, buffers = state
+        torch.set_rng_state(random)
+        if devices:
+            torch.cuda.set_rng_state_all(devices)
+        for buffer, value in zip(self._buffers, buffers, strict=True):
             buffer.copy_(value)
-
-
-class _State(NamedTuple):
-    random: Tensor
-    devices: list[Tensor]
-    buffers: list[Tensor]
 
 
 def slope(
@@ -147,9 +138,6 @@ def default_step(method: DifferenceMethod, dtype: torch.dtype) -> float:
 
     It is the cube root of the spacing of numbers near 1 for central differences (6e-6 in float64, 5e-3 in float32) and
     the square root for forward ones (1.5e-8 and 3.5e-4).
-
-    Raises:
-        ConfigError: If the method has no step.
     """
     import torch
 

@@ -44,10 +44,8 @@ class StepLoss:
     def cost(self, batch: Any, parameters: Mapping[str, Tensor] | None = None) -> tuple[Tensor, Tensor | float]:
         """Run a forward pass, and return the weighted sum of the costs of a batch and the sum of the weights.
 
-        Args:
-            batch: One of ``batches``, or rows of one.
-            parameters: Values by name to use in the place of the module's, so that ``torch.func.grad`` and ``vmap`` can
-                differentiate with respect to them.
+        ``parameters`` by name are used in the place of the module's, so that ``torch.func.grad`` and ``vmap`` can
+        differentiate with respect to them.
         """
         if parameters is None:
             return self._objective.total(*self._forward(self._prepared, batch), self._progress)

@@ -172,7 +172,9 @@ class GradientTape:
         result: list[Tensor | None] = [None] * len(tensors)
         if not found or not target.requires_grad:
             return result
-        edges = [self._edge(tensors[place]) for place in found]
+        # A tensor that was watched for the block alone is found in the graph after it too.
+        known = {key: edge for key, (_, edge) in self._watched.items()}
+        edges = [known.get(id(tensors[place])) or get_gradient_edge(tensors[place]) for place in found]
         gradients = torch.autograd.grad(
             [target],
             edges,
@@ -185,10 +187,6 @@ class GradientTape:
         for place, gradient in zip(found, gradients, strict=True):
             result[place] = gradient
         return result
-
-    def _edge(self, tensor: Tensor) -> GradientEdge:
-        """Return the place of a tensor in the graph; one watched for the block alone is found there after it too."""
-        return self._watched[id(tensor)][1] if id(tensor) in self._watched else get_gradient_edge(tensor)
 
     def _is_watched(self, tensor: Tensor) -> bool:
         return tensor.requires_grad or id(tensor) in self._watched

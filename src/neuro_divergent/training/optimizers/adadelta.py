@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import GroupedOptimizer, batches
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
 
 @register("adadelta")
-class Adadelta(GroupedOptimizer):
+class Adadelta(WrappedOptimizer):
     """Takes the size of a step from the size of the steps before it (Zeiler, 2012).
 
     The rate is a factor on that size and is usually left at 1. Weight decay is added to the gradient.
@@ -26,9 +21,3 @@ class Adadelta(GroupedOptimizer):
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
     rho: float = Field(default=0.9, ge=0, lt=1)
     eps: float = Field(default=1e-6, gt=0)
-
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
-        from torch.optim import Adadelta
-
-        return Adadelta(groups, lr=self.lr, rho=self.rho, eps=self.eps, foreach=batches(groups))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import GroupedOptimizer
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
 
 @register("adagrad")
-class Adagrad(GroupedOptimizer):
+class Adagrad(WrappedOptimizer):
     """Divides the gradient by the root of the sum of all its squares so far (Duchi et al., 2011).
 
     The steps shrink by themselves, so it wants a larger rate than Adam. Weight decay is added to the gradient.
@@ -23,10 +20,7 @@ class Adagrad(GroupedOptimizer):
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
     eps: float = Field(default=1e-10, gt=0)
 
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
-        from torch.optim import Adagrad
-
+    def implementation(self, groups: list[dict[str, Any]]) -> dict[str, bool | None]:
         # Its fused form exists for processors only, and there it is the fastest; elsewhere torch chooses.
         on_processor = all(parameter.device.type == "cpu" for group in groups for parameter in group["params"])
-        return Adagrad(groups, lr=self.lr, eps=self.eps, fused=True if on_processor else None)
+        return {"fused": True if on_processor else None}

@@ -42,12 +42,9 @@ class Optimizer(Component):
 
     @abstractmethod
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
-        """Return torch's optimizer over parameters of a module.
+        """Return torch's optimizer over the named parameters of a module, also those that are frozen at the moment.
 
-        Args:
-            module: Whose parameters to train.
-            names: Parameters to train, also those that are frozen at the moment; ``None`` for all that require a
-                gradient now.
+        ``None`` is for all that require a gradient now.
         """
 
 
@@ -71,11 +68,9 @@ class GroupedOptimizer(Optimizer):
 
     @property
     def rate(self) -> float:
-        """The learning rate that a schedule multiplies."""
         return self.lr
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
-        """Return torch's optimizer over parameters of a module."""
         return self.create(self.arrange(module, trained(module, names)))
 
     @abstractmethod

@@ -9,13 +9,10 @@ import torch
 
 
 class JointOptimizer(torch.optim.Optimizer):
-    """Optimizers over different parameters, stepped together.
+    """Optimizers that have no parameter in common, stepped together.
 
     ``param_groups`` are the groups of all members, one after the other, and the same objects: a schedule that sets the
     rate of a group here sets it for the member. The state is kept by the members; ``state`` stays empty.
-
-    Args:
-        members: Optimizers that have no parameter in common.
     """
 
     def __init__(self, members: Sequence[torch.optim.Optimizer]) -> None:
@@ -33,11 +30,9 @@ class JointOptimizer(torch.optim.Optimizer):
         return loss
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the states of the members."""
         return {"members": [member.state_dict() for member in self.members]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of each member."""
         for member, state in zip(self.members, state_dict["members"], strict=True):
             member.load_state_dict(state)
         self.param_groups = self._member_groups()  # loading replaces those of the members

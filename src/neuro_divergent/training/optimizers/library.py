@@ -8,14 +8,7 @@ from neuro_divergent.core.errors import MissingDependencyError
 
 
 def library(name: str) -> Any:
-    """Return the package ``pytorch_optimizer``.
-
-    Args:
-        name: The optimizer that needs it, for the message.
-
-    Raises:
-        MissingDependencyError: If it is not installed.
-    """
+    """Return the package ``pytorch_optimizer``, which an optimizer of that name needs."""
     try:
         import pytorch_optimizer
     except ImportError:

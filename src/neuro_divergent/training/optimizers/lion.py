@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
-from neuro_divergent.training.optimizers.library import library
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.training.optimizers.base import Beta
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("lion")
-class Lion(GroupedOptimizer):
+class Lion(LibraryOptimizer):
     """Steps of one size in the direction of the sign of the momentum (Chen et al., 2023).
 
     It wants a rate 3 to 10 times lower and a weight decay 3 to 10 times higher than AdamW. Weight decay is apart from
@@ -22,7 +17,3 @@ class Lion(GroupedOptimizer):
 
     lr: float = knob(1e-4, low=1e-5, high=1e-3, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.99)
-
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
-        return library(self.name).Lion(groups, lr=self.lr, betas=self.betas, foreach=batches(groups))  # type: ignore[no-any-return]

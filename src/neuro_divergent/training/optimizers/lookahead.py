@@ -46,11 +46,9 @@ class Lookahead(Optimizer):
 
     @property
     def rate(self) -> float:
-        """The learning rate that a schedule multiplies."""
         return self.base.rate if self.lr is None else self.lr
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
-        """Return the base optimizer of a module, wrapped."""
         library(self.name)
         from neuro_divergent.training.optimizers.averaging import SlowWeights
 

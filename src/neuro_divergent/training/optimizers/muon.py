@@ -48,13 +48,14 @@ class Muon(AdamW):
             raise MissingDependencyError("optimizer 'muon' needs torch 2.9. Run: pip install \"torch>=2.9\"")
         chosen = trained(module, names)
         hidden = self.hidden_matrices(module)
-        parts = [[name for name in chosen if name in hidden], [name for name in chosen if name not in hidden]]
-        members: list[optim.Optimizer] = []
-        if parts[0]:
-            members.append(self._orthogonal(self.arrange(module, parts[0])))
-        if parts[1]:
-            members.append(self.create(self.arrange(module, parts[1])))
-        return JointOptimizer(members)
+        parts = {
+            self._orthogonal: [name for name in chosen if name in hidden],
+            self.create: [name for name in chosen if name not in hidden],
+        }
+        return JointOptimizer([make(self.arrange(module, part)) for make, part in parts.items() if part])
+
+    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        return AdamW(lr=self.lr, betas=self.betas, eps=self.eps, amsgrad=self.amsgrad).create(groups)
 
     def _orthogonal(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         from torch.optim import Muon

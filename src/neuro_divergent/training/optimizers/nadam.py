@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 from pydantic import Field
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.training.optimizers.base import Beta
+from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
 
 @register("nadam")
-class NAdam(GroupedOptimizer):
+class NAdam(WrappedOptimizer):
     """Adam with Nesterov's momentum (Dozat, 2016).
 
     Weight decay is apart from the gradient, as in AdamW, unless ``decoupled`` is off.
@@ -23,21 +21,9 @@ class NAdam(GroupedOptimizer):
         momentum_decay: How fast the first beta grows to its full value.
     """
 
+    arguments: ClassVar[dict[str, str]] = {"decoupled": "decoupled_weight_decay"}
+
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(default=1e-8, gt=0)
     momentum_decay: float = Field(default=4e-3, ge=0)
     decoupled: bool = True
-
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
-        from torch.optim import NAdam
-
-        return NAdam(
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            momentum_decay=self.momentum_decay,
-            decoupled_weight_decay=self.decoupled,
-            foreach=batches(groups),
-        )

@@ -21,7 +21,6 @@ class FullPrecisionMuon(torch.optim.Muon):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Do one step."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

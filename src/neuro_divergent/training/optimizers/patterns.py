@@ -12,13 +12,8 @@ from neuro_divergent.core.errors import ConfigError
 def matching(pattern: str, names: Collection[str], where: str) -> list[str]:
     """Return the names that a pattern such as ``encoder.*`` or ``*.bias`` matches.
 
-    Args:
-        pattern: ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of several.
-        names: What can be matched.
-        where: Which setting the pattern comes from, for the message.
-
-    Raises:
-        ConfigError: If nothing matches: a typing mistake would otherwise go unnoticed.
+    ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of several. A pattern that matches
+    nothing is refused, since it may be a typing mistake; ``where`` is the setting it comes from, for the message.
     """
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
-from neuro_divergent.training.optimizers.library import library
-
-if TYPE_CHECKING:
-    import torch
+from neuro_divergent.training.optimizers.base import Beta
+from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
 @register("prodigy")
-class Prodigy(GroupedOptimizer):
+class Prodigy(LibraryOptimizer):
     """Adam that estimates its own learning rate (Mishchenko & Defazio, 2024).
 
     The estimate is one number for all parameters, so groups cannot have rates of their own. Leave ``lr`` at 1 and let
@@ -26,6 +23,8 @@ class Prodigy(GroupedOptimizer):
         growth: Factor on the estimate.
         safeguard: Whether a warm-up is kept from driving the estimate up.
     """
+
+    arguments: ClassVar[dict[str, str]] = {"initial": "d0", "growth": "d_coef", "safeguard": "safeguard_warmup"}
 
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)
@@ -39,16 +38,3 @@ class Prodigy(GroupedOptimizer):
         if any(group.rate(self.lr) != self.lr for group in self.groups):
             raise ValueError("prodigy: groups cannot have rates of their own: it estimates one for all parameters")
         return self
-
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
-        return library(self.name).Prodigy(  # type: ignore[no-any-return]
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            d0=self.initial,
-            d_coef=self.growth,
-            safeguard_warmup=self.safeguard,
-            foreach=batches(groups),
-        )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Beta, GroupedOptimizer, batches
+from neuro_divergent.training.optimizers.base import Beta
 from neuro_divergent.training.optimizers.library import library
+from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
 @register("schedule_free_adamw")
-class ScheduleFreeAdamW(GroupedOptimizer):
+class ScheduleFreeAdamW(WrappedOptimizer):
     """AdamW that averages its weights instead of lowering its rate (Defazio et al., 2024); needs no known end.
 
     Use it with ``schedule="constant"``. Gradients are taken between the average and the last weights, and the average
@@ -34,23 +35,15 @@ class ScheduleFreeAdamW(GroupedOptimizer):
     eps: float = Field(default=1e-8, gt=0)
     warmup_steps: int = Field(default=0, ge=0)
 
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
+    def wrapped_class(self) -> type[torch.optim.Optimizer]:
         library(self.name)
         from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeAdamW
 
-        return ExactScheduleFreeAdamW(
-            groups,
-            lr=self.lr,
-            betas=self.betas,
-            eps=self.eps,
-            warmup_steps=self.warmup_steps,
-            foreach=batches(groups),
-        )
+        return ExactScheduleFreeAdamW
 
 
 @register("schedule_free_sgd")
-class ScheduleFreeSGD(GroupedOptimizer):
+class ScheduleFreeSGD(WrappedOptimizer):
     """Gradient descent that averages its weights instead of lowering its rate (Defazio et al., 2024).
 
     Use it with ``schedule="constant"``, and a rate 10 to 50 times that of SGD with momentum. Needs the extra
@@ -67,11 +60,8 @@ class ScheduleFreeSGD(GroupedOptimizer):
     momentum: float = Field(default=0.9, gt=0, lt=1)
     warmup_steps: int = Field(default=0, ge=0)
 
-    def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
+    def wrapped_class(self) -> type[torch.optim.Optimizer]:
         library(self.name)
         from neuro_divergent.training.optimizers.averaging import ExactScheduleFreeSGD
 
-        return ExactScheduleFreeSGD(
-            groups, lr=self.lr, momentum=self.momentum, warmup_steps=self.warmup_steps, foreach=batches(groups)
-        )
+        return ExactScheduleFreeSGD

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import register
-from neuro_divergent.training.optimizers.base import GroupedOptimizer
+from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
 if TYPE_CHECKING:
     import torch
 
 
 @register("sgd")
-class SGD(GroupedOptimizer):
+class SGD(WrappedOptimizer):
     """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient."""
 
     momentum: float = Field(default=0.9, ge=0, lt=1)
@@ -27,11 +27,9 @@ class SGD(GroupedOptimizer):
         return self
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
-        """Make the optimizer over parameter groups."""
         from torch import zeros_like
-        from torch.optim import SGD
 
-        optimizer = SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.nesterov, fused=True)
+        optimizer = super().create(groups)
         if self.momentum:
             # The fused form fails when some parameters get their first gradient later than others, as frozen ones do.
             # Momentum that starts from zeros is the same and needs no first step.
@@ -39,3 +37,6 @@ class SGD(GroupedOptimizer):
                 for parameter in group["params"]:
                     optimizer.state[parameter]["momentum_buffer"] = zeros_like(parameter)
         return optimizer
+
+    def implementation(self, groups: list[dict[str, Any]]) -> dict[str, bool | None]:
+        return {"fused": True}

@@ -32,5 +32,4 @@ class AutoSchedule(Schedule):
         return _DEFAULT.factor(step, plan)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the schedule for an unknown family at its first step."""
         return _DEFAULT.begin(plan)

@@ -129,7 +129,6 @@ class Schedule(Component):
 
     def factor(self, step: int, plan: Plan) -> float:
         """Return what the learning rate is multiplied with at a step, counted from 0, if nothing is ever validated."""
-        del step, plan
         return 1.0
 
     def begin(self, plan: Plan) -> ScheduleState:
@@ -170,7 +169,6 @@ class CurveSchedule(Schedule):
         """
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return the height of the curve at a step."""
         if self.per == "step":
             return self.curve(step, max(plan.total_steps, 1))
         return self.curve(step // max(plan.steps_per_epoch, 1), max(plan.total_epochs, 1))

@@ -30,10 +30,6 @@ class Part(Config):
     length: Length | None = None
     per: Clock = "epoch"
 
-    def steps(self, plan: Plan) -> int | None:
-        """Return the length in steps; ``None`` if it depends on the others."""
-        return None if self.length is None else plan.steps(self.length, self.per)
-
 
 @register("chain")
 class Chain(Schedule):
@@ -46,10 +42,7 @@ class Chain(Schedule):
         parts: Schedules with their lengths; a pair of both, or a schedule alone, will do.
     """
 
-    parts: tuple[Part, ...] = (
-        Part(schedule=Linear(initial=0.01, final=1.0), length=0.1),
-        Part(schedule=Cosine()),
-    )
+    parts: tuple[Part, ...] = (Part(schedule=Linear(initial=0.01, final=1.0), length=0.1), Part(schedule=Cosine()))
 
     def __init__(self, parts: Sequence[Any] | None = None, **values: Any) -> None:
         super().__init__(**values if parts is None else {"parts": parts, **values})
@@ -71,12 +64,10 @@ class Chain(Schedule):
         return parts
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return the factor of the part that a step lies in."""
         place, begin, inner = self.locate(step, plan)
         return self.parts[place].schedule.factor(step - begin, inner)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the chain at the first step of its first part."""
         return _ChainCourse(self, plan)
 
     def then(self, following: Schedule, *, after: int | float, per: Clock = "epoch") -> Chain:
@@ -86,7 +77,7 @@ class Chain(Schedule):
 
     def locate(self, step: int, plan: Plan) -> tuple[int, int, Plan]:
         """Return which part a step lies in, the step at which that part begins, and its plan."""
-        lengths = [part.steps(plan) for part in self.parts]
+        lengths = [None if part.length is None else plan.steps(part.length, part.per) for part in self.parts]
         rest = max(plan.total_steps - sum(length or 0 for length in lengths), 0)
         open_parts = lengths.count(None)
         parts_left = iter([rest * (i + 1) // open_parts - rest * i // open_parts for i in range(open_parts)])
@@ -111,11 +102,9 @@ class Product(Schedule):
         super().__init__(**values if parts is None else {"parts": parts, **values})
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return the product of the factors."""
         return math.prod(part.factor(step, plan) for part in self.parts)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return all schedules at their first step."""
         return _ProductCourse([part.begin(plan) for part in self.parts])
 
 

@@ -18,7 +18,6 @@ class Cosine(CurveSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the cosine."""
         return half_cosine(1.0, self.final, min(time / total, 1.0))
 
 
@@ -27,14 +26,12 @@ class WarmupCosine(WarmupSchedule):
     """Rises in a straight line over the first fraction of training, then falls along half a cosine.
 
     Attributes:
-        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 
     final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
-        """Return the height of the cosine."""
         return half_cosine(1.0, self.final, progress)
 
 
@@ -53,7 +50,6 @@ class CosineRestarts(CurveSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the cosine of this cycle."""
         cycle = max(round(span(self.first_cycle, total)), 1)
         if self.cycle_growth == 1:
             time %= cycle

@@ -31,7 +31,6 @@ class Cyclic(CurveSchedule):
     gamma: float = Field(default=0.999, gt=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the triangle."""
         number, progress = divmod(time / max(span(self.cycle, total), 1.0), 1.0)
         up = progress / self.rise if progress < self.rise else (1 - progress) / (1 - self.rise)
         heights = {"triangular": 1.0, "triangular2": 0.5**number, "exp_range": self.gamma**time}

@@ -16,6 +16,4 @@ class Exponential(CurveSchedule):
     gamma: float = Field(default=0.95, gt=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return ``gamma`` to the power of the time."""
-        del total
         return float(self.gamma**time)

@@ -21,8 +21,7 @@ class FunctionSchedule(Schedule):
 
     Attributes:
         function: Takes the step (or epoch), counted from 0, and if it has a second argument without a default the
-            ``Plan``; returns a number
-            that is not negative.
+            ``Plan``; returns a number that is not negative.
         per: Whether the function gets the step or the epoch.
     """
 
@@ -33,7 +32,6 @@ class FunctionSchedule(Schedule):
         super().__init__(**{"function": function, **values})
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return what the function does, if it is a factor."""
         function = require(self.function, f"schedule {self.name!r}")
         time = step if self.per == "step" else step // max(plan.steps_per_epoch, 1)
         found = function(time, plan) if self._takes_plan else function(time)
@@ -49,7 +47,6 @@ class FunctionSchedule(Schedule):
         return factor
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the schedule at its first step."""
         require(self.function, f"schedule {self.name!r}")
         return super().begin(plan)
 

@@ -21,6 +21,5 @@ class InverseSqrt(CurveSchedule):
     warmup: Length = knob(0.1, low=0.01, high=0.3)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the lower of the line and the root."""
         rise = max(round(span(self.warmup, total)), 1)
         return min((time + 1) / rise, math.sqrt(rise / (time + 1)))

@@ -24,7 +24,6 @@ class Linear(CurveSchedule):
     final: float = Field(default=0.0, ge=0)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the line."""
         return straight(self.initial, self.final, min(time / total, 1.0))
 
 
@@ -33,14 +32,12 @@ class WarmupLinear(WarmupSchedule):
     """Rises in a straight line over the first fraction of training, then falls in another.
 
     Attributes:
-        warmup: Fraction of training to rise over, or number of steps.
         final: Factor at the end.
     """
 
     final: float = Field(default=0.0, ge=0, le=1)
 
     def fall(self, progress: float) -> float:
-        """Return the height of the falling line."""
         return straight(1.0, self.final, progress)
 
 

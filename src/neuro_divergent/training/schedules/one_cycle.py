@@ -32,7 +32,6 @@ class OneCycle(CurveSchedule):
     anneal: Literal["cosine", "linear"] = "cosine"
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the rise or of the fall."""
         between = half_cosine if self.anneal == "cosine" else straight
         peak, last = span(self.warmup, total) - 1, total - 1
         start = 1 / self.start_divisor

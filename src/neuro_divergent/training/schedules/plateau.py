@@ -32,8 +32,6 @@ class Plateau(Schedule):
     min_lr: float = Field(default=0.0, ge=0)
 
     def begin(self, plan: Plan) -> ScheduleState:
-        """Return the schedule before the first validation."""
-        del plan
         return _PlateauCourse(self)
 
 

@@ -21,5 +21,4 @@ class Polynomial(CurveSchedule):
     final: float = Field(default=0.0, ge=0, le=1)
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the curve."""
         return float(self.final + (1 - self.final) * (1 - min(time / total, 1.0)) ** self.power)

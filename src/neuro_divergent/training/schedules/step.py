@@ -23,7 +23,6 @@ class StepDecay(Schedule):
     per: Clock = "epoch"
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return ``gamma`` to the power of the falls so far."""
         return float(self.gamma ** (step // max(plan.steps(self.every, self.per), 1)))
 
 
@@ -42,5 +41,4 @@ class MultiStep(Schedule):
     per: Clock = "epoch"
 
     def factor(self, step: int, plan: Plan) -> float:
-        """Return ``gamma`` to the power of the milestones passed."""
         return float(self.gamma ** sum(step >= plan.steps(milestone, self.per) for milestone in self.milestones))

@@ -31,7 +31,6 @@ class WarmupSchedule(CurveSchedule):
         """Return the factor after the rise; progress goes from 0 to 1."""
 
     def curve(self, time: int, total: int) -> float:
-        """Return the height of the rise or of the fall."""
         rise = round(span(self.warmup, total))
         if time < rise:
             return (time + 1) / (rise + 1)

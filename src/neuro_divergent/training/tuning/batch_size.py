@@ -21,7 +21,6 @@ from neuro_divergent.training.tuning.step_memory import (
     MOST_ROWS,
     draw,
     measure_step,
-    num_rows,
     take_rows,
     tensor_bytes,
     try_step,
@@ -103,7 +102,7 @@ def _num_items(train: Any, loader: Loader, batch: Any) -> int:
     """Return the number of training items, or a little more where only the number of batches is known."""
     if isinstance(loader, WindowLoader):
         return len(loader.windows)
-    return len(train[0]) if isinstance(loader, TensorLoader) else len(loader) * num_rows(batch)
+    return len(train[0]) if isinstance(loader, TensorLoader) else len(loader) * len(batch[0])
 
 
 def _nothing_fits(need: float, free: int) -> str:

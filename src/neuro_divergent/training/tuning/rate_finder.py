@@ -147,16 +147,14 @@ class _StopWhenDiverged(Callback):
 
     def __init__(self, times: float) -> None:
         self._times = times
-        self._average = 0.0
         self._lowest = math.inf
 
     def logged(self, trainer: Trainer) -> None:
-        """Compare the loss with the lowest."""
         rows = trainer.history.rows
-        self._average = float(np.mean([row["train_loss"] for row in rows[-5:]]))
-        self._lowest = min(self._lowest, self._average)
+        average = float(np.mean([row["train_loss"] for row in rows[-5:]]))
+        self._lowest = min(self._lowest, average)
         # The lowest may be negative, as the logarithm of a density: the loss has grown when it is as far above zero.
-        if len(rows) >= _FEWEST and self._average > self._times * abs(self._lowest):
+        if len(rows) >= _FEWEST and average > self._times * abs(self._lowest):
             trainer.stop("the loss grew")
 
 

@@ -45,14 +45,7 @@ _QUIET = "99"  # level of messages of torch's profiler, which else writes to the
 
 
 class StepMeasurement(NamedTuple):
-    """What two steps of one batch size held, in bytes.
-
-    Attributes:
-        weights: Weights and buffers.
-        gradients: Gradients of all weights that are trained.
-        optimizer: State of the optimizer.
-        peak: The most that was there at any point besides weights and buffers.
-    """
+    """What two steps of one batch size held, in bytes, as in ``StepMemory``, with the peak of that size."""
 
     weights: int
     gradients: int
@@ -112,13 +105,8 @@ def measure_step(
 ) -> StepMemory:
     """Find out what steps need, from a few steps of a copy of the network.
 
-    Args:
-        module: Network; it is left as it is.
-        loss: As for a ``Trainer``.
-        batch: A batch like those of training, of any size; its rows are repeated where more are needed.
-        config: How it will be trained.
-        memory: Bytes that a trial may take; after the first, none does that might need more.
-        restore: As for a ``Trainer``.
+    The rows of the batch, of any size, are repeated where more are needed. After the first trial, none is made that
+    might need more than ``memory`` bytes. The other arguments are as for a ``Trainer``.
     """
     held = (config.accumulate + config.prefetch + 1) * row_bytes(batch)  # of the step, waiting, and being drawn
     best = config.early_stopping is not None and config.early_stopping.restore_best
@@ -180,12 +168,7 @@ def rows_per_batch(loader: Loader) -> int:
     """Return the rows of the first batch of a loader."""
     if isinstance(loader, WindowLoader):
         return min(loader.order.batch_size, len(loader.windows))
-    return num_rows(draw(loader))
-
-
-def num_rows(batch: Any) -> int:
-    """Return the number of rows of a batch."""
-    return len(batch[0])
+    return len(draw(loader)[0])
 
 
 def row_bytes(batch: Any) -> float:
@@ -196,7 +179,7 @@ def row_bytes(batch: Any) -> float:
             block = item.untyped_storage()
             _, seen = blocks.get(block.data_ptr(), (0, 0))
             blocks[block.data_ptr()] = block.nbytes(), seen + item.nbytes
-    return sum(min(sizes) for sizes in blocks.values()) / num_rows(batch)
+    return sum(min(sizes) for sizes in blocks.values()) / len(batch[0])
 
 
 def tensor_bytes(items: Iterable[Any]) -> int:
@@ -211,7 +194,7 @@ def state_bytes(optimizer: torch.optim.Optimizer) -> int:
 
 def take_rows(batch: Any, rows: int) -> Any:
     """Return a batch of the first ``rows`` rows, which are repeated from the first on where there are not as many."""
-    present = num_rows(batch)
+    present = len(batch[0])
     return select_rows(batch, slice(rows) if rows <= present else torch.arange(rows, device=batch[0].device) % present)
 
 

@@ -20,10 +20,14 @@ from neuro_divergent.training.average import EMA, SWA, Average
 from neuro_divergent.training.callbacks import checkpointing
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer, Checkpointing
 from neuro_divergent.training.callbacks.csv import CSVLog
-from neuro_divergent.training.checkpointing.checkpoint import best_checkpoint, list_checkpoints, read_checkpoint
+from neuro_divergent.training.checkpointing.checkpoint import in_order, read_checkpoint
 from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import tensors_of
 from tests.unit.training.callbacks.example import config, line, network, trainer
+
+
+def list_checkpoints(directory: Path) -> list[Path]:
+    return [directory / name for name in in_order(path.name for path in directory.iterdir())]
 
 
 def steps(directory: Path) -> list[int]:
@@ -75,10 +79,8 @@ def test_the_best_is_kept_and_marked(tmp_path: Path) -> None:
         "metric": "validation_loss",
         "value": best["validation_loss"],
     }
-    place = best_checkpoint(tmp_path)
-    assert place is not None
     module = network()
-    module.load_state_dict(read_checkpoint(place)["module"])
+    module.load_state_dict(read_checkpoint(tmp_path / f"step-{best['step']:09d}")["module"])
     inputs, targets = line()
     assert float((module(inputs) - targets).square().mean().detach()) == pytest.approx(
         best["validation_loss"], rel=1e-5

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DivergenceWarning, StorageWarning
 from neuro_divergent.runs.events import EventFile, read_events
-from neuro_divergent.runs.history_reader import history_of, read_history
+from neuro_divergent.runs.history_reader import RowTable, read_history
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.callbacks.events import EventLog
 from neuro_divergent.training.callbacks.layers import LayerMonitor
@@ -48,7 +48,10 @@ def log(run: Path) -> EventLog:
 
 def from_events(run: Path) -> pl.DataFrame:
     """Read the history from the lines alone."""
-    return history_of((run / "events.jsonl").read_bytes().split(b"\n")[:-1])
+    content = (run / "events.jsonl").read_bytes()
+    table = RowTable()
+    table.add(content[: content.rfind(b"\n") + 1])
+    return table.frame
 
 
 def as_documented(run: Path) -> list[dict[str, Any]]:

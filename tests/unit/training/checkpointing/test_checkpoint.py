@@ -17,11 +17,10 @@ from torch import nn
 
 from neuro_divergent.core.errors import InputError, StorageError, UntrustedFileError
 from neuro_divergent.training.checkpointing.checkpoint import (
-    best_checkpoint,
-    list_checkpoints,
+    in_order,
     pack_state,
     read_checkpoint,
-    step_directory,
+    step_name,
     unpack_state,
     write_checkpoint,
 )
@@ -201,21 +200,11 @@ def test_a_place_that_cannot_be_written_to_is_an_error_of_storage(tmp_path: Path
 def test_checkpoints_are_listed_by_step(tmp_path: Path) -> None:
     steps = [1_500_000_000, 3, 20]
     for step in steps:
-        write_checkpoint(step_directory(tmp_path, step), {"state": {"step": step}})
+        write_checkpoint(tmp_path / step_name(step), {"state": {"step": step}})
     (tmp_path / "step-latest").mkdir()
     (tmp_path / ".step-000000004-removed").mkdir()
-    names = [path.name for path in list_checkpoints(tmp_path)]
+    names = in_order(path.name for path in tmp_path.iterdir())
     assert names == ["step-000000003", "step-000000020", "step-1500000000"]
-    assert list_checkpoints(tmp_path / "missing") == []
-
-
-def test_the_best_is_the_one_that_is_marked(tmp_path: Path) -> None:
-    assert best_checkpoint(tmp_path) is None
-    (tmp_path / "best.json").write_text('{"checkpoint": "step-000000003"}')
-    assert best_checkpoint(tmp_path) == tmp_path / "step-000000003"
-    (tmp_path / "best.json").write_text('{"checkpoint": "../elsewhere"}')
-    with pytest.raises(UntrustedFileError, match="does not name a checkpoint"):
-        best_checkpoint(tmp_path)
 
 
 @settings(max_examples=60)

@@ -18,7 +18,6 @@ class Autodiff(GradientEstimator):
     """Reverse-mode automatic differentiation: one forward and one backward pass per batch, exact up to rounding."""
 
     def estimate(self, step: StepLoss) -> Tensor:
-        """Differentiate the loss, batch by batch where there are several."""
         if len(step.batches) == 1 and step.strategy.world_size == 1:
             loss = step.loss(step.batches[0])
             step.backward(loss)

@@ -44,7 +44,6 @@ class GradientTransform(Component):
 
     def init_state(self, named_parameters: Mapping[str, nn.Parameter]) -> dict[str, Any]:
         """Return the state at the start of training: tensors, numbers and text, in dicts and lists."""
-        del named_parameters
         return {}
 
     @abstractmethod

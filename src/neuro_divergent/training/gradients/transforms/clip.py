@@ -21,7 +21,6 @@ class Clip(GradientTransform):
     registry: ClassVar[Registry] = Registry("clipping", "neuro_divergent.training.gradients.transforms.clip")
 
     def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
-        """Bound the gradients."""
         norm = self.clip(parameters)
         if context.norm is None:
             context.norm = norm
@@ -41,7 +40,6 @@ class ClipNorm(Clip):
         super().__init__(**{"limit": limit, **values})
 
     def clip(self, parameters: list[nn.Parameter]) -> Tensor:
-        """Bound the norm and return what it was."""
         import torch
 
         from neuro_divergent.training.gradients.norm import is_mixed, norm_of
@@ -69,7 +67,6 @@ class ClipValue(Clip):
         super().__init__(**{"limit": limit, **values})
 
     def clip(self, parameters: list[nn.Parameter]) -> Tensor:
-        """Bound the entries and return the norm before that."""
         from torch.nn.utils import clip_grad_value_
 
         from neuro_divergent.training.gradients.norm import gradient_norm
@@ -90,7 +87,6 @@ class NoClip(Clip):
     name: ClassVar[str] = "none"
 
     def clip(self, parameters: list[nn.Parameter]) -> Tensor:
-        """Return the norm."""
         from neuro_divergent.training.gradients.norm import gradient_norm
 
         return gradient_norm(parameters)

@@ -28,7 +28,6 @@ class GradientNoise(GradientTransform):
     gamma: float = Field(default=0.55, ge=0)
 
     def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
-        """Add the noise of a step."""
         import torch
 
         deviation = (self.eta / (1 + context.step) ** self.gamma) ** 0.5

@@ -29,8 +29,6 @@ class Penalty(GradientTransform):
     l2: float = Field(default=0.0, ge=0)
 
     def apply(self, parameters: list[nn.Parameter], context: GradientContext) -> None:
-        """Add the gradient of the penalty."""
-        del context
         for parameter in parameters:
             if parameter.grad is None or parameter.ndim < 2:
                 continue
