@@ -15,8 +15,9 @@ from neuro_divergent.reporting.figures.history import gradient_figure, loss_figu
 from neuro_divergent.reporting.figures.layers import gradient_flow_figure, update_ratio_figure, weight_figure
 from neuro_divergent.reporting.figures.ranking import ranking_figure
 from neuro_divergent.reporting.figures.scores import scores_figure
-from neuro_divergent.reporting.report.plain import number, part
+from neuro_divergent.reporting.report.plain import part
 from neuro_divergent.runs.tables import RunTables
+from neuro_divergent.runs.values import number
 
 _DAMAGES = (TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError, pl.exceptions.PolarsError)
 

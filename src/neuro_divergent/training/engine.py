@@ -197,7 +197,10 @@ class Trainer:
         return self.state.step / max(self.plan.total_steps, 1)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the checkpointable state; call it at the event ``checkpoint_safe`` or after training."""
+        """Return the checkpointable state; call it at the event ``checkpoint_safe``.
+
+        After training it holds the best weights if early stopping put them back, not those of the last step.
+        """
         module, optimizer = self.strategy.full_state(self.module, self.optimizer)
         return {
             "config": self.config.to_dict(),

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
-from neuro_divergent.reporting.report.plain import integer, names, number, part, rows, text
+from neuro_divergent.reporting.report.plain import names, part, rows, text
+from neuro_divergent.runs.values import count, number
 
 Facts = list[tuple[str, str]]
 
@@ -22,7 +23,7 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
     lengths, seasonality = part(data, "lengths"), part(data, "seasonality")
     fractions = {name: number(data.get(f"{name}_share")) for name in ("missing", "zero", "negative", "outlier")}
     least, middle, most = (number(lengths.get(name)) for name in ("min", "median", "max"))
-    size = format_count(integer(data.get("rows")) or 0, "row") + f" in {integer(data.get('series')) or 0:,} series"
+    size = format_count(count(data.get("rows")) or 0, "row") + f" in {count(data.get('series')) or 0:,} series"
     if least is not None and middle is not None and most is not None:
         several = f", from {least:,.0f} to {most:,.0f} rows long (median {middle:,.0f})"
         size += f" of {least:,.0f} each" if least == most else several
@@ -38,18 +39,18 @@ def data_facts(data: dict[str, Any] | None, config: dict[str, Any]) -> Facts:
         # A single far outlier is worth mentioning, too.
         far = "" if largest is None else f"; the farthest is {format_number(largest)} usual spreads away"
         facts.append(("Outliers", f"{format_percent(outliers)} of the values{far}" if outliers else "none"))
-    if (ratio := number(data.get("scale_ratio"))) is not None and (integer(data.get("series")) or 0) > 1:
+    if (ratio := number(data.get("scale_ratio"))) is not None and (count(data.get("series")) or 0) > 1:
         facts.append(("Scale", f"the largest series is {format_number(ratio)} times as large as the smallest"))
     if (strength := number(seasonality.get("strength"))) is not None:
-        period = integer(seasonality.get("period")) or 0
+        period = count(seasonality.get("period")) or 0
         meaning = "(1 repeats itself exactly, 0 not)"
         facts.append(("Season", f"{format_count(period, 'row')}, strength {strength:.2f} {meaning}"))
-    if constant := integer(data.get("constant_series")):
+    if constant := count(data.get("constant_series")):
         named = names(data, "short_names")
         some = f": {', '.join(named)}" + (", …" if len(named) < constant else "") if named else ""
         facts.append(("Constant", f"{constant:,} series never change{some}"))
-    looked_at = integer(part(data, "looked_at").get("rows"))
-    if looked_at is not None and looked_at < (integer(data.get("rows")) or 0):
+    looked_at = count(part(data, "looked_at").get("rows"))
+    if looked_at is not None and looked_at < (count(data.get("rows")) or 0):
         facts.append(("Profiled", f"{format_count(looked_at, 'row')}; fractions and sizes are of these"))
     return facts
 
@@ -73,7 +74,7 @@ def task_facts(config: dict[str, Any], parameters: int | None) -> Facts:
     """Describe the task and the model."""
     task, model = part(config, "task"), part(config, "model")
     known = "" if parameters is None else f" with {format_count(parameters, 'parameter')}"
-    horizon, history = integer(task.get("horizon")), integer(task.get("input_size"))
+    horizon, history = count(task.get("horizon")), count(task.get("input_size"))
     facts = [("Model", f"{text(model.get('name')) or 'unknown'}{known}")]
     if settings := _settings(model):
         facts.append(("Its settings", settings))
@@ -100,7 +101,7 @@ def training_facts(
     ]
     starts = [event for event in events if event["event"] == "start"]
     if starts:
-        device, threads = text(starts[-1].get("device")), integer(starts[-1].get("threads"))
+        device, threads = text(starts[-1].get("device")), count(starts[-1].get("threads"))
         facts.append(("Device", device + (f", {format_count(threads, 'thread')}" if threads else "")))
     if history is not None:
         facts += _progress(history, total_steps)
@@ -139,14 +140,14 @@ def best_step(history: pl.DataFrame) -> tuple[str, float, int] | None:
 
 def environment_facts(environment: dict[str, Any] | None, run: dict[str, Any], config: dict[str, Any]) -> Facts:
     """Return what must be equal for two runs to give identical weights."""
-    seed = integer(part(config, "training").get("seed"))
+    seed = count(part(config, "training").get("seed"))
     data, known = part(run, "data"), environment or {}
     facts = [("Begun", text(run.get("created"))), ("Seed", "" if seed is None else str(seed))]
     facts += [
         (word, text(known.get(name)))
         for word, name in (("Python", "python"), ("System", "platform"), ("Device", "device"))
     ]
-    facts += [(name.capitalize(), str(integer(known.get(name)) or "")) for name in ("cores", "threads")]
+    facts += [(name.capitalize(), str(count(known.get(name)) or "")) for name in ("cores", "threads")]
     packages = ((text(name), text(version)) for name, version in part(known, "packages").items())
     facts.append(("Packages", ", ".join(f"{name} {version}" for name, version in packages if version)))
     project = part(known, "project")
@@ -179,8 +180,8 @@ def show_component(value: object) -> str:
 def _progress(history: pl.DataFrame, total_steps: int | None) -> Facts:
     facts = []
     last = history.row(history.height - 1, named=True)
-    if (step := integer(last.get("step"))) is not None:
-        epoch = integer(last.get("epoch"))
+    if (step := count(last.get("step"))) is not None:
+        epoch = count(last.get("epoch"))
         planned = f" of {total_steps:,} planned" if total_steps and total_steps != step else ""
         during = f", in epoch {epoch:,}" if epoch else ""
         facts.append(("Steps", f"{step:,}{planned}{during}"))

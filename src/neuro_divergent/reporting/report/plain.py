@@ -1,27 +1,10 @@
-"""Reads values of untrusted files: a value of the wrong type or range counts as missing."""
+"""Reads texts and tables of untrusted files (``runs.values`` reads numbers): what is wrong counts as missing."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 _MOST_LETTERS = 400
-
-
-def number(value: object) -> float | None:
-    """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
-
-
-def integer(value: object) -> int | None:
-    """Return an integer that is not negative."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def text(value: object, most: int = _MOST_LETTERS) -> str:

@@ -20,7 +20,7 @@ from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts, summary
-from neuro_divergent.reporting.report.plain import integer, names, number, rows, text
+from neuro_divergent.reporting.report.plain import names, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
 from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
 from neuro_divergent.reporting.report.templates import template
@@ -30,6 +30,7 @@ from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import describe_run
 from neuro_divergent.runs.tables import RunTables
+from neuro_divergent.runs.values import count, number
 
 _MOST_TEXT = 1024**2
 _MOST_LAYERS = 40
@@ -120,8 +121,8 @@ class _Page:
             return None
 
     def _parameters(self) -> int | None:
-        started = [integer(event.get("parameters")) for event in self.events if event["event"] == "start"]
-        given = (integer(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
+        started = [count(event.get("parameters")) for event in self.events if event["event"] == "start"]
+        given = (count(content.get("parameters")) for content in (self.tables.scores, self.tables.network) if content)
         return next((found for found in (*given, *reversed(started)) if found is not None), None)
 
     def _figures(self, *wanted: str, caption: bool = True) -> list[Markup]:
@@ -217,7 +218,7 @@ def _block_rows(network: dict[str, Any] | None) -> list[list[str]]:
     """Return the blocks of the network as rows of text, indented by their depth."""
     return [
         [
-            "\u2003" * min(integer(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
+            "\u2003" * min(count(row.get("depth")) or 0, 6) + text(row.get("name"), 80),
             text(row.get("kind"), 40),
             _shape(row.get("inputs")),
             _shape(row.get("outputs")),

@@ -8,8 +8,9 @@ from typing import Any
 
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE
-from neuro_divergent.reporting.report.plain import integer, number, rows, text
+from neuro_divergent.reporting.report.plain import rows, text
 from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
+from neuro_divergent.runs.values import count, number
 
 COLUMNS = {
     "mae": "MAE",
@@ -61,8 +62,8 @@ class Scores:
             model=text(content.get("model")),
             part=text(content.get("part")),
             note=text(content.get("note"), 2000),
-            windows=integer(content.get("windows")) or 0,
-            season_length=integer(content.get("season_length")) or 1,
+            windows=count(content.get("windows")) or 0,
+            season_length=count(content.get("season_length")) or 1,
             table=table,
             coverage=[row for row in inside if "level" in row and "coverage" in row],
         )

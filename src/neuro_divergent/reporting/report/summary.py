@@ -9,9 +9,10 @@ import polars as pl
 from neuro_divergent.core.formatting import format_count, format_duration, format_number, format_percent
 from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.report.facts import best_step, ending
-from neuro_divergent.reporting.report.plain import integer, number, part, text
+from neuro_divergent.reporting.report.plain import part, text
 from neuro_divergent.reporting.report.scores import Scores
 from neuro_divergent.runs.status import RunSummary
+from neuro_divergent.runs.values import count, number
 
 _STATES = {
     "running": "This run is still training",
@@ -67,7 +68,7 @@ def key_numbers(
         found.append((best[0].capitalize(), format_number(best[1]), f"lowest, at step {best[2]:,}"))
     last = {} if history is None else history.row(-1, named=True)
     if (seconds := number(last.get("seconds"))) is not None:
-        found.append(("Training", format_duration(seconds), format_count(integer(last.get("step")) or 0, "step")))
+        found.append(("Training", format_duration(seconds), format_count(count(last.get("step")) or 0, "step")))
     if parameters is not None:
         found.append(("Parameters", format_number(parameters), "trained weights"))
     return found
@@ -76,13 +77,13 @@ def key_numbers(
 def describe_task(config: dict[str, Any], data: dict[str, Any] | None) -> str:
     """Say what the model forecasts, from how much history and data."""
     task, model = part(config, "task"), text(part(config, "model").get("name"))
-    horizon, history = integer(task.get("horizon")), integer(task.get("input_size"))
+    horizon, history = count(task.get("horizon")), count(task.get("input_size"))
     if not model or horizon is None:
         return "Its settings cannot be read, so what it was to learn is not known."
     sentence = f"{model} forecasts {format_count(horizon, 'step')} ahead"
     if history:
         sentence += f" from {format_count(history, 'step')} of history"
-    size, series = integer((data or {}).get("rows")), integer((data or {}).get("series"))
+    size, series = count((data or {}).get("rows")), count((data or {}).get("series"))
     if size is not None and series is not None:
         sentence += f", trained on {format_count(size, 'row')} of {series:,} series"
     return f"{sentence}."
@@ -93,7 +94,7 @@ def describe_training(history: pl.DataFrame | None, events: list[dict[str, Any]]
     if history is None:
         return "The history of its training has no row yet."
     last = history.row(-1, named=True)
-    step, seconds, why = integer(last.get("step")), number(last.get("seconds")), ending(events)
+    step, seconds, why = count(last.get("step")), number(last.get("seconds")), ending(events)
     sentence = f"Training took {format_count(step or 0, 'step')}"
     if seconds is not None:
         sentence += f" in {format_duration(seconds)}"
