@@ -353,7 +353,7 @@ def test_works_in_double_precision(name: str) -> None:
     torch.testing.assert_close(output.float(), expected, atol=1e-5, rtol=1e-4)
 
 
-@every_architecture
+@pytest.mark.parametrize("name", [*NAMES, *(pytest.param(name, marks=pytest.mark.long) for name in VARIANTS)])
 def test_overfits_a_short_sine(name: str) -> None:
     spec = TaskSpec(horizon=8, input_size=16)
     wave = torch.sin(torch.arange(16 + 24.0 + 8) * 2 * math.pi / 12)

@@ -44,6 +44,7 @@ NOT_EXPORTED = {
 # torch.export warns of the list of views that nn.LSTM keeps of its weights.
 ignore_flat_weights = pytest.mark.filterwarnings("ignore:The tensor attributes")
 FEED_FORWARD = ("nlinear", "dlinear", "nhits", "mlp", "tide", "patchtst", "tsmixer")
+OTHERS = tuple(name for name in FEED_FORWARD if name != "nhits")
 
 
 def make_panel(*, missing: bool = False, seed: int = 0) -> Panel:
@@ -191,7 +192,9 @@ def export(module: ForecastModule, inputs: tuple[Tensor | None, ...]) -> torch.e
 
 
 @ignore_flat_weights
-@pytest.mark.parametrize("name", [*FEED_FORWARD, "lstm", "deepar"])
+@pytest.mark.parametrize(
+    "name", ["nhits", *(pytest.param(name, marks=pytest.mark.long) for name in (*OTHERS, "lstm", "deepar"))]
+)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_exported_graph_forecasts_batches_of_another_size(name: str, missing: float) -> None:
     module, spec = module_of(name, LOSSES["quantile"], QUANTILES)
@@ -219,6 +222,7 @@ def test_every_architecture_is_exported_unless_it_says_why_not(name: str) -> Non
         torch.testing.assert_close(exported(*other), module(*other), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scaler", WindowScaler.registry.names())
 @pytest.mark.parametrize("series_scaler", [None, *SeriesScaler.registry.names()])
 def test_every_scaler_is_exported(scaler: str, series_scaler: str | None) -> None:

@@ -97,7 +97,9 @@ def test_a_schedule_trains_a_forecaster(name: str) -> None:
     assert_finite(fit("nlinear", schedule=name))
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "nadam"])
+@pytest.mark.parametrize(
+    "optimizer", ["adamw", *(pytest.param(name, marks=pytest.mark.long) for name in ("sgd", "nadam"))]
+)
 @pytest.mark.parametrize("name", Architecture.registry.names())
 def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: str) -> None:
     """Nothing that was worked out from earlier weights may be used: fused optimizers change weights unseen by torch."""

@@ -109,6 +109,7 @@ def test_json_is_the_only_output(sales: Path) -> None:
     assert (sales / document["files"]["report"]).is_file()
 
 
+@pytest.mark.long
 def test_init_then_train(sales: Path) -> None:
     output, _ = nd("init", "run.toml", "--data", "sales.csv", "--horizon", "7", "--model", "nlinear", cwd=sales)
     assert "nd train run.toml" in output

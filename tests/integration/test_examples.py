@@ -27,7 +27,7 @@ EXPECTED = {
 }
 
 
-FAST = ("quickstart", "any_module", "own_callback", "gradient_tape")
+FAST = ("quickstart",)
 
 
 @pytest.mark.parametrize(

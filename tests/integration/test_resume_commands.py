@@ -62,6 +62,7 @@ def test_the_same_command_with_resume_begins_and_goes_on(sales: Path) -> None:
     assert "already" in nd("train", "runs/job", "--resume", cwd=sales)[0]
 
 
+@pytest.mark.long
 def test_without_a_name_the_latest_unfinished_run_is_taken(sales: Path) -> None:
     assert "no unfinished run of nlinear in runs/" in refused(*TRAIN, "--resume", cwd=sales)
     interrupted(*TRAIN, *LONG, cwd=sales)
@@ -99,6 +100,7 @@ def test_a_run_in_use_is_refused(sales: Path) -> None:
     assert "killed" in nd("health", "run", cwd=sales, code=1)[0]
 
 
+@pytest.mark.long
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(sales: Path) -> None:
     interrupted(*TRAIN, *LONG, "--set", "checkpoints.every_steps=5", "--output", "run", cwd=sales)
     last = sorted((sales / "run/checkpoints").glob("step-*"))[-1]

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.predictor import interval_quantiles
 from neuro_divergent.forecasting.uncertainty.paths import forecast_from
+from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles
 from neuro_divergent.losses.distribution.normal import Normal
 
 SERIES, LENGTH, HORIZON, PHI = 30, 400, 8, 0.9

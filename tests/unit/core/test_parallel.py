@@ -283,12 +283,13 @@ def test_importing_the_module_loads_neither_torch_nor_numpy() -> None:
 
 
 SCRIPT = """
-import sys
+import signal, sys
 from pathlib import Path
 from neuro_divergent.core.parallel import WorkerPool
 from tests.unit.core.parallel_tasks import sleep_for_ever
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what runs in its background
     with WorkerPool(sleep_for_ever, workers=2) as pool:
         for result in pool.run([Path(sys.argv[1])] * 4):
             raise AssertionError(result)
