@@ -13,11 +13,11 @@ from neuro_divergent.training.checkpointing.resume import step_of
 from tests.integration.test_command_line import start
 from tests.reliability.trained import lost_numbers
 
-STEPS = 250
+STEPS = 2000  # over a second of training also on a fast machine, so that what ends it after a checkpoint comes before its end
 _COMMAND = (
     "train", "sales.csv", "--horizon", "7", "--input-size", "21", "--model", "mlp", "--set", "model.hidden_size=32",
     "--set", "model.dropout=0.1", "--average", "ema", "--max-steps", str(STEPS), "--threads", "1",
-    "--set", "training.early_stopping=none", "--set", "checkpoints.every_seconds=0.2",
+    "--set", "training.early_stopping=none", "--set", "checkpoints.every_seconds=0.1",
     "--output", "run", "--resume", "--quiet",
 )  # fmt: skip
 
