@@ -13,7 +13,7 @@ from neuro_divergent.training.checkpointing.resume import step_of
 from tests.integration.test_command_line import start
 from tests.reliability.trained import lost_numbers
 
-STEPS = 2000  # over a second of training also on a fast machine, so that what ends it after a checkpoint comes before its end
+STEPS = 2000  # over a second also on a fast machine: a signal after a checkpoint comes before the end
 _COMMAND = (
     "train", "sales.csv", "--horizon", "7", "--input-size", "21", "--model", "mlp", "--set", "model.hidden_size=32",
     "--set", "model.dropout=0.1", "--average", "ema", "--max-steps", str(STEPS), "--threads", "1",
