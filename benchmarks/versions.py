@@ -101,9 +101,10 @@ def main() -> None:
     parser.add_argument("before", help="directory that holds neuro_divergent in the first version")
     parser.add_argument("after", help="directory that holds it in the second version")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="part of the names of the measurements to make")
     options = parser.parse_args()
     print(f"{'':<28}{'before':>12}{'after':>12}{'ratio':>8}{'of medians':>12}")
-    for name in [*MEASUREMENTS, *COMMANDS]:
+    for name in (name for name in [*MEASUREMENTS, *COMMANDS] if options.only in name):
         found: dict[str, list[float]] = {options.before: [], options.after: []}
         for round_number in range(options.rounds):
             for source in sorted(found, reverse=bool(round_number % 2)):

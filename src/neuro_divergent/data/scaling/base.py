@@ -64,3 +64,8 @@ class SeriesScaler(Component):
     @abstractmethod
     def inverse(self, values: Tensor, params: Tensor) -> Tensor:
         """Undo ``transform``."""
+
+
+def usable_spread(spread: float, level: float) -> float:
+    """Return a spread to divide by: 1 where it is only the rounding error of values at that level."""
+    return spread if spread > SMALLEST * max(1.0, abs(level)) else 1.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.scaling.series import shift_and_spread
+from neuro_divergent.data.scaling.base import usable_spread
 
 if TYPE_CHECKING:
     import torch
@@ -66,5 +66,6 @@ def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Arra
     for column, feature in enumerate(features):
         if feature.cardinality is None:
             chosen = values[seen, column].astype(np.float64)
-            params[:, column] = shift_and_spread(chosen.mean(), chosen.std())
+            level = chosen.mean()
+            params[:, column] = level, usable_spread(chosen.std(), level)
     return params

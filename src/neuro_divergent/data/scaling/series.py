@@ -8,7 +8,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import register
-from neuro_divergent.data.scaling.base import LARGEST, SMALLEST, SeriesScaler
+from neuro_divergent.data.scaling.base import LARGEST, SeriesScaler, usable_spread
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +33,7 @@ class StandardSeriesScaler(_Affine):
     """Subtracts the mean and divides by the standard deviation of the training part."""
 
     def fit(self, values: Array) -> Array:
-        return shift_and_spread(values.mean(), values.std())
+        return _shift_and_spread(values.mean(), values.std())
 
 
 @register("robust")
@@ -42,7 +42,7 @@ class RobustSeriesScaler(_Affine):
 
     def fit(self, values: Array) -> Array:
         low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
-        return shift_and_spread(median, 0.7413 * (high - low) or np.abs(values - median).mean())
+        return _shift_and_spread(median, 0.7413 * (high - low) or np.abs(values - median).mean())
 
 
 @register("minmax")
@@ -50,7 +50,7 @@ class MinMaxSeriesScaler(_Affine):
     """Maps the lowest training value to 0 and the highest to 1."""
 
     def fit(self, values: Array) -> Array:
-        return shift_and_spread(values.min(), values.max() - values.min())
+        return _shift_and_spread(values.min(), values.max() - values.min())
 
 
 @register("log")
@@ -98,9 +98,8 @@ class BoxCoxSeriesScaler(SeriesScaler):
         return values.clamp_max(_LARGEST_LOGARITHM).exp().where(power == 0, powered)
 
 
-def shift_and_spread(shift: float, spread: float) -> Array:
-    """Return both as parameters, with 1 for a spread that is only rounding error."""
-    return np.array([shift, spread if spread > SMALLEST * max(1.0, abs(shift)) else 1.0])
+def _shift_and_spread(shift: float, spread: float) -> Array:
+    return np.array([shift, usable_spread(spread, shift)])
 
 
 def _box_cox_likelihood(logs: Array, power: float) -> float:
