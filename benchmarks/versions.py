@@ -1,7 +1,7 @@
 """Two versions of this package in turns: import, cold start, training steps and predict, as ratios.
 
-    git worktree add /tmp/before v0.1.0
-    python benchmarks/versions.py /tmp/before/src src
+    git worktree add ../before v0.1.0
+    python benchmarks/versions.py ../before/src src
 
 Every measurement is a process of its own; the versions alternate, and the best of each is compared. A ratio below 1
 says that the second version is faster.

@@ -421,10 +421,12 @@ class Forecaster(PredictingModel):
         schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
         path = str(data) if isinstance(data, (str, Path)) else None
         chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
+        # What a warm start takes from the fitted model is written down, because the data alone do not give it.
+        task = self._task if prepared.initial is None else self._task.replace(input_size=prepared.task.input_size)
         return RunConfig(
             data=DataConfig(path=path, **schema),
             model=self.architecture,
-            task=self._task,
+            task=task,
             training=self.training,
             **chosen,
         )

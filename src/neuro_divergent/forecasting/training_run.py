@@ -115,10 +115,12 @@ class TrainingRun:
         It names the columns and categories of the data, and a run that was killed before its first checkpoint starts
         from it again.
         """
-        from neuro_divergent.forecasting.warm_start import load_initial
-
         kept = self.directory.path / PRETRAINED
-        return load_initial(kept) if self.resuming and kept.exists() else None
+        if not self.resuming or not kept.exists():
+            return None
+        from neuro_divergent.forecasting.warm_start import load_initial  # loads torch
+
+        return load_initial(kept)
 
     def train(
         self,

@@ -13,6 +13,7 @@ import neuro_divergent as nd
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.runs.directory import PRETRAINED
+from tests.integration.test_command_line import nd as command
 
 
 def table(length: int = 60, seed: int = 0) -> pl.DataFrame:
@@ -201,3 +202,16 @@ def test_a_warm_start_of_a_hint_takes_the_weights_of_its_forecaster() -> None:
     starts = Starts()
     nd.HINT(forecaster(), hierarchy).fit(nodes, initial=before, callbacks=[starts])
     require_starts(starts, before.forecaster)
+
+
+def test_a_killed_warm_start_is_resumed_by_the_command_line(tmp_path: Path) -> None:
+    shops = pl.DataFrame({"unique_id": ["series-0", "series-1", "series-2"], "shop": ["b", "c", "b"]})
+    before = forecaster("nhits", steps=2).fit(table().join(shops, on="unique_id"), target="units", static=["shop"])
+    new = tmp_path / "new.csv"
+    table(length=200, seed=1).join(shops.with_columns(shop=pl.lit("c")), on="unique_id").write_csv(new)
+    expected = forecaster("nhits", steps=2, input_size=None).fit(new, initial=before).predict()
+    with pytest.raises(RuntimeError, match="killed"):
+        forecaster("nhits", steps=2, input_size=None).fit(new, initial=before, run=tmp_path / "run", callbacks=[Kill()])
+    output, errors = command("train", "run", "--resume", cwd=tmp_path)
+    assert "from 12 steps of history" in output + errors
+    assert nd.load(tmp_path / "run").predict().equals(expected)

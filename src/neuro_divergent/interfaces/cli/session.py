@@ -31,6 +31,7 @@ _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Wi
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
+    from neuro_divergent.forecasting.warm_start import Initial
     from neuro_divergent.workflow.outcome import Outcome
 
 
@@ -70,14 +71,15 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
             return
     else:
         training_run = TrainingRun.new(directory, config)
-    panel = read_panel(config)
+    initial = training_run.initial()
+    panel = read_panel(config) if initial is None else read_warm_start(config, initial)
     training_run.check_data(panel)
     if config.training.device in _ON_CPU:
         limit_instructions(config.training.precision)  # before torch computes anything
     with print_resume_hint(directory), training_run.opened():
         if not training_run.resuming:
             training_run = replace(training_run, config=prepare(config, panel, screen, options))
-        outcome = execute(training_run, panel, screen, options)
+        outcome = execute(training_run, panel, screen, options, initial)
     show_outcome(outcome, screen)
     show_files(outcome, directory, screen)
 
@@ -137,6 +139,13 @@ def read_panel(config: RunConfig) -> Panel:
     return panel
 
 
+def read_warm_start(config: RunConfig, initial: Initial) -> Panel:
+    """Read and check the data of a run that started from a model, which names their categories."""
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+    return Forecaster.for_run(config)._prepare(config.data.path, dict(config.data.schema_fields), initial).panel
+
+
 def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptions) -> RunConfig:
     """Find the settings that are left to the architecture or to be found by trying, before the run begins."""
     config = config.resolve_training()
@@ -145,7 +154,9 @@ def prepare(config: RunConfig, panel: Panel, screen: Screen, options: TrainOptio
     return with_found_rate(config, panel, screen) if options.find_rate else config
 
 
-def execute(run: TrainingRun, panel: Panel, screen: Screen, options: TrainOptions) -> Outcome:
+def execute(
+    run: TrainingRun, panel: Panel, screen: Screen, options: TrainOptions, initial: Initial | None = None
+) -> Outcome:
     """Train and write the run directory, showing progress; the caller holds its lock."""
     config = run.config
     show_data(config, panel, screen)
@@ -159,14 +170,13 @@ def execute(run: TrainingRun, panel: Panel, screen: Screen, options: TrainOption
     if config.training.device in _ON_CPU:
         Precision(config.training.precision, resolve_device(config.training.device))  # refuses what is unusable
     teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
-    state, initial = run.load_state(), run.initial()
+    state = run.load_state()
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
     return train_opened(
         run,
         forecaster,
-        # A warm start names the categories of the data, which were not known when the panel was read.
-        forecaster._prepare(panel if initial is None else config.data.path, dict(config.data.schema_fields), initial),
+        forecaster._prepare(panel, {}, initial),
         levels=options.levels,
         callbacks=[
             *progress_for(screen.messages),
