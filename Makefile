@@ -12,7 +12,7 @@ CELLS ?= *
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf defaults zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,11 +95,18 @@ m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writ
 epf: setup ## Forecast electricity prices; writes docs/competitions.md
 	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
 
+$(BENCH)/.statistics: $(BENCH)/.ready
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "neuro-divergent[statistics]"
+	touch $@
+
+defaults: $(BENCH)/.statistics ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
+	$(BENCH)/bin/python benchmarks/defaults.py --data $(DATA)
+
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
 	$(BENCH)/bin/python benchmarks/zoo.py --again --page
 
 coverage: setup ## Measure the coverage of conformal intervals on six data sets; writes docs/coverage.md
-	$(BIN)/python benchmarks/coverage.py --data $(DATA) --page
+	$(BIN)/python benchmarks/interval_coverage.py --data $(DATA) --page
 
 cross-validation: $(BENCH)/.ready ## Time cross-validation beside NeuralForecast's; writes into docs/cross-validation.md
 	$(BENCH)/bin/python benchmarks/cross_validation.py --data $(DATA) --page

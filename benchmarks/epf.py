@@ -1,25 +1,26 @@
-"""Forecast the prices of five electricity markets a day ahead with TFT, NBEATSx, TiDE and BiTCN.
+"""Forecast the prices of five electricity markets a day ahead, with networks that are recalibrated or trained once.
 
-Finished trainings are kept under benchmarks/results/epf, so an interrupted run goes on where it was.
+Scores of finished trainings are kept in benchmarks/competition/results, forecasts under benchmarks/results/epf, so an
+interrupted run goes on where it was. An ensemble needs the forecasts of its members: on another machine, make them
+again with --forecasts.
 
     python benchmarks/epf.py --data ../shared/data
     python benchmarks/epf.py --cells 'NP/*'
+    python benchmarks/epf.py --cells 'validation/*'
     python benchmarks/epf.py --list
 """
 
 from __future__ import annotations
 
-from competition.cells import RESULTS, Store, parse, run_all
+from competition.cells import Store, parse, run_all
 from competition.document import write_page
-from competition.epf_members import all_members, run
-
-STORE = Store(RESULTS / "epf")
+from competition.epf_members import all_members, run, trials
 
 
 def main() -> None:
     """Do what is missing and write the page."""
-    options, members = parse(__doc__, all_members())
-    run_all(members, run, STORE, options)
+    options, members = parse(__doc__, [*all_members(), *trials()])
+    run_all(members, run, Store.named("epf"), options)
     print(f"written: {write_page(options.data)}")
 
 

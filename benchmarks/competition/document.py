@@ -14,8 +14,9 @@ _TOP = """\
 
 # Competitions
 
-NBEATS and NHITS on the hourly and yearly series of the M4 competition, and TFT, NBEATSx, TiDE and BiTCN on the
-electricity prices of five markets, beside the best published figures. Every number comes from real runs on public data.
+NBEATS and NHITS on series of the M4 competition, and six networks on the electricity prices of five markets, beside
+the best published figures. Every number comes from real runs on public data. Scores of all runs are kept in
+benchmarks/competition/results; those that were transcribed from an earlier version of this page say so there.
 """
 
 

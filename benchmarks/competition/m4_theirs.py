@@ -20,7 +20,7 @@ for _name in ("pytorch_lightning", "lightning_fabric", "lightning.fabric", "ligh
     logging.getLogger(_name).setLevel(logging.ERROR)
 
 
-def forecast(member: Member, series: Series) -> Forecasts:
+def forecast(member: Member, series: Series, seed: int) -> Forecasts:
     """Train with NeuralForecast and forecast what follows; what the settings do not say is its default."""
     os.environ["NIXTLA_ID_AS_COL"] = "1"
     warnings.simplefilter("ignore")
@@ -33,7 +33,7 @@ def forecast(member: Member, series: Series) -> Forecasts:
         max_steps=member.steps,
         windows_batch_size=member.batch_size,
         learning_rate=member.rate,
-        random_seed=member.seed,
+        random_seed=seed,
         start_padding_enabled=True,
         logger=False,
         enable_progress_bar=False,

@@ -44,7 +44,7 @@ class DataSet:
         """Rows that are used."""
         return self.train + self.validation + self.test
 
-    def read(self, directory: Path, *, calendar: bool = False) -> pl.DataFrame:
+    def read(self, directory: Path, *, calendar: tuple[str, ...] = ()) -> pl.DataFrame:
         """Return the used rows in long form, with the row number as time.
 
         Row numbers stand in for timestamps because Weather has one timestamp twice and one gap; the published protocol
@@ -52,10 +52,10 @@ class DataSet:
 
         Args:
             directory: Where the files are.
-            calendar: Whether to add the columns of ``CALENDAR``.
+            calendar: Columns of ``CALENDAR`` to add.
         """
         wide = pl.read_parquet(directory / f"{self.title.lower()}.parquet").head(self.rows)
-        known = {name: part / last - 0.5 for name, (part, last) in CALENDAR.items()} if calendar else {}
+        known = {name: CALENDAR[name][0] / CALENDAR[name][1] - 0.5 for name in calendar}
         return (
             wide.with_columns(pl.int_range(pl.len()).alias("ds"), **known)
             .drop("date")

@@ -23,8 +23,8 @@ from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.forecasting.fitted import build_network
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
-from reproduction.published import CALENDAR, DATA_SETS, Name
-from reproduction.recipes import SEED, Recipe, recipe_for
+from reproduction.published import DATA_SETS, Name
+from reproduction.recipes import Recipe, recipe_for
 
 _CHUNK = 512  # windows that are forecast at once: all channels of all of them must fit in memory
 
@@ -36,7 +36,7 @@ class Result:
     Attributes:
         rate: Learning rate of the recipe.
         seed: Decides weights and order.
-        validation: Best validation loss, over all windows with stride 1.
+        validation: Best validation loss, over all windows with stride 1; may be unknown where ``rounded``.
         epochs: Epochs that were trained.
         mse: MSE on all test windows with stride 1.
         mae: MAE on the same.
@@ -44,11 +44,12 @@ class Result:
         baseline_mae: MAE of the same.
         windows: Test windows.
         seconds: Time of training and testing.
+        rounded: Digits after the point that are known of all errors, where these were copied from an earlier page or a
+            log because the file of the run is lost; ``None`` for a run of which everything is known.
     """
 
     rate: float
     seed: int
-    validation: float
     epochs: int
     mse: float
     mae: float
@@ -56,10 +57,12 @@ class Result:
     baseline_mae: float
     windows: int
     seconds: float
+    validation: float | None = None
+    rounded: int | None = None
 
 
-def run(name: Name, directory: Path) -> Result:
-    """Train a model by its recipe and test it."""
+def run(name: Name, seed: int, directory: Path) -> Result:
+    """Train a model by its recipe and test it; the seed decides weights and order."""
     began = time.perf_counter()
     torch.set_num_threads(1)
     recipe = recipe_for(name)
@@ -68,16 +71,18 @@ def run(name: Name, directory: Path) -> Result:
     spec = nd.models.TaskSpec(
         horizon=name.horizon, input_size=recipe.input_size, channels=channels, future=batcher.panel.future
     )
-    with seeded(SEED):
+    with seeded(seed):
         task = Task(horizon=name.horizon, input_size=recipe.input_size, scaler=recipe.scaler)
         network = build_network(recipe.architecture, task, spec)
-    train = WindowLoader(split.train, batcher, Order(batch_size=recipe.batch_size, seed=SEED, drop_last=True))
+    if recipe.initial is not None:
+        recipe.initial(network, seed)
+    train = WindowLoader(split.train, batcher, Order(batch_size=recipe.batch_size, seed=seed, drop_last=True))
     check = WindowLoader(_dense(split.validation), batcher, Order(batch_size=_CHUNK // channels, shuffle=False))
-    trainer = nd.Trainer(network, recipe.loss, recipe.training(len(train)))
+    trainer = nd.Trainer(network, recipe.loss, recipe.training(len(train), seed))
     history = trainer.fit(train, check).frame()["validation_loss"].drop_nulls()
     return Result(
         rate=recipe.rate,
-        seed=SEED,
+        seed=seed,
         validation=float(history.min()),
         epochs=len(history),
         **_test(Predictor(network, recipe.loss, None), batcher, _dense(split.test)),
@@ -88,7 +93,7 @@ def run(name: Name, directory: Path) -> Result:
 def _prepare(name: Name, recipe: Recipe, directory: Path) -> tuple[Split, WindowBatcher]:
     """Return the windows of all parts, and how they are cut: z-scored by the training part, all channels at once."""
     data, length = DATA_SETS[name.data], recipe.input_size
-    schema = nd.Schema(future=tuple(CALENDAR) if recipe.calendar else ())
+    schema = nd.Schema(future=recipe.calendar)
     panel = build_panel(data.read(directory, calendar=recipe.calendar), schema)
     split = split_by_time(
         panel, input_size=length, horizon=name.horizon, validation=data.validation, test=data.test, joint=True

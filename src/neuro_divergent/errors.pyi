@@ -4,6 +4,7 @@ from .core.errors import (
     DataWarning as DataWarning,
     DivergedError as DivergedError,
     DivergenceWarning as DivergenceWarning,
+    ForecastWarning as ForecastWarning,
     InputError as InputError,
     Interrupted as Interrupted,
     MissingDependencyError as MissingDependencyError,

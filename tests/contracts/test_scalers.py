@@ -13,6 +13,7 @@ from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
+from neuro_divergent.data.scaling.pipeline import ScalingPipeline
 from neuro_divergent.data.scaling.series import BoxCoxSeriesScaler
 from neuro_divergent.data.schema import Schema
 
@@ -87,10 +88,13 @@ class TestWindowScaler:
         assert (batch.scale > 0).all()
         assert torch.allclose(batcher.restore(batch.past_y, batch), torch.full((1, L, 1), level))
 
-    def test_nothing_observed_gives_usable_numbers(self, name: str) -> None:
-        loc, scale = WindowScaler.from_dict(name).statistics(torch.zeros(2, L, 1), torch.zeros(2, L, 1))
-        assert torch.isfinite(loc).all()
-        assert (scale > 0).all()
+    @pytest.mark.parametrize("spread", [None, torch.full((2, 1, 1), 3.0)])
+    def test_nothing_observed_gives_usable_numbers(self, name: str, spread: torch.Tensor | None) -> None:
+        pipeline = ScalingPipeline(WindowScaler.from_dict(name))
+        scaled = pipeline.transform(torch.zeros(2, L, 1), torch.zeros(2, L, 1), None, L, spread)
+        assert torch.isfinite(scaled.loc).all()
+        assert (scaled.scale > 0).all()
+        assert torch.isfinite(scaled.values).all()
 
 
 @pytest.mark.parametrize("name", SeriesScaler.registry.names())

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import neuro_divergent as nd
+from neuro_divergent.forecasting.network_training import VALIDATION_WINDOWS, denser
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.optimizers.base import Optimizer
@@ -38,7 +39,8 @@ def series(num_series: int = 2, length: int = 80) -> pl.DataFrame:
 
 def fit(model: Any, *, loss: Any = "mae", scaler: str = "standard", **training: Any) -> nd.Forecaster:
     settings = nd.TrainingConfig(**{"max_steps": 6, "batch_size": 16, "threads": 1, **training})
-    forecaster = nd.Forecaster(model, horizon=H, input_size=L, loss=loss, scaler=scaler, training=settings)
+    task = {"horizon": H, "input_size": L, "loss": loss, "scaler": scaler, "refit": False}
+    forecaster = nd.Forecaster(model, training=settings, **task)
     return forecaster.fit(series(), missing="mask", weight="importance")
 
 
@@ -107,12 +109,13 @@ def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: 
         small(name), optimizer={"name": optimizer, "lr": 0.05}, max_steps=45, validate_every=15, early_stopping=None
     )
     assert forecaster.split is not None
-    seen = forecaster.forecast_windows(forecaster.split.validation)
+    windows = denser(forecaster.split.validation, VALIDATION_WINDOWS)
+    seen = forecaster.forecast_windows(windows)
     network = forecaster.fitted.predictor.network
     fresh = small(name).build(forecaster.fitted.spec).eval()
     fresh.load_state_dict(network.state_dict())
     batcher = forecaster.fitted.batcher(forecaster.split.validation.panel)
-    batch = batcher.windows(*forecaster.split.validation.locate(np.arange(len(forecaster.split.validation))))
+    batch = batcher.windows(*windows.locate(np.arange(len(windows))))
     with torch.inference_mode():
         expected = batcher.restore(forecaster.task.loss.forecast(fresh(batch)).point, batch)
     point = expected.transpose(1, 2).flatten(0, 1).numpy()

@@ -357,7 +357,7 @@ def test_too_short() -> None:
     frame = pl.concat(
         [pl.DataFrame({"unique_id": name, "ds": range(n), "y": np.arange(n) * 1.0}) for name, n in lengths.items()]
     )
-    panel = build_panel(frame)
+    panel = build_panel(frame, Schema(short="error"))
     with pytest.raises(DataError) as caught:
         check_lengths(panel, input_size=24, horizon=12)
     assert str(caught.value) == (

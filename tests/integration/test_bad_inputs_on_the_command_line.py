@@ -205,7 +205,7 @@ CASES = [
     Case("mixed_zones", csv(["A,2024-01-01T00:00Z,1", "A,2024-01-01T01:00Z,2", "A,2024-01-01T02:00,3"]), "{file}: rows 1, 3: zoned and naive timestamps mixed in column 'ds'"),
     Case("clock_set_back", csv([f"A,2024-10-27T{n:02d}:00,1" for n in (0, 1, 2, 2, 3, 4)]), "{file}: series 'A': 2024-10-27 02:00:00 twice (rows 3, 4). Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"),
     Case("no_such_local_time", lambda: parquet(nightly()), "{file}: row 31: 02:30 on 2024-03-31 does not exist in Europe/Berlin; convert the times to UTC", ending="parquet"),
-    Case("too_short", csv([*GOOD, *days("C", 9)]), '{file}: series \'C\': 9 rows, needs 36 (30 history + 6 horizon); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("--input-size", "30")),
+    Case("too_short", csv([*GOOD, *days("C", 9)]), '{file}: series \'C\': 9 rows, needs 36 (30 history + 6 horizon); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("--input-size", "30", "--short", "error")),
     Case("all_missing", csv([*GOOD, *days("C", 60, value="")]), "{file}: series 'C': no observed values. Leave such series out", ("--missing", "interpolate")),
     Case("truncated_parquet", lambda: parquet(FRAME)[:-100], "{file}: not a complete Parquet file (it does not begin and end with PAR1)", ending="parquet"),
     Case("parquet_of_many_rows", parquet_of_zeros(1 << 45), r"re:{file}: declares 524288\.00 GiB in 35,184,372,088,832 rows, limit [\d.]+ GiB, the memory\. .*", ending="parquet"),

@@ -73,6 +73,7 @@ def test_train_then_predict_then_evaluate(sales: Path) -> None:
         "config.toml", "environment.json", "history.parquet", "scores.json", "forecasts.csv", "backtest.parquet",
         "report.html", "model", "checkpoints", "heartbeat.json", "lock", "run.json", "status.json", "events.jsonl",
         "data.json", "context.parquet", "calibration.json", "network.json", "diagnosis.json", "plots",
+        "validated", "refit",
     }  # fmt: skip
     written = pl.read_csv(sales / "runs/a/forecasts.csv")
     assert written.columns[:3] == ["store", "date", "forecast"]
@@ -186,7 +187,7 @@ def test_mistakes_in_the_command_are_answered_before_torch(sales: Path) -> None:
 def test_mistakes_in_the_data_are_answered_before_torch(sales: Path) -> None:
     assert "nope.csv: not found" in refused("train", "nope.csv", "--horizon", "7", cwd=sales)
     assert "column 'ds' missing" in refused("train", "sales.csv", "--horizon", "7", cwd=sales)
-    long = ("--horizon", "90", "--input-size", "60")
+    long = ("--horizon", "90", "--input-size", "60", "--short", "error")
     assert "120 rows, needs 150" in refused("train", "sales.csv", *COLUMNS, *long, cwd=sales)
     text = (sales / "sales.csv").read_text("utf-8")
     (sales / "sales.csv").write_text(re.sub(r"^(series-1,[^,]*,)[\d.]+", r"\1many", text, count=1, flags=re.MULTILINE))

@@ -40,11 +40,12 @@ def test_models_of_every_format_forecast_what_they_did(version: int) -> None:
         assert forecasts[name].to_list() == pytest.approx(values, rel=1e-5), name
 
 
-def test_model_without_context_of_format_3_forecasts_given_data_as_it_did() -> None:
-    model = nd.load(PLACE / "model-3-without-context")
+@pytest.mark.parametrize("version", range(3, MODEL_FORMAT + 1))
+def test_models_without_context_of_every_format_forecast_given_data_as_they_did(version: int) -> None:
+    model = nd.load(PLACE / f"model-{version}-without-context")
     assert "series" not in model.holds
     forecasts = model.predict(written().table(), levels=[80])
-    for name, values in expected("model", 3).items():
+    for name, values in expected("model", version).items():
         assert forecasts[name].to_list() == pytest.approx(values, rel=1e-5), name
 
 

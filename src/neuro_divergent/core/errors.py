@@ -103,6 +103,10 @@ class StorageWarning(UserWarning):
     """A file could not be written; work continues without it."""
 
 
+class ForecastWarning(UserWarning):
+    """Forecasts are so far from what was observed that they should not be used."""
+
+
 class DataWarning(UserWarning):
     """The data can be used but looks suspicious."""
 

@@ -11,7 +11,7 @@ import torch
 from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
 
-from neuro_divergent.core.arrays import Array, Ints
+from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.io.table import describe
@@ -35,6 +35,8 @@ class WindowBatcher:
         horizon: Rows of target.
         series_scaler: Scaler of each series, applied first, or ``None``.
         scaler_params: Its parameters, ``(num_series, params)``.
+        spread: Usual scale of windows of each series, ``(num_series,)``; see ``Spreads``.
+        target_limit: Largest absolute value of a scaled target; larger ones are cut to it. ``None`` for no limit.
         weight: How much each row of the panel counts as a target, or ``None`` when all count the same.
         joint: Whether a window spans all series at once, as channels.
     """
@@ -45,6 +47,8 @@ class WindowBatcher:
     scaler: WindowScaler
     series_scaler: SeriesScaler | None = None
     scaler_params: Array | None = None
+    spread: Array | None = None
+    target_limit: float | None = None
     covariates: CovariateScaling = CovariateScaling()  # noqa: RUF009 - frozen
     weight: Array | None = None
     joint: bool = False
@@ -55,7 +59,7 @@ class WindowBatcher:
         size = self.input_size + self.horizon
         return self._batch(series, rows, size)._replace(
             future_x=self._features(self.panel.future_x, self._covariates.future, rows, size),
-            weight=None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon),
+            weight=self.target_weight(rows),
         )
 
     def context(self, future: Array | None = None) -> Batch:
@@ -87,6 +91,26 @@ class WindowBatcher:
             return None
         return self._params[None, None] if self.joint else self._params[series][:, None, None]
 
+    def spread_of(self, series: Tensor) -> Tensor | None:
+        """Return the usual scale of windows of some series, ``(batch, 1, channel)``; ``None`` where it is not known."""
+        if self.spread is None:
+            return None
+        return self._spread[None, None] if self.joint else self._spread[series][:, None, None]
+
+    def history_scale(self, series: Ints, rows: Ints) -> tuple[Floats, Floats]:
+        """Return scale and level of the histories that begin at some rows, ``(rows, channel)`` each, as float64.
+
+        The scale is 0 where a history does not tell one.
+        """
+        values, mask = self._observed(rows, self.input_size)
+        places = torch.from_numpy(series).to(self.device)
+        scale, level = self.scaling.history_scale(values, mask, self.params_of(places))
+        return scale[:, 0].double().cpu().numpy(), level[:, 0].double().cpu().numpy()
+
+    def target_weight(self, rows: Ints) -> Tensor | None:
+        """Return how much each target counts of windows that begin at some rows; ``None`` where all count the same."""
+        return None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon)
+
     @cached_property
     def scaling(self) -> ScalingPipeline:
         """Both scalers as functions of tensors."""
@@ -95,11 +119,12 @@ class WindowBatcher:
     def _batch(self, places: Ints, rows: Ints, size: int) -> Batch:
         """Cut ``size`` rows from each row on, scale them and separate history from target; without ``future_x``."""
         panel, length = self.panel, self.input_size
-        values, static = self._cut(panel.y, rows, size), panel.static_x
-        mask = None if panel.mask is None else self._cut(panel.mask, rows, size).to(torch.float32)
-        series = torch.from_numpy(places).to(self.device)
-        scaled = self.scaling.transform(values, mask, self.params_of(series), length)
+        values, mask = self._observed(rows, size)
+        static, series = panel.static_x, torch.from_numpy(places).to(self.device)
+        scaled = self.scaling.transform(values, mask, self.params_of(series), length, self.spread_of(series))
         has_target = size > length
+        if has_target and self.target_limit is not None:
+            scaled.values[:, length:].clamp_(-self.target_limit, self.target_limit)
         return Batch(
             past_y=scaled.values[:, :length],
             past_mask=None if mask is None else mask[:, :length],
@@ -113,6 +138,11 @@ class WindowBatcher:
             unit_loc=scaled.unit_loc,
             unit_scale=scaled.unit_scale,
         )
+
+    def _observed(self, rows: Ints, size: int) -> tuple[Tensor, Tensor | None]:
+        """Return ``size`` values of the target from each row on, and which of them were observed."""
+        mask = self.panel.mask
+        return self._cut(self.panel.y, rows, size), None if mask is None else self._cut(mask, rows, size).float()
 
     def _cut(self, values: Array, rows: Ints, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
@@ -151,6 +181,10 @@ class WindowBatcher:
     @cached_property
     def _params(self) -> Tensor:
         return torch.from_numpy(np.asarray(self.scaler_params, dtype=np.float32)).to(self.device)
+
+    @cached_property
+    def _spread(self) -> Tensor:
+        return torch.from_numpy(np.asarray(self.spread, dtype=np.float32)).to(self.device)
 
     @cached_property
     def _views(self) -> dict[tuple[int, tuple[int, ...]], Array]:

@@ -11,6 +11,7 @@ import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -93,6 +94,17 @@ class Panel:
         """Number of rows of each series."""
         return np.diff(self.offsets)
 
+    @cached_property
+    def first_observed(self) -> Ints:
+        """First row of each series whose target was observed; the row after its last one where none was."""
+        begins, ends = self.offsets[:-1], self.offsets[1:]
+        if self.mask is None:
+            return begins
+        rows = np.flatnonzero(self.mask)
+        places = np.searchsorted(rows, begins)
+        first: Ints = np.minimum(np.append(rows, len(self))[places], ends)
+        return first
+
     def series(self, index: int) -> Floats32:
         """Return the target of one series, without copying it."""
         return self.y[self.offsets[index] : self.offsets[index + 1]]
@@ -167,8 +179,11 @@ class Panel:
         static_x = None if self.static_x is None else self.static_x[series]
         return dataclasses.replace(panel, ids=self.ids.gather(series.astype(np.uint32)), static_x=static_x)
 
-    def lengthened(self, length: int) -> Panel:
-        """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates."""
+    def lengthened(self, length: int | Ints) -> Panel:
+        """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates.
+
+        ``length`` is the least number of rows, of all series or of each.
+        """
         added = np.maximum(length - self.lengths, 0)
         series, steps = _count_out(self.lengths + added)
         old = steps - added[series]
@@ -179,6 +194,16 @@ class Panel:
         if panel.future_x is not None and (names := self.schema.calendar):
             calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
         return dataclasses.replace(panel, mask=mask)
+
+    def trimmed(self) -> Panel:
+        """Return the series without what ``lengthened`` added: the rows before the first observed one of each."""
+        begins = np.minimum(self.first_observed, self.offsets[1:] - 1)
+        cut = begins - self.offsets[:-1]
+        if not cut.any():
+            return self
+        return self._segments(
+            np.arange(self.num_series), begins, self.lengths - cut, self.frequency.time_at(self.starts, cut)
+        )
 
     @staticmethod
     def concatenate(panels: Sequence[Panel]) -> Panel:

@@ -104,21 +104,34 @@ def assemble(
 
 
 def check_lengths(panel: Panel, *, input_size: int, horizon: int) -> Panel:
-    """Apply ``schema.short`` to the series that are too short for one window of history and horizon.
+    """Apply ``schema.short`` to the series that are too short for windows of history and horizon.
 
     Returns:
         The same panel if every series is long enough. ``"drop"`` leaves the others out with a ``DataWarning``;
-        ``"pad"`` puts masked rows before them, whose covariates repeat the first row, and moves their start back.
+        ``"pad"`` puts ``input_size`` masked rows before each series shorter than two windows, so that windows can begin
+        before its first row. Covariates repeat their first row there.
 
     Raises:
         DataError: If a series is too short and must not be, or if none would be left.
     """
-    return _check_lengths(panel, input_size + horizon, f"{input_size} history + {horizon} horizon")
+    needed = input_size + horizon
+    if panel.schema.short == "pad":
+        observed = panel.offsets[1:] - panel.first_observed
+        padded = np.where(observed < 2 * needed, np.maximum(observed + input_size, needed), 0)
+        return panel.lengthened(padded) if (panel.lengths < padded).any() else panel
+    return _check_lengths(panel, needed, f"{input_size} history + {horizon} horizon")
 
 
 def check_history(panel: Panel, *, input_size: int) -> Panel:
-    """Apply ``schema.short`` to the series that are too short to forecast from, as ``check_lengths`` does."""
-    return _check_lengths(panel, input_size, "history")
+    """Apply ``schema.short`` to the series that are too short to forecast from.
+
+    ``"pad"`` puts masked rows before them, as many as are missing; the rest is as for ``check_lengths``.
+    """
+    return panel.lengthened(input_size) if _pads(panel, input_size) else _check_lengths(panel, input_size, "history")
+
+
+def _pads(panel: Panel, needed: int) -> bool:
+    return panel.schema.short == "pad" and bool((panel.lengths < needed).any())
 
 
 def _check_lengths(panel: Panel, needed: int, purpose: str) -> Panel:
@@ -129,8 +142,6 @@ def _check_lengths(panel: Panel, needed: int, purpose: str) -> Panel:
     place = _label(panel.schema, panel.ids, int(short[0])) or "the series"
     affected = f"; {len(short)} series affected" if panel.schema.id else ""
     message = f"{place}: {count} row{'s' * (count != 1)}, needs {needed} ({purpose}){affected}"
-    if panel.schema.short == "pad":
-        return panel.lengthened(needed)
     if panel.schema.short == "error" or len(short) == panel.num_series:
         cure = 'Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.'
         raise DataError(describe(panel.source, f"{message}. {cure}"))

@@ -34,8 +34,8 @@ class Schema(Config):
         missing: Policy for missing targets and covariates: refuse, fill in between, repeat the last value, put
             zero, or mask (hidden from training and loss).
         gaps: Policy for missing rows, with the same values.
-        short: Policy for series that are too short for one window: refuse, leave them out with a warning, or
-            lengthen them to the left with masked values.
+        short: Policy for short series: ``pad`` lets histories begin before the first row, with masked values;
+            ``drop`` leaves out, with a warning, and ``error`` refuses those that are too short for one window.
         unknown_category: Policy for a category at prediction that training never saw: refuse, or use the slot
             reserved for unknown ones.
         encoding: How the text of CSV files is written, such as ``"latin-1"``; UTF-8 when unset.
@@ -55,7 +55,7 @@ class Schema(Config):
     frequency: str | int | None = Field(default=None)
     missing: Policy = "error"
     gaps: Policy = "error"
-    short: Literal["error", "drop", "pad"] = "error"
+    short: Literal["error", "drop", "pad"] = "pad"
     unknown_category: Literal["error", "unknown"] = "error"
     encoding: str | None = None
     date_format: str | None = None

@@ -12,6 +12,8 @@ from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 
+MIN_HISTORY = 3  # observed rows that a level and a spread can be told from
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -34,22 +36,24 @@ def split_by_time(
 ) -> Split:
     """Cut the end of each series off for validation and test, which comes last.
 
-    ``validation`` and ``test`` are a fraction of the whole series (below 1, at least one horizon) or a number of rows;
-    0 for none. A series that has no room for a training window before its cut is used for training alone, so that every
-    series is used. Training windows are ``step`` rows apart; validation and test windows are one horizon apart, so each
-    value is forecast at most once.
+    ``validation`` and ``test`` are a fraction of the observed part of a series (below 1, at least one horizon) or a
+    number of rows; 0 for none. A series that has no room for a training window before its cut is used for training
+    alone. The history of a window may begin before the first observed row, where the series has masked rows there, but
+    has at least ``MIN_HISTORY`` rows from there on. Training windows are ``step`` rows apart; validation and test
+    windows are one horizon apart, so each value is forecast at most once.
 
     Raises:
         DataError: If no series is long enough for a single training window.
     """
-    lengths = panel.lengths
+    ends = panel.offsets[1:]
+    lengths = ends - panel.first_observed
     held_out = _rows(test, lengths, horizon)
     checked = _rows(validation, lengths, horizon)
-    too_short = lengths - checked - held_out < input_size + horizon
+    begins = panel.first_observed + min(MIN_HISTORY, input_size)
+    room = ends - np.maximum(begins, panel.offsets[:-1] + input_size)
+    too_short = room - checked - held_out < horizon
     checked = np.where(too_short, 0, checked)
-    held_out = np.where(too_short & (lengths - held_out < input_size + horizon), 0, held_out)
-
-    begins, ends = panel.offsets[:-1], panel.offsets[1:]
+    held_out = np.where(too_short & (room - held_out < horizon), 0, held_out)
     test_begin = ends - held_out
     validation_begin = test_begin - checked
 
@@ -62,8 +66,10 @@ def split_by_time(
         test=windows(test_begin, ends, horizon),
     )
     if not len(split.train):
+        is_padded = (panel.first_observed > panel.offsets[:-1]).any()
+        history = min(MIN_HISTORY, input_size) if is_padded else input_size
         message = (
-            f"no series is long enough: a window needs {input_size + horizon} rows ({input_size} history + {horizon} "
+            f"no series is long enough: a window needs {history + horizon} rows ({history} history + {horizon} "
             f"horizon), the longest series has {int(lengths.max(initial=0))}. Lower input_size or horizon."
         )
         raise DataError(describe(panel.source, message))

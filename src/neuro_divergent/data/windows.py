@@ -51,6 +51,17 @@ class Windows:
         series: Ints = np.searchsorted(cumulative, numbers, side="right").astype(np.int64, copy=False)
         return series, zero[series] + numbers * self.step
 
+    def spread_out(self, per_series: int) -> Ints:
+        """Return that many window numbers of each series that has windows, evenly spread; they repeat if it has fewer.
+
+        Of windows that span all series, it is the numbers of as many in all.
+        """
+        cumulative, _ = self._table
+        counts = np.diff(cumulative, prepend=0)
+        before, counts = (cumulative - counts)[counts > 0], counts[counts > 0]
+        steps = np.arange(per_series) / max(per_series - 1, 1)
+        return (before[:, None] + np.floor((counts[:, None] - 1) * steps).astype(np.int64)).reshape(-1)
+
     @cached_property
     def _table(self) -> tuple[Ints, Ints]:
         """Windows of each series and all before it, and the row where window 0 would begin if it were of the series."""

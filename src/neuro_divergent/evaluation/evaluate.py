@@ -89,6 +89,7 @@ def evaluate(
     if data is None:
         windows, name = _held_out(forecaster, part)
         note = _note(forecaster, name)
+        forecaster = forecaster if name == "test" else forecaster.validated
     else:
         panel = new_panel(forecaster, data)
         begins = panel.offsets[1:] - rows_at_end(panel, last, task.horizon)
@@ -160,11 +161,13 @@ def _note(forecaster: Forecaster, part: str) -> str:
     loss = forecaster.fitted.task.loss
     if not loss.quantile_levels and not loss.traits.any_level:
         uses.append("set the width of the intervals, whose coverage is therefore right by construction")
+    is_refitted = forecaster.validated is not forecaster
+    refitted = " The model was then trained again on all rows; these scores are from before." if is_refitted else ""
     if not uses:
-        return "Validation part: these values were not trained on."
+        return f"Validation part: these values were not trained on.{refitted}"
     return (
         f"Validation part: it {' and '.join(uses)}. These scores are optimistic; "
-        "hold out a test part (test=0.1, on the command line --test 0.1) for an unbiased one."
+        f"hold out a test part (test=0.1, on the command line --test 0.1) for an unbiased one.{refitted}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
@@ -21,6 +22,7 @@ from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.inspection import (
@@ -37,12 +39,13 @@ from neuro_divergent.forecasting.inspection import (
 from neuro_divergent.forecasting.load import read_description, rebuilding
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.copula import Copula
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.config import TrainingConfig
 
-FORMAT = 3
+FORMAT = 4
 _DESCRIPTION = "model.json"
 _TENSORS = "model.safetensors"
 _NETWORK = "network."
@@ -106,6 +109,9 @@ def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
     if fitted.predictor.copula is not None:
         tensors["copula.ranks"] = fitted.predictor.copula.ranks
     arrays = {"scaler.numbers": fitted.scaler_params}
+    if fitted.spreads is not None:
+        arrays["spreads.usual"] = np.array([fitted.spreads.relative, fitted.spreads.absolute])
+        arrays["spreads.series"] = fitted.spreads.series
     arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
     if fitted.has_context:
         arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
@@ -141,6 +147,7 @@ def _describe(fitted: FittedModel, architecture: Architecture, training: Trainin
         "backend": fitted.backend,
         "history": fitted.history.to_dicts(),
         "environment": fitted.environment,
+        "trained_on": None if fitted.trained_on is None else asdict(fitted.trained_on),
     }
 
 
@@ -190,13 +197,28 @@ def _rebuild(
             None if ranks is None else Copula(ranks),
         ),
         scaler_params=fitted_numbers,
+        spreads=_spreads(tensors, context),
         covariates=covariates,
         device=device,
         backend=description["backend"],
         history=pl.DataFrame(description["history"], infer_schema_length=None),
         environment=description["environment"],
+        trained_on=TrainedOn.from_dict(description.get("trained_on")),
     )
     return architecture, training, fitted
+
+
+def _spreads(tensors: Mapping[str, Tensor], context: Panel) -> Spreads | None:
+    """Return the usual scales of windows; models of earlier versions have none."""
+    usual, series = tensors.get("spreads.usual"), tensors.get("spreads.series")
+    if usual is None:
+        return None
+    found = [item for item in (usual, series) if item is not None]
+    is_sound = usual.shape == (2,) and (series is None or series.shape == (context.num_series,))
+    if not is_sound or not all(bool((item.isfinite() & (item > 0)).all()) for item in found):
+        raise ValueError("spreads")
+    relative, absolute = usual.tolist()
+    return Spreads(relative, absolute, None if series is None else series.numpy())
 
 
 def _network(architecture: Architecture, task: Task, spec: TaskSpec, tensors: Mapping[str, Tensor]) -> nn.Module:
@@ -227,7 +249,8 @@ def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> n
 
 
 def _check_names(tensors: Mapping[str, Tensor]) -> None:
-    known = {"intervals.errors", "copula.ranks", "scaler.numbers", *(f"covariates.{role}" for role in ROLES)}
+    known = {"intervals.errors", "copula.ranks", "scaler.numbers", "spreads.usual", "spreads.series"}
+    known |= {f"covariates.{role}" for role in ROLES}
     known |= {f"context.{name}" for name in _ARRAYS}
     unknown = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
     if unknown:

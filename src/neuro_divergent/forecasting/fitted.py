@@ -19,13 +19,17 @@ from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.io.table import IN_MEMORY
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.paths import PointFeedback
 from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.models.baseline import SeasonalNaiveNetwork
 from neuro_divergent.models.reversible import ReversibleNetwork
 
+_CPU = torch.device("cpu")
 _ARRAYS = ("y", "mask", "weight", "past_x", "future_x", "static_x")
 
 
@@ -40,11 +44,13 @@ class FittedModel:
         predictor: Network, loss and measured errors.
         scaler_params: Parameters of the series scaler, one row per series of ``context``; ``None`` without a series
             scaler or without series.
+        spreads: Usual scales of windows; ``None`` where windows are not scaled, and in models of earlier versions.
         covariates: Scaling of the covariates.
         device: Where the network is.
         backend: Kind of the input table: ``polars``, ``pandas`` or ``pyarrow``.
         history: Losses, rates and speeds of training.
         environment: Versions, machine, device and threads of training.
+        trained_on: What the weights come from; ``None`` in models of earlier versions.
     """
 
     task: Task
@@ -52,11 +58,13 @@ class FittedModel:
     context: Panel
     predictor: Predictor
     scaler_params: Array | None
+    spreads: Spreads | None
     covariates: CovariateScaling
     device: torch.device
     backend: Backend
     history: pl.DataFrame
     environment: dict[str, Any]
+    trained_on: TrainedOn | None = None
 
     @property
     def has_context(self) -> bool:
@@ -90,8 +98,32 @@ class FittedModel:
                 "the series it was trained on."
             )
         is_context = panel.ids is self.context.ids
-        scaler_params = self.scaler_params if is_context else self._scaler_params_of(panel, until)
-        return build_batcher(self.task, panel, scaler_params, self.covariates, self.device)
+        params = self.scaler_params if is_context else self._scaler_params_of(panel, until)
+        spread = self._spread_of(panel, params, until)
+        return build_batcher(self.task, panel, params, spread, self.covariates, self.device)
+
+    def _spread_of(self, panel: Panel, scaler_params: Array | None, until: Ints | None = None) -> Array | None:
+        """Return the usual scale of windows of each series of a panel; of a new one, that of its last history."""
+        if self.spreads is None:
+            return None
+        known = self.spreads.series
+        if known is not None and (panel.ids is self.context.ids or panel.ids.equals(self.context.ids)):
+            return known
+        spread = np.full(panel.num_series, np.nan)
+        if known is not None:
+            places = pl.DataFrame({"id": self.context.ids, "spread": known})
+            spread = (
+                pl.DataFrame({"id": panel.ids})
+                .join(places, on="id", how="left", maintain_order="left")["spread"]
+                .to_numpy()
+            )
+        new = np.flatnonzero(np.isnan(spread))
+        if not len(new):
+            return spread
+        ends = panel.offsets[1:] if until is None else np.clip(until, panel.offsets[:-1], panel.offsets[1:])
+        spread = spread.copy()
+        spread[new] = self.spreads.of_others(build_batcher(self.task, panel, scaler_params), new, ends)
+        return spread
 
     def _scaler_params_of(self, panel: Panel, until: Ints | None = None) -> Array | None:
         if self.task.series_scaler is None:
@@ -115,13 +147,16 @@ class FittedModel:
         Without parameters of the series scaler, they are fitted to all rows of these series.
         """
         params = self._scaler_params_of(panel)
-        return dataclasses.replace(self, context=panel.tail(self.task.history), scaler_params=params)
+        spreads, spread = self.spreads, self._spread_of(panel, params)
+        if spreads is not None:
+            spreads = dataclasses.replace(spreads, series=spread)
+        return dataclasses.replace(self, context=panel.tail(self.task.history), scaler_params=params, spreads=spreads)
 
     def without_context(self) -> FittedModel:
         """Return the same model without values, ids and times of series.
 
-        Kept are the weights, the scaling of covariates over all series, the values of categorical covariates, ranks of
-        validation errors, and the errors themselves as at most 199 quantiles for each step.
+        Kept are the weights, the scaling of covariates and windows over all series, the values of categorical
+        covariates, ranks of validation errors, and the errors themselves as at most 199 quantiles for each step.
         """
         nothing = {name: array[:0] for name in _ARRAYS if (array := getattr(self.context, name)) is not None}
         context = dataclasses.replace(
@@ -134,7 +169,8 @@ class FittedModel:
         )
         intervals = self.predictor.intervals
         predictor = dataclasses.replace(self.predictor, intervals=None if intervals is None else intervals.summarized())
-        return dataclasses.replace(self, context=context, scaler_params=None, predictor=predictor)
+        spreads = None if self.spreads is None else dataclasses.replace(self.spreads, series=None)
+        return dataclasses.replace(self, context=context, scaler_params=None, spreads=spreads, predictor=predictor)
 
     @property
     def holds(self) -> dict[str, str]:
@@ -146,6 +182,9 @@ class FittedModel:
             found["series"] = f"ids, times and the last {self.task.history} rows of {context.num_series:,} series"
         if self.scaler_params is not None:
             found["scaler_params"] = "parameters of the series scaler for each series"
+        if self.spreads is not None:
+            whose = "medians over all series" if self.spreads.series is None else "for each series"
+            found["spreads"] = f"usual scale of windows, {whose}"
         if scaled := [feature.name for role in (context.past, context.future, context.static) for feature in role]:
             found["covariate_scaling"] = f"mean and standard deviation over all series of {', '.join(scaled)}"
         if context.categories:
@@ -164,7 +203,12 @@ def num_parameters(network: nn.Module) -> int:
 
 
 def build_batcher(
-    task: Task, panel: Panel, scaler_params: Array | None, covariates: CovariateScaling, device: torch.device
+    task: Task,
+    panel: Panel,
+    scaler_params: Array | None,
+    spread: Array | None = None,
+    covariates: CovariateScaling | None = None,
+    device: torch.device = _CPU,
 ) -> WindowBatcher:
     """Return what makes batches from a panel for a task, with fitted scalers."""
     return WindowBatcher(
@@ -174,7 +218,8 @@ def build_batcher(
         task.scaler,
         series_scaler=task.series_scaler,
         scaler_params=scaler_params,
-        covariates=covariates,
+        spread=spread,
+        covariates=covariates or CovariateScaling(),
         joint=bool(task.joint),
         device=device,
     )
@@ -188,4 +233,7 @@ def build_network(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.
         # Fed with its own forecasts, a network is less certain than its one-step distribution: validation would prefer
         # networks with distributions that are too wide.
         network.shown_in_validation = task.loss.traits.probabilistic
+    if task.baseline is not None:
+        assert task.season_length is not None, "it is set when data are prepared"
+        network = SeasonalNaiveNetwork(network, spec, task.season_length)
     return ReversibleNetwork(network, spec.channels) if task.scaler.reversible else network

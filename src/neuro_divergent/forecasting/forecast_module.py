@@ -100,6 +100,7 @@ class ForecastModule(nn.Module):
         future_x: Tensor | None = None,
         static_x: Tensor | None = None,
         scaler_params: Tensor | None = None,
+        spread: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Forecast windows in the units of the data.
 
@@ -110,12 +111,13 @@ class ForecastModule(nn.Module):
             future_x: Covariates known ahead, ``(batch, input_size + horizon, feature)``.
             static_x: Covariates that do not change, ``(batch, feature)``.
             scaler_params: Parameters of the series scaler, ``(batch, 1, channel, params)``; needed if there is one.
+            spread: Usual scale of windows of each series, ``(batch, 1, channel)``; for histories that tell none.
 
         Returns:
             Point forecast ``(batch, horizon, channel)`` and quantiles ``(batch, horizon, channel, quantile)``, or
             ``None`` when no quantiles are requested.
         """
-        scaled = self.scaling.transform(past_y, past_mask, scaler_params, past_y.shape[1])
+        scaled = self.scaling.transform(past_y, past_mask, scaler_params, past_y.shape[1], spread)
         batch = Batch(
             past_y=scaled.values,
             past_mask=past_mask,

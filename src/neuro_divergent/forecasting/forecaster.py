@@ -24,6 +24,7 @@ from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData, prepare
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
+from neuro_divergent.forecasting.refit import first_config, refit_callbacks, refit_config, refit_data, refits
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
 from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
@@ -70,6 +71,7 @@ class Forecaster(PredictingModel):
         self.split: Split | None = None
         self.run: Path | None = None
         self._fitted: FittedModel | None = None
+        self._validated: FittedModel | None = None
 
     def fit(
         self,
@@ -85,6 +87,9 @@ class Forecaster(PredictingModel):
         **schema: Any,
     ) -> Self:
         """Train on a table.
+
+        The validation part decides how many steps to train, and gives the widths of intervals. Then the network is
+        trained again on all rows but the test part, for as many steps (``task.refit``).
 
         Args:
             data: Path or glob of CSV or Parquet files, a polars, pandas or Arrow table in long form, or a ``Panel``.
@@ -113,7 +118,9 @@ class Forecaster(PredictingModel):
         prepared = self._prepare(data, schema, load_initial(initial))
         self.run = None
         if run is None:
-            self._train(prepared, callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
+            is_stopped = self._train(prepared, callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
+            if refits(prepared) and not is_stopped:
+                self._refit(prepared, refit_callbacks(callbacks), teacher=teacher)
             return self
         from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
 
@@ -391,8 +398,20 @@ class Forecaster(PredictingModel):
         return self._fitted
 
     @property
+    def validated(self) -> Forecaster:
+        """The forecaster whose forecasts of the validation part are honest: the one before it was trained on all rows.
+
+        It is this forecaster itself where that was not done, and where the data of training are not known.
+        """
+        if self._validated is None:
+            return self
+        other = type(self)(self.architecture, training=self.training, **_fields(self._task))
+        other._fitted, other.panel, other.split, other.run = self._validated, self.panel, self.split, self.run
+        return other
+
+    @property
     def history(self) -> pl.DataFrame:
-        """Losses, rates and speeds of training, row by row."""
+        """Losses, rates and speeds of training, row by row; of the first training where there were two."""
         return self.fitted.history
 
     @property
@@ -439,13 +458,42 @@ class Forecaster(PredictingModel):
         teacher: Forecaster | None = None,
         resume: Mapping[str, Any] | str | Path | None = None,
         allow_changes: bool = False,
-    ) -> None:
-        """Train on prepared data."""
-        self.panel, self.split, self._prediction = prepared.panel, prepared.split, None
-        training = NetworkTraining(self.architecture, self.training, prepared, callbacks)
+    ) -> bool:
+        """Train on prepared data, and return whether somebody stopped it."""
+        self.panel, self.split, self._prediction, self._validated = prepared.panel, prepared.split, None, None
+        config = first_config(self.training, prepared)
+        training = NetworkTraining(self.architecture, config, prepared, callbacks)
         train = training.train if teacher is None else TaughtLoader(training.train, teacher.fitted)
         training.trainer.fit(train, training.validation, resume=resume, allow_changes=allow_changes)
         self._fitted = training.fitted_model()
+        return training.trainer.state.stop_requested
+
+    def _restore_first(self, path: Path, prepared: PreparedData) -> None:
+        """Take the model of a first training that was saved."""
+        self._fitted = type(self).load(path).fitted
+        self.panel, self.split, self._prediction, self._validated = prepared.panel, prepared.split, None, None
+
+    def _refit(
+        self,
+        prepared: PreparedData,
+        callbacks: Sequence[CallbackLike],
+        *,
+        teacher: Forecaster | None = None,
+        resume: Mapping[str, Any] | str | Path | None = None,
+    ) -> None:
+        """Train again on all rows, for as many steps as the weights of the first training have.
+
+        If that is stopped on the way, the first model stays: weights whose rate has not fallen yet are worse.
+        """
+        first = self.fitted
+        assert first.trained_on is not None
+        config = refit_config(self.training, first.trained_on.steps)
+        training = NetworkTraining(self.architecture, config, refit_data(prepared), callbacks)
+        training.trainer.label = "all rows"
+        train = training.train if teacher is None else TaughtLoader(training.train, teacher.fitted)
+        training.trainer.fit(train, resume=resume, allow_changes=True)
+        if training.trainer.state.stop_reason is None:
+            self._fitted, self._validated, self._prediction = training.refitted_model(first), first, None
 
 
 def _fields(task: Task) -> dict[str, Any]:

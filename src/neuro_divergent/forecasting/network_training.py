@@ -12,9 +12,12 @@ from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.loader import Order, WindowLoader
+from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.prepared_data import PreparedData
+from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.forecasting.warm_start import load_weights
@@ -24,6 +27,8 @@ from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 
 _VALIDATION_ROWS = 1024
+VALIDATION_WINDOWS = 256  # with fewer, the best step is a matter of luck
+_TARGET_LIMIT = 100.0  # scales of the history: what lies farther away is a break or an error, not a pattern to learn
 
 
 class NetworkTraining:
@@ -71,25 +76,43 @@ class NetworkTraining:
             drop_last=config.drop_last,
         )
         by_time = not config.shuffle
-        self.train = WindowLoader(split.train, self.batcher, order, by_time=by_time, prefetch=config.prefetch)
+        limited = dataclasses.replace(self.batcher, target_limit=_target_limit(prepared.task))
+        self.train = WindowLoader(split.train, limited, order, by_time=by_time, prefetch=config.prefetch)
         order = dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
-        self.validation = WindowLoader(split.validation, self.batcher, order) if len(split.validation) else None
+        checked = denser(split.validation, VALIDATION_WINDOWS)
+        self.validation = WindowLoader(checked, self.batcher, order) if len(checked) else None
 
     def fitted_model(self) -> FittedModel:
         """Return the model after training, with its residuals on the validation part."""
         prepared, trainer = self.prepared, self.trainer
         residuals = fit_residuals(self.network, prepared.task.loss, self.batcher, prepared.split.validation)
+        steps = trainer.state.selected_step
         return FittedModel(
             task=prepared.task,
             spec=prepared.spec,
             context=prepared.panel.tail(prepared.task.history).without_weights(),
             predictor=Predictor(self.network, prepared.task.loss, residuals.intervals, residuals.copula),
             scaler_params=prepared.scaler_params,
+            spreads=prepared.spreads,
             covariates=self.batcher.covariates,
             device=trainer.device,
             backend=prepared.backend,
             history=trainer.history.frame(),
             environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
+            trained_on=TrainedOn(trainer.state.step if steps is None else steps, len(prepared.split.train)),
+        )
+
+    def refitted_model(self, first: FittedModel) -> FittedModel:
+        """Return the model after a second training on all rows.
+
+        Task, history of training and residuals are those of the first one, which did not see the validation part.
+        """
+        second = self.fitted_model()
+        predictor = dataclasses.replace(first.predictor, network=self.network)
+        assert second.trained_on is not None
+        trained_on = dataclasses.replace(second.trained_on, all_rows=True)
+        return dataclasses.replace(
+            second, task=first.task, predictor=predictor, history=first.history, trained_on=trained_on
         )
 
     def _mean_absolute_error(self, output: Tensor, batch: Batch) -> Tensor:
@@ -100,3 +123,15 @@ class NetworkTraining:
             output = forecast_from(self.network, batch)
         point = loss.forecast(output, (), batch).point
         return (self.batcher.restore(point, batch) - self.batcher.restore(batch.future_y, batch)).abs()
+
+
+def denser(windows: Windows, least: int) -> Windows:
+    """Return windows at more cut-offs where there are fewer than ``least``; they then overlap."""
+    count = len(windows)
+    return windows if count >= least else dataclasses.replace(windows, step=max(1, windows.step * count // least))
+
+
+def _target_limit(task: Task) -> float | None:
+    """Return the largest scaled target of training; a loss that needs the target as it is has no limit."""
+    is_scaled = task.scaler.has_scale and task.scaler.applied and not task.loss.traits.requires_original_scale
+    return _TARGET_LIMIT if is_scaled else None

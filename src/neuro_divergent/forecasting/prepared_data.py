@@ -18,9 +18,11 @@ from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.forecasting.fitted import FittedModel, build_batcher
+from neuro_divergent.forecasting.history import choose_season
 from neuro_divergent.forecasting.row_weights import row_weights
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
@@ -39,6 +41,7 @@ class PreparedData:
         panel: The series.
         split: Windows of its parts.
         scaler_params: Parameters of the series scaler.
+        spreads: Usual scales of the windows of each series; ``None`` where windows are not scaled.
         covariates: Scaling of the covariates.
         weight: How much each row counts.
         backend: Kind of the input table.
@@ -50,6 +53,7 @@ class PreparedData:
     panel: Panel
     split: Split
     scaler_params: Array | None
+    spreads: Spreads | None
     covariates: CovariateScaling
     weight: Array | None
     backend: Backend
@@ -68,14 +72,21 @@ class PreparedData:
             future=panel.future,
             static=panel.static,
         )
+        params = None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends)
+        weight = row_weights(panel, task.weighting, split.train)
+        spreads = None
+        if task.scaler.has_scale:
+            batcher = dataclasses.replace(build_batcher(task, panel, params), weight=weight)
+            spreads = Spreads.fit(batcher, split.train)
         return cls(
             task=task,
             spec=spec,
             panel=panel,
             split=split,
-            scaler_params=None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends),
+            scaler_params=params,
+            spreads=spreads,
             covariates=CovariateScaling.fit(panel, split.train.ends),
-            weight=row_weights(panel, task.weighting, split.train),
+            weight=weight,
             backend=backend,
         )
 
@@ -87,7 +98,8 @@ class PreparedData:
 
     def batcher(self, device: torch.device) -> WindowBatcher:
         """Return what makes batches for training."""
-        plain = build_batcher(self.task, self.panel, self.scaler_params, self.covariates, device)
+        spread = None if self.spreads is None else self.spreads.series
+        plain = build_batcher(self.task, self.panel, self.scaler_params, spread, self.covariates, device)
         return dataclasses.replace(plain, weight=self.weight)
 
 
@@ -106,6 +118,13 @@ def prepare(
     panel = read_panel(data, schema, before)
     if task.input_size is None:
         task = task.replace(input_size=task.history_for(panel) if before is None else before.task.input_size)
+    if task.baseline is not None and architecture.traits.autoregressive:
+        raise ConfigError(
+            f"baseline: {architecture.name} forecasts each step from the step before, so no baseline can be added to "
+            "its steps. Leave baseline out, or choose another model."
+        )
+    if task.baseline is not None:
+        task = task.replace(season_length=choose_season(task, panel))
     joint = architecture.traits.mixes_channels if task.joint is None else task.joint
     if joint:
         panel.require_aligned()

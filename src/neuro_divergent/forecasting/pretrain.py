@@ -23,7 +23,7 @@ from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors,
 from neuro_divergent.data.loader import Order
 from neuro_divergent.data.masked import MaskedLoader
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.forecasting.fitted import build_batcher, build_network
+from neuro_divergent.forecasting.fitted import build_network
 from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.losses.point import MSE
 from neuro_divergent.models.base import Architecture
@@ -128,16 +128,12 @@ def pretrain(
     training = training.for_family(architecture.traits.family)
     with seeded(training.seed):
         network, patch_length = _reconstruction(architecture, prepared)
-    batcher = dataclasses.replace(
-        build_batcher(
-            prepared.task, prepared.panel, prepared.scaler_params, prepared.covariates, resolve_device(training.device)
-        ),
-        horizon=0,
-    )
+    batcher = dataclasses.replace(prepared.batcher(resolve_device(training.device)), horizon=0, weight=None)
     size, split = prepared.task.history, prepared.split
     # The whole history is target in training; in validation its end is new and the rest may reach back.
     new = min(prepared.task.horizon, size)
-    windows = dataclasses.replace(split.train, input_size=0, horizon=size)
+    begins = prepared.panel.first_observed
+    windows = dataclasses.replace(split.train, input_size=0, horizon=size, begins=begins)
     checked = dataclasses.replace(split.validation, input_size=size - new, horizon=new, step=new)
 
     def loader(part: Windows, order: Order, **options: Any) -> MaskedLoader:

@@ -68,6 +68,13 @@ class ForecastModel(Protocol):
         """Windows of the training data by their use; ``None`` before training, and in a model that was loaded."""
 
     @property
+    def validated(self) -> ForecastModel:
+        """The model whose forecasts of the validation part are honest: as it was before it was trained on all rows.
+
+        It is the model itself where that was not done.
+        """
+
+    @property
     def holds(self) -> dict[str, str]:
         """What a saved copy of this model contains that comes from the training data, by name."""
 

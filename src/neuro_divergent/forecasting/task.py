@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -29,17 +30,22 @@ class Task(Config):
 
     Attributes:
         horizon: Steps to forecast.
-        input_size: Steps of history a forecast is made from. Unset, it is five horizons, or less where the series are
-            too short for that.
+        input_size: Steps of history a forecast is made from. Unset, it is three horizons, or a season and a horizon
+            where that is more, but no more than half of the series have.
         loss: What training minimises; it decides what a forecast is: a point, quantiles or a distribution.
         weighting: Weight of each target in the loss, by its age, time or value; a weight column multiplies with it.
         scaler: Takes level and spread out of each window.
         series_scaler: Transforms each series, fitted on its training part.
         validation: Fraction or number of rows at the end of each series that training does not see; used for early
             stopping and to measure intervals.
+        refit: Whether the network is trained again on all rows but the test part, for the number of steps that
+            validation has chosen. Scores and intervals are those of the first training, which did not see them.
         test: Fraction or number of rows after those, which training does not use at all.
         stride: Rows between two training windows.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
+        baseline: Forecast that the network is trained to correct: ``"seasonal_naive"``, or none.
+        season_length: Rows in a season, for the baseline and the choice of the history; unset, it follows from the
+            frequency, and where that has several, from the data.
     """
 
     horizon: Count
@@ -49,9 +55,12 @@ class Task(Config):
     scaler: WindowScaler = StandardScaler()
     series_scaler: SeriesScaler | None = None
     validation: Fraction = 0.2
+    refit: bool = True
     test: Fraction = 0
     stride: Count = 1
     joint: bool | None = None
+    baseline: Literal["seasonal_naive"] | None = None
+    season_length: Count | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -76,6 +85,16 @@ class Task(Config):
                 f"loss: {self.loss.name} has outputs that are not values of the target, so a network cannot rescale "
                 f"them; choose another scaler than {self.scaler.name!r}, such as 'standard'"
             )
+        if not self.loss.traits.point_valued and self.baseline is not None:
+            raise ValueError(
+                f"loss: {self.loss.name} has outputs that are not values of the target, to which no baseline can be "
+                "added; leave baseline out, or choose a point or quantile loss"
+            )
+        if self.baseline is not None and (self.input_size or math.inf) < (self.season_length or 0):
+            raise ValueError(
+                f"baseline: {self.baseline} needs a season of {self.season_length} rows in the history; input_size "
+                f"is {self.input_size}"
+            )
         return self
 
     @property
@@ -85,17 +104,10 @@ class Task(Config):
         return self.input_size
 
     def history_for(self, panel: Panel) -> int:
-        """Return the input size for a panel.
+        """Return the input size for a panel: the one given, or what ``choose_history`` chooses."""
+        from neuro_divergent.forecasting.history import choose_history
 
-        Without one given, at least half of the training part of the shortest series is left to make windows from.
-        """
-        if self.input_size is not None:
-            return self.input_size
-        held_out = sum(
-            int(part * panel.lengths.min()) if part < 1 else int(part) for part in (self.validation, self.test)
-        )
-        room = (int(panel.lengths.min()) - held_out - self.horizon) // 2
-        return max(1, min(5 * self.horizon, room))
+        return choose_history(self, panel).input_size
 
     def split(self, panel: Panel) -> Split:
         """Cut a panel into windows for training, validation and test."""

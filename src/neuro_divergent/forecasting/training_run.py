@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.forecasting.run_config import RunConfig
-from neuro_divergent.runs.directory import MODEL, PRETRAINED, RunDirectory
+from neuro_divergent.runs.directory import MODEL, PRETRAINED, VALIDATED, RunDirectory
 from neuro_divergent.training.state import extends
 
 if TYPE_CHECKING:
@@ -106,8 +106,22 @@ class TrainingRun:
             yield
 
     def load_state(self) -> dict[str, Any] | None:
-        """Return the latest checkpoint of a run that is resumed, or ``None``."""
-        return self.directory.latest(self.config.checkpoints) if self.resuming else None
+        """Return the latest checkpoint of a run that is resumed, or ``None``.
+
+        Where the first training is over, it is the latest one of the second, on all rows.
+        """
+        if not self.resuming:
+            return None
+        if self._is_refitting:
+            return self.directory.latest_refit(self.config.checkpoints)
+        return self.directory.latest(self.config.checkpoints)
+
+    @property
+    def _is_refitting(self) -> bool:
+        """Whether the first training is over, and no more steps of it are wanted."""
+        if not self.resuming or not (self.directory.path / VALIDATED).exists():
+            return False
+        return not extends(self.directory.stored_config()["training"], self.config.training.to_dict())
 
     def initial(self) -> Initial | None:
         """Return the model that training started from, if a run that is resumed was given one.
@@ -121,6 +135,15 @@ class TrainingRun:
         from neuro_divergent.forecasting.warm_start import load_initial  # loads torch
 
         return load_initial(kept)
+
+    def load_model(self) -> Forecaster:
+        """Return the forecaster of a finished run, with its state before the second training if there were two."""
+        from neuro_divergent.forecasting.forecaster import Forecaster
+
+        forecaster = Forecaster.load(self.directory.path / MODEL)
+        if (self.directory.path / VALIDATED).exists():
+            forecaster._validated = Forecaster.load(self.directory.path / VALIDATED).fitted
+        return forecaster
 
     def train(
         self,
@@ -140,18 +163,31 @@ class TrainingRun:
             teacher: Fitted forecaster to learn from.
             state: Checkpoint to continue from.
         """
+        from neuro_divergent.forecasting.refit import refit_callbacks, refits  # loads torch
+
         kept = self.directory.path / PRETRAINED
         if prepared.initial is not None and not kept.exists():
             prepared.initial.save(kept)
+        validated, is_refitting, is_stopped = self.directory.path / VALIDATED, self._is_refitting, False
+        if not is_refitting:
+            self.directory.remove_refit(self.config.checkpoints)
         self.directory.begin(self.config, prepared.panel)
-        forecaster._train(
-            prepared,
-            [*callbacks, *self.directory.callbacks(self.config.checkpoints)],
-            teacher=teacher,
-            resume=state,
-            allow_changes=self.allow_changes,
-        )
+        if is_refitting:
+            forecaster._restore_first(validated, prepared)
+        else:
+            is_stopped = forecaster._train(
+                prepared,
+                [*callbacks, *self.directory.callbacks(self.config.checkpoints)],
+                teacher=teacher,
+                resume=state,
+                allow_changes=self.allow_changes,
+            )
         forecaster.run = self.directory.path
+        if refits(prepared) and not is_stopped:
+            if not is_refitting:
+                forecaster.save(validated)
+            further = [*refit_callbacks(callbacks), *self.directory.refit_callbacks(self.config.checkpoints)]
+            forecaster._refit(prepared, further, teacher=teacher, resume=state if is_refitting else None)
         forecaster.save(self.directory.path / MODEL)
 
     def fit(
@@ -167,7 +203,7 @@ class TrainingRun:
         from neuro_divergent.forecasting.forecaster import Forecaster
 
         if self.is_complete:
-            return Forecaster.load(self.directory.path / MODEL)
+            return self.load_model()
         forecaster = Forecaster.for_run(self.config)
         prepared = forecaster._prepare(
             self.source(data), dict(self.config.data.schema_fields), self.initial() or initial

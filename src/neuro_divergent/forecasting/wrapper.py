@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from copy import copy
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from neuro_divergent.forecasting.protocol import ForecastModel, HasContext, Named
 from neuro_divergent.forecasting.saving import SavedModel
@@ -48,3 +49,13 @@ class ModelWrapper(SavedModel, Generic[M]):
     def split(self) -> Split | None:
         """Windows of the training data by their use; ``None`` before training, and in a model that was loaded."""
         return self.forecaster.split
+
+    @property
+    def validated(self) -> Self:
+        """The same around the model inside as it was before it was trained on all rows; itself if it was not."""
+        inside = self.forecaster.validated
+        if inside is self.forecaster:
+            return self
+        other = copy(self)
+        other.forecaster = inside  # type: ignore[assignment]
+        return other

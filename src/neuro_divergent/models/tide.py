@@ -26,7 +26,8 @@ class TiDE(Architecture):
 
     Deviations: the decoder of a step has no normalisation, because over the one number of a point forecast it would
     erase all that the network found; so there are two parameters per output less than in NeuralForecast (none less
-    with ``norm="none"``). A projection is made only for covariates that exist, where NeuralForecast makes an empty one
+    with ``norm="none"``). The published code has it, so its figures with layer norm are those of the linear skip
+    connection alone. A projection is made only for covariates that exist, where NeuralForecast makes an empty one
     for the past next to each for the future. Normalisation of the windows is the scaler's: ``scaler="revin"``.
 
     Attributes:

@@ -28,9 +28,10 @@ class TimesNet(Architecture):
     average over the batch (``periods="batch"``), which makes a forecast depend on the rest of its batch. Channels are
     forecast one by one with the same weights, as in NeuralForecast; ``joint_channels`` reads and forecasts all at once,
     as in the paper. Covariates known ahead also enter at the steps of the horizon, through the layer that embeds them
-    in the history. Level and spread of a window are left to the scaler of the task. The kernels of an inception block
-    are added up to one before it is applied, and its parts that meet only the border are left out: the function and the
-    weights are the same, with a fraction of the work.
+    in the history, unless ``horizon_covariates`` is off, as in the published code. Level and spread of a window are
+    left to the scaler of the task. The kernels of an inception block are added up to one before it is applied, and its
+    parts that meet only the border are left out: the function and the weights are the same, with a fraction of the
+    work.
 
     Attributes:
         hidden_size: Width of a step's token.
@@ -41,6 +42,7 @@ class TimesNet(Architecture):
         dropout: Fraction of the embedding dropped in training.
         periods: Whether periods are found for each ``window`` or for the average over a ``batch``.
         joint_channels: Whether the channels of a window are read and forecast together.
+        horizon_covariates: Whether covariates known ahead also enter at the steps of the horizon.
     """
 
     traits: ClassVar[Traits] = Traits(family="convolutional", future_x=True, paper="https://arxiv.org/abs/2210.02186")
@@ -53,6 +55,7 @@ class TimesNet(Architecture):
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)
     periods: Literal["window", "batch"] = "window"
     joint_channels: bool = False
+    horizon_covariates: bool = True
 
     def network(self, spec: TaskSpec) -> nn.Module:
         return _Network(self, spec)
@@ -63,6 +66,7 @@ class _Network(nn.Module):
         super().__init__()
         self.spec = spec
         self._joint = config.joint_channels
+        self._ahead = config.horizon_covariates
         width = spec.channels if self._joint else 1
         self.covariates = Covariates(replace(spec, channels=1) if self._joint else spec)
         self.embedding = SequenceEmbedding(
@@ -90,7 +94,7 @@ class _Network(nn.Module):
         history = self.spec.input_size
         tokens_NLD = self.embedding(values_NLC, None if future_NTE is None else future_NTE[:, :history])
         tokens_NTD: Tensor = self.lengthen(tokens_NLD.transpose(1, 2)).transpose(1, 2)
-        if future_NTE is None or self.embedding.covariates is None:
+        if future_NTE is None or self.embedding.covariates is None or not self._ahead:
             return tokens_NTD.contiguous()
         ahead = self.embedding.covariates(future_NTE[:, history:])
         return tokens_NTD + functional.pad(ahead, (0, 0, history, 0))

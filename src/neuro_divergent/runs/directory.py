@@ -50,6 +50,8 @@ SCORES = "scores.json"
 CONTROL = "control"
 CHECKPOINTS = "checkpoints"
 MODEL = "model"
+VALIDATED = "validated"
+REFIT = "refit"
 PRETRAINED = "pretrained"
 FORMAT = 1
 _LIMIT = 16 * 1024**2
@@ -65,6 +67,8 @@ class RunDirectory:
     ``environment.json`` has versions and machine. A file in ``control/`` is a request. ``checkpoints/`` has the states
     to resume from, ``history.parquet`` the losses and rates when training has ended and ``context.parquet`` the
     ends of the series. ``pretrained/`` has the weights it started with, if they came from pre-training.
+    ``validated/`` has the model that did not see the validation part, and ``refit/`` the checkpoints of the second
+    training, on all rows.
     """
 
     path: Path
@@ -132,7 +136,7 @@ class RunDirectory:
             "data": fingerprint(panel),
         }
         write_status(self.path, "running")
-        write_file(self.path / DATA, strict_json.dumps(describe_data(panel), indent=1))
+        write_file(self.path / DATA, strict_json.dumps(describe_data(panel.trimmed()), indent=1))
         write_file(self.path / CONFIG, config.to_toml().encode("utf-8"))
         write_file(self.path / RUN, strict_json.dumps(document, indent=1))
 
@@ -162,9 +166,50 @@ class RunDirectory:
             EnvironmentNote(self.path / ENVIRONMENT),  # last: it runs git, and signals should be handled by then
         ]
 
+    def refit_callbacks(self, checkpoints: Checkpointing) -> list[Callback]:
+        """Return the callbacks that write the directory during the second training, on all rows.
+
+        Its rows are not part of the history: they have no validation, and its steps begin again.
+        """
+        from neuro_divergent.training.callbacks.control import Control
+        from neuro_divergent.training.callbacks.events import EventLog
+        from neuro_divergent.training.callbacks.heartbeat import Heartbeat
+        from neuro_divergent.training.callbacks.interruption import Interruption
+
+        is_main = threading.current_thread() is threading.main_thread()
+        checkpointer = checkpoints.replace(directory=self.refit_location(checkpoints), on_improvement=False).build()
+        return [
+            Heartbeat(self.path / HEARTBEAT, phase="refit"),
+            Control(self.path / CONTROL, events=EventLog(self.path / EVENTS), checkpoints=checkpointer),
+            checkpointer,
+            *([Interruption()] if is_main else []),
+        ]
+
     def checkpoint_location(self, checkpoints: Checkpointing) -> str | Path:
         """Return where checkpoints are: in this directory, or at another place that the settings name."""
         return checkpoints.directory or self.path / CHECKPOINTS
+
+    def refit_location(self, checkpoints: Checkpointing) -> str | Path:
+        """Return where checkpoints of the second training are."""
+        place = checkpoints.directory
+        return self.path / REFIT if place is None else f"{str(place).rstrip('/')}/{REFIT}"
+
+    def remove_refit(self, checkpoints: Checkpointing) -> None:
+        """Remove what an earlier end of the first training left, because its steps go on."""
+        from neuro_divergent.core.storage.store import open_store
+
+        if (self.path / VALIDATED).exists():
+            store = open_store(self.refit_location(checkpoints))
+            for name in store.names():
+                store.remove(name)
+            shutil.rmtree(self.path / VALIDATED)
+
+    def latest_refit(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
+        """Return the state to resume the second training from, or ``None`` if nothing was saved yet."""
+        from neuro_divergent.core.storage.store import open_store
+        from neuro_divergent.training.checkpointing.resume import find_latest
+
+        return find_latest(open_store(self.refit_location(checkpoints)))
 
     def latest(self, checkpoints: Checkpointing) -> dict[str, Any] | None:
         """Return the state to resume from, or ``None`` if nothing was saved yet.
@@ -208,7 +253,7 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Remove the files of an earlier run; the caller holds the lock."""
-        for name in (CHECKPOINTS, MODEL, PRETRAINED, CONTROL):
+        for name in (CHECKPOINTS, MODEL, PRETRAINED, VALIDATED, REFIT, CONTROL):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in (RUN, STATUS, HEARTBEAT, EVENTS, HISTORY, ENVIRONMENT, DATA, CONTEXT):
             with suppress(FileNotFoundError):

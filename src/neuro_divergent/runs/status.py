@@ -74,7 +74,7 @@ class RunSummary:
         message: The last message of the run.
         step: Optimizer steps done.
         total_steps: Steps planned.
-        phase: Its phase: ``training``, ``validation``, ``saving`` or ``finishing``.
+        phase: Its phase: ``training``, ``validation``, ``saving``, ``refit`` (on all rows) or ``finishing``.
         attempt: Which start of the run this is.
         quiet: Seconds since the last sign of life, of a run that somebody holds.
         holder: Who holds it.

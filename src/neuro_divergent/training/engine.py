@@ -97,6 +97,7 @@ class Trainer:
         self.device = resolve_device(config.device)
         self.precision = Precision(config.precision, self.device)
         self.plan = Plan(0, 0)
+        self.label = ""  # what this training is for, where there are several
         self._train_step = TrainStep(module, self.objective, config, self.precision, self.strategy, gradient_transforms)
         self._validation = Validation(self._train_step, self.objective, self.strategy, config.metrics, self.metrics)
         self._guard = Guard(config.divergence, name_row)
@@ -169,9 +170,15 @@ class Trainer:
                 raise
         return self.history
 
-    def stop(self, reason: str) -> None:
-        """End training after the current step."""
+    def stop(self, reason: str, *, requested: bool = False) -> None:
+        """End training after the current step.
+
+        Args:
+            reason: Why, for people.
+            requested: Whether somebody wants the end now, so that a forecaster is not trained on all rows afterwards.
+        """
         self.state.stop_reason = self.state.stop_reason or reason
+        self.state.stop_requested |= requested
 
     def interrupt(self, name: str) -> None:
         """End ``fit`` after the current step with ``Interrupted``, for a signal; validation is cancelled."""
@@ -218,7 +225,7 @@ class Trainer:
         state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
         self.state = TrainingState.from_dict(state["state"])
         if extends(state.get("config"), self.config.to_dict()):
-            self.state.stop_reason = None
+            self.state.stop_reason, self.state.stop_requested = None, False
         try:
             self.module.load_state_dict(state["module"])
         except RuntimeError as error:
@@ -422,6 +429,7 @@ class Trainer:
                 self._interrupt()
             self._log(validated=validation_loader is not None)
         self._switch(module, training=False)
+        self.state.selected_step = self.state.step
         self._emit("fit_end")
 
     def _switch(self, module: nn.Module, *, training: bool) -> None:

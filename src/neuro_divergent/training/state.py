@@ -27,6 +27,8 @@ class TrainingState:
         pending_validation: Whether the validation that belongs to the last step is still to be done.
         metrics: Results of the last validation.
         stop_reason: Why training is to end, or ``None``.
+        stop_requested: Whether somebody asked for that, so that nothing more is to be trained after it.
+        selected_step: Step whose weights training ended with; ``None`` before its end.
     """
 
     step: int = 0
@@ -36,6 +38,8 @@ class TrainingState:
     pending_validation: bool = False
     metrics: dict[str, float] = field(default_factory=dict)
     stop_reason: str | None = None
+    stop_requested: bool = False
+    selected_step: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, under the names that checkpoints have had from the start."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ForecastWarning, InputError
 from neuro_divergent.data.io.source import read_table
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.evaluate import Evaluation, evaluate
@@ -15,6 +16,8 @@ from neuro_divergent.evaluation.levels import supported_levels
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.uncertainty.requested import interval_quantiles
+from neuro_divergent.reporting.advice import Advice, advise
+from neuro_divergent.workflow.preparation import describe_preparation
 
 USUAL_LEVELS = (80.0, 95.0)
 
@@ -29,7 +32,9 @@ class Outcome:
         forecaster: The trained forecaster.
         evaluation: Scores on what was held out, or ``None`` when nothing was.
         forecasts: What comes after the end of each series, or ``None`` when that needs covariates not yet given.
+        facts: How the history was chosen, and what the model was trained on, in sentences.
         notes: What the reader should know about what is missing, and why.
+        advice: How it loses against a baseline on what was held out, and what to try; ``None`` if it does not.
         seconds: Time of training.
         files: What was written, by what it holds; empty before.
     """
@@ -39,8 +44,10 @@ class Outcome:
     forecaster: Forecaster
     evaluation: Evaluation | None
     forecasts: pl.DataFrame | None
+    facts: list[str]
     notes: list[str]
     seconds: float
+    advice: Advice | None = None
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -49,7 +56,7 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
 
     Intervals of the levels, in percent, that cannot be given are left out with a note.
     """
-    config = config.replace(task=forecaster.fitted.task)
+    asked, config = config.task, config.replace(task=forecaster.fitted.task)
     assert forecaster.panel is not None
     assert forecaster.split is not None
     given, reasons = supported_levels(forecaster, forecaster.split.train, levels)
@@ -57,9 +64,12 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
     for reason in dict.fromkeys(reasons.values()):
         refused = " or ".join(f"{level:g} %" for level, why in reasons.items() if why == reason)
         notes.append(f"No {refused} interval: {reason}")
-    evaluation = None
+    evaluation = advice = None
     if len(forecaster.split.test) or len(forecaster.split.validation):
         evaluation = evaluate(forecaster, levels=given)
+        advice = advise(evaluation, forecaster.architecture, forecaster.fitted.task)
+        if advice is not None and advice.is_warning:
+            warnings.warn(advice.text, ForecastWarning, stacklevel=4)
     else:
         notes.append("Nothing was held out, so there are no scores: train with a validation or a test part.")
     forecasts = None
@@ -71,7 +81,8 @@ def conclude(config: RunConfig, forecaster: Forecaster, *, levels: Sequence[floa
         if not forecaster.panel.schema.future:
             raise
         notes.append(f"No forecast yet: {error}")
-    return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, notes, seconds)
+    facts = describe_preparation(asked, forecaster)
+    return Outcome(config, forecaster.panel, forecaster, evaluation, forecasts, facts, notes, seconds, advice)
 
 
 def _other_quantiles(forecaster: Forecaster, levels: Sequence[float]) -> list[float]:

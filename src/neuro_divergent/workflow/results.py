@@ -25,8 +25,8 @@ from neuro_divergent.diagnostics.doctor import examine
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.diagnostics.network import analyse_network
 from neuro_divergent.evaluation.calibration import check_calibration
-from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.reporting.report.run import render_run
 from neuro_divergent.reporting.run_figures import figures_of
 from neuro_divergent.reporting.svg.file import render_svg
@@ -139,15 +139,17 @@ def _results(outcome: Outcome) -> list[_Result]:
         return {
             "parameters": forecaster.num_parameters,
             "seconds": outcome.seconds,
-            "notes": outcome.notes,
+            "notes": [*outcome.facts, *outcome.notes],
+            "advice": None if outcome.advice is None else outcome.advice._asdict(),
             **({} if evaluation is None else evaluation.to_dict()),
         }
 
     def calibration() -> Content:
         split = forecaster.split
         assert split is not None
-        windows = split.test if len(split.test) else split.validation
-        return check_calibration(forecaster, windows) if len(windows) else None
+        if len(split.test):
+            return check_calibration(forecaster, split.test)
+        return check_calibration(forecaster.validated, split.validation) if len(split.validation) else None
 
     return [
         _Result(SCORES, scores),
@@ -172,7 +174,7 @@ def _diagnosis(run: Path) -> _Result:
 def _make(run: Path, missing: list[str]) -> list[str]:
     """Write results that are missing, and return what is missing still."""
     outcome = _again(run)
-    results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel))]
+    results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel.trimmed()))]
     written = [result.name for result in results if result.name in missing and result.write(run)]
     left = [name for name in missing if name not in written]
     return [*outcome.notes, *([f"Not made, as there is nothing to put into them: {', '.join(left)}."] if left else [])]
@@ -181,7 +183,7 @@ def _make(run: Path, missing: list[str]) -> list[str]:
 def _again(run: Path) -> Outcome:
     """Score and forecast again with a trained model, on the data it was trained on."""
     directory = RunDirectory(run)
-    forecaster = Forecaster.load(run / MODEL)
+    forecaster = TrainingRun.resumed(directory).load_model()
     config = RunConfig.from_dict(directory.stored_config())
     if config.data.path is None:
         raise InputError("the run was begun with a table in memory, which no file holds.")

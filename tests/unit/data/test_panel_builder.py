@@ -220,8 +220,24 @@ def test_short_series_are_padded() -> None:
     np.testing.assert_allclose(panel.future_x[:4, 1], np.array([10, 11, 0, 1]) / 11 - 0.5, atol=1e-6)
 
 
-def test_long_enough_series_are_not_copied() -> None:
-    panel = build_panel(long(A=5, B=5), Schema(short="pad"))
+def test_series_shorter_than_two_windows_are_padded_by_a_history() -> None:
+    panel = check_lengths(build_panel(long(A=2, B=8, C=10)), input_size=3, horizon=2)
+    assert panel.lengths.tolist() == [5, 11, 10]
+    assert panel.first_observed.tolist() == [3, 8, 16]
+    assert check_lengths(panel, input_size=3, horizon=2) is panel
+
+
+def test_trimmed_series_are_those_before_padding() -> None:
+    plain = build_panel(long(A=2, B=8, C=10))
+    trimmed = check_lengths(plain, input_size=3, horizon=2).trimmed()
+    assert trimmed.lengths.tolist() == [2, 8, 10]
+    assert trimmed.y.tolist() == plain.y.tolist()
+    assert trimmed.starts.equals(plain.starts)
+    assert plain.trimmed() is plain
+
+
+def test_series_of_two_windows_are_not_copied() -> None:
+    panel = build_panel(long(A=10, B=10))
     assert check_lengths(panel, input_size=3, horizon=2) is panel
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
@@ -16,7 +18,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.window import IdentityScaler
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.shuffle import shuffled
-from neuro_divergent.data.splits import split_by_time
+from neuro_divergent.data.splits import MIN_HISTORY, split_by_time
 from neuro_divergent.data.windows import Windows
 
 
@@ -107,6 +109,30 @@ def test_splits_use_every_series_with_a_window(rows: list[int], size: int, horiz
     split = split_by_time(panel, input_size=size, horizon=horizon)
     used, _ = split.train.locate(np.arange(len(split.train)))
     assert set(used.tolist()) == {index for index, length in enumerate(rows) if length >= size + horizon}
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(1, 9), sizes)
+def test_padded_series_have_windows_with_enough_observed_history(rows: list[int], size: int, horizon: int) -> None:
+    panel = panel_of([length + size for length in rows])
+    mask = np.concatenate([np.arange(length + size) >= size for length in rows])
+    panel = dataclasses.replace(panel, mask=mask)
+    least = min(MIN_HISTORY, size)
+    if max(rows) < least + horizon:
+        with pytest.raises(DataError, match=f"a window needs {least + horizon} rows"):
+            split_by_time(panel, input_size=size, horizon=horizon)
+        return
+    split = split_by_time(panel, input_size=size, horizon=horizon)
+    series, first = split.train.locate(np.arange(len(split.train)))
+    observed = np.add.reduce(mask[first[:, None] + np.arange(size)], axis=1)
+    assert (observed >= least).all()
+    assert set(series.tolist()) == {place for place, length in enumerate(rows) if length >= least + horizon}
+
+
+def test_windows_are_spread_over_each_series() -> None:
+    windows = split_by_time(panel_of([30, 3, 8]), input_size=4, horizon=2, validation=0).train
+    series, first = windows.locate(windows.spread_out(3))
+    assert series.tolist() == [0, 0, 0, 2, 2, 2]
+    assert first.tolist() == [0, 12, 24, 33, 34, 35]
 
 
 def test_default_validation_is_a_fifth_of_each_series() -> None:

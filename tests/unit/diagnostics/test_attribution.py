@@ -197,8 +197,8 @@ def test_what_drives_the_target_matters_and_what_does_not_drive_it_does_not() ->
     rows = {row["variable"]: row for row in found.to_dicts()}
     assert rows["driver"]["part"] == "future"
     assert rows["driver"]["low"] > 3
-    assert abs(rows["noise"]["importance"]) < 0.1 * rows["driver"]["importance"]
-    assert abs(rows["y"]["importance"]) < 0.1 * rows["driver"]["importance"]
+    assert abs(rows["noise"]["importance"]) < 0.15 * rows["driver"]["importance"]
+    assert abs(rows["y"]["importance"]) < 0.15 * rows["driver"]["importance"]
     assert (found["low"] <= found["importance"]).all()
     assert (found["importance"] <= found["high"]).all()
 
@@ -257,7 +257,7 @@ def test_other_data_are_forecast_too() -> None:
 
 
 def test_one_window_is_refused(tmp_path: Any) -> None:
-    forecaster = trained("nlinear", PLAIN, 1)
+    forecaster = trained("nlinear", PLAIN, 1, {"short": "error"})
     with pytest.raises(InputError, match="only 1"):
         permutation_importance(forecaster, data=PLAIN.head(HISTORY + HORIZON))
     with pytest.raises(InputError, match="repeats"):

@@ -66,7 +66,7 @@ def test_split_widths_are_ranked_errors_of_the_validation_part(
     point: nd.Forecaster, by: Any, symmetric: bool, scaled: bool
 ) -> None:
     validation, test = parts(point)
-    old, new = point.forecast_windows(validation), point.forecast_windows(test)
+    old, new = point.validated.forecast_windows(validation), point.forecast_windows(test)
     unit = spreads(validation.panel, old.rows)[:, None] if scaled else 1.0
     error = (old.actual.astype(np.float64) - old.point) / unit
     made = Conformal(point, by=by, symmetric=symmetric, scaled=scaled).calibrate().forecast_windows(test, [80])
@@ -84,7 +84,7 @@ def test_split_widths_are_ranked_errors_of_the_validation_part(
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_cqr_adjusts_the_quantiles_of_the_forecaster(quantile: nd.Forecaster, symmetric: bool) -> None:
     validation, test = parts(quantile)
-    old = quantile.forecast_windows(validation, [80])
+    old = quantile.validated.forecast_windows(validation, [80])
     new = quantile.forecast_windows(test, [80])
     unit, spread = spreads(validation.panel, old.rows)[:, None], spreads(test.panel, new.rows)
     below = (old.lower[80].astype(np.float64) - old.actual) / unit
@@ -298,7 +298,8 @@ def test_integer_bounds_cover_the_same_integers(point: nd.Forecaster) -> None:
     assert np.array_equal(*inside)
 
 
-def test_new_data_can_be_calibrated_on(point: nd.Forecaster) -> None:
+def test_new_data_can_be_calibrated_on() -> None:
+    point = trained(FRAME, refit=False)
     validation, test = parts(point)
     place = pl.int_range(pl.len()).over("unique_id")
     known = FRAME.filter(place < int(validation.ends[0]))
@@ -352,7 +353,7 @@ def test_an_ensemble_can_be_calibrated(quantile: nd.Forecaster) -> None:
     ensemble = Ensemble.seeds(quantile, 2).fit(FRAME)
     assert ensemble.split is not None
     validation = dataclasses.replace(ensemble.split.validation, step=1)
-    old = ensemble.forecast_windows(validation, [80])
+    old = ensemble.validated.forecast_windows(validation, [80])
     below, above = old.lower[80].astype(np.float64) - old.actual, old.actual - old.upper[80].astype(np.float64)
     moved = [kth(np.maximum(below, above)[:, step], 0.8) for step in range(HORIZON)]
     plain = ensemble.predict(levels=[80])
@@ -364,7 +365,7 @@ def test_an_ensemble_can_be_calibrated(quantile: nd.Forecaster) -> None:
 def test_models_of_all_series_at_once_can_be_calibrated() -> None:
     forecaster = trained(FRAME, joint=True)
     validation, test = parts(forecaster)
-    error = forecaster.forecast_windows(validation)
+    error = forecaster.validated.forecast_windows(validation)
     relative = np.abs(error.actual - error.point) / spreads(validation.panel, error.rows)[:, None]
     made = Conformal(forecaster).calibrate().forecast_windows(test, [80])
     width = (made.upper[80] - made.lower[80]) / 2 / spreads(test.panel, made.rows)[:, None]

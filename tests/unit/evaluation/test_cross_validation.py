@@ -17,6 +17,7 @@ from neuro_divergent.core.errors import DataError, InputError, StorageWarning, W
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
+from neuro_divergent.data.schema import Schema
 from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.baselines import NAMES
 from neuro_divergent.evaluation.cross_validation.cross_validation import CrossValidation, cross_validate
@@ -382,11 +383,11 @@ def test_wrong_arguments_are_named() -> None:
 
 def test_a_fold_without_a_window_is_named() -> None:
     with pytest.raises(DataError, match="fold 0: no training segment is long enough"):
-        cross_validate(forecaster(input_size=80), FRAME, THREE)
+        cross_validate(forecaster(input_size=80), build_panel(FRAME, Schema(short="error")), THREE)
 
 
 def test_a_segment_too_short_for_a_window_is_left_out() -> None:
-    panel = build_panel(FRAME)
+    panel = build_panel(FRAME, Schema(short="error"))
     fold = Fold(
         0,
         train_series=np.array([0, 0, 1]),

@@ -163,9 +163,9 @@ def test_unset_input_size_is_the_same_for_all_sizes_and_small_sizes_are_left_out
     training = nd.TrainingConfig(max_steps=2, threads=1)
     forecaster = nd.Forecaster("nlinear", horizon=4, training=training)
     found = learning_curve(forecaster, autoregression(200, count=2), folds=2)
-    # Each of two series has 200 rows without two folds of 28; a tenth of that is less than five horizons and one more.
+    # Each of two series has 200 rows without two folds of 28; a tenth of that is less than three horizons and one more.
     assert found.table["size"].to_list() == [58, 116, 202, 288]
-    assert found.notes == ("Sizes that have no room for a window of 24 rows were left out: 0.1.",)
+    assert found.notes == ("Sizes that have no room for a window of 16 rows were left out: 0.1.",)
     assert forecaster.task.input_size is None
 
 

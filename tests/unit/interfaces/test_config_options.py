@@ -40,8 +40,11 @@ TRAIN_FLAGS = [
     "--quantiles",
     "--scaler",
     "--series-scaler",
+    "--baseline",
+    "--season-length",
     "--validation",
     "--test",
+    "--no-refit",
     "--preset",
     "--training",
     "--max-steps",
@@ -124,7 +127,8 @@ def test_help_is_in_panels_with_docstring_choices_and_default() -> None:
         "Arguments", "Data", "Task", "Model", "Training", "Run",
     ]  # fmt: skip
     assert "--max-steps INTEGER Optimizer steps at most. [default: 1000]" in text
-    assert "One of: error, drop, pad. [default: error]" in text
+    assert "One of: error, unknown. [default: error]" in text
+    assert "--no-refit Turned off: the network is trained again on all rows" in text
     assert "--lr NUMBER Learning rate. [default: 0.001]" in text
     assert text.index("--horizon") < text.index("--quantiles")
 

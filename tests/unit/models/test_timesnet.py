@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.core.spec import Batch, Feature, TaskSpec
 from neuro_divergent.models.timesnet import TimesNet, _apply, _Inception, find_periods
 
 
@@ -73,3 +73,19 @@ def test_channels_can_be_read_together() -> None:
     assert forecast.shape == (5, 4, 3, 2)
     moved = network(batch._replace(past_y=values + torch.tensor([0.0, 0.0, 1.0])))
     assert (moved[:, :, 0] != forecast[:, :, 0]).any()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("used", [True, False])
+def test_covariates_of_the_horizon_count_only_if_asked_for(used: bool) -> None:
+    torch.manual_seed(0)
+    architecture = TimesNet(hidden_size=8, conv_hidden_size=8, horizon_covariates=used)
+    network = architecture.build(TaskSpec(4, 12, future=(Feature("hour"),))).eval()
+    batch = Batch(torch.randn(3, 12, 1), future_x=torch.randn(3, 16, 1))
+    assert batch.future_x is not None
+    later, before = batch.future_x.clone(), batch.future_x.clone()
+    later[:, 12:] += 1
+    before[:, 5] += 1
+    forecast = network(batch)
+    assert torch.equal(forecast, network(batch._replace(future_x=later))) != used
+    assert not torch.equal(forecast, network(batch._replace(future_x=before)))

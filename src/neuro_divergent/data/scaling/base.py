@@ -14,20 +14,24 @@ if TYPE_CHECKING:
     from neuro_divergent.core.arrays import Array
 
 LARGEST = 1e17  # the squares of larger values do not fit float32 when a window of them is added up
+ROUNDING = 1e-6  # part of the level of a window below which its spread is rounding error
 SMALLEST = 1e-8  # a spread below this fraction of the level is rounding error of float32, not signal
 
 
 class WindowScaler(Component):
     """Removes level and spread of each window, computed from its history alone.
 
-    Applied to every batch: ``scaled = (y - loc) / scale``. A constant history has scale 1.
+    Applied to every batch: ``scaled = (y - loc) / scale``. A history that does not tell a scale, such as a constant
+    one, gets the usual scale of its series (see ``Spreads``).
 
     Attributes:
         applied: Whether batches come scaled.
         reversible: Whether the network scales and inverts by itself, with the statistics of the scaler.
+        has_scale: Whether the scale depends on the window.
     """
 
     applied: ClassVar[bool] = True
+    has_scale: ClassVar[bool] = True
     reversible: ClassVar[bool] = False
 
     registry: ClassVar[Registry] = Registry("window scaler", "neuro_divergent.data.scaling.window")
@@ -36,7 +40,8 @@ class WindowScaler(Component):
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return ``loc`` and ``scale``, both ``(batch, 1, channel)``, of a history ``(batch, time, channel)``.
 
-        ``mask`` is ``None`` when every value was observed. A window without any observed value gets 0 and 1.
+        ``mask`` is ``None`` when every value was observed. Equal values have scale 0, up to rounding, and a window
+        without any observed value has 0 and 0.
         """
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
+from neuro_divergent.data.scaling.base import ROUNDING, SMALLEST, SeriesScaler, WindowScaler
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+MIN_OBSERVED = 3
+SMALLEST_PART = 0.1
 
 
 class Scaled(NamedTuple):
@@ -40,22 +43,48 @@ class ScalingPipeline:
     window: WindowScaler
     series: SeriesScaler | None = None
 
-    def transform(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None, input_size: int) -> Scaled:
+    def transform(
+        self,
+        values: Tensor,
+        mask: Tensor | None,
+        scaler_params: Tensor | None,
+        input_size: int,
+        spread: Tensor | None = None,
+    ) -> Scaled:
         """Scale windows ``(batch, time, channel)`` in the units of the data by what was observed in their history.
 
-        The window scaler does not read the steps after ``input_size``, the target where it is known.
+        The window scaler does not read the steps after ``input_size``, the target where it is known. ``spread``,
+        ``(batch, 1, channel)``, is the usual scale of windows of the same series: see ``bounded_scale``.
         """
-        if self.series is not None:
-            assert scaler_params is not None, "the series scaler has parameters"
-            values = self.series.transform(values, scaler_params)
-            if mask is not None:  # missing values are stored as 0, for which some transformations are infinite
-                values = values.where(mask.bool(), 0.0)
-        loc, scale = self.window.statistics(values[:, :input_size], None if mask is None else mask[:, :input_size])
+        values = self.apply_series(values, mask, scaler_params)
+        past_mask = None if mask is None else mask[:, :input_size]
+        loc, scale = self.window.statistics(values[:, :input_size], past_mask)
+        if self.window.has_scale:
+            scale = bounded_scale(scale, loc, spread, past_mask)
         if self.window.applied:
             values = (values - loc) / scale
         if mask is not None:
             values = values.where(mask.bool(), 0.0)
         return Scaled(values, loc, scale, *self._units(loc, scale, scaler_params))
+
+    def history_scale(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return scale and level of histories ``(batch, time, channel)``, ``(batch, 1, channel)`` each.
+
+        The scale is 0 where a history does not tell one. The level is the mean absolute value.
+        """
+        values = self.apply_series(values, mask, scaler_params)
+        loc, scale = self.window.statistics(values, mask)
+        seen = values.shape[1] if mask is None else mask.sum(1, keepdim=True).clamp_min(1)
+        return scale.masked_fill(tells_no_scale(scale, loc, mask), 0.0), values.abs().sum(1, keepdim=True) / seen
+
+    def apply_series(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None) -> Tensor:
+        """Apply the series scaler, if there is one, to values in the units of the data."""
+        if self.series is None:
+            return values
+        assert scaler_params is not None, "the series scaler has parameters"
+        values = self.series.transform(values, scaler_params)
+        # Missing values are stored as 0, for which some transformations are infinite.
+        return values if mask is None else values.where(mask.bool(), 0.0)
 
     def inverse(self, values: Tensor, loc: Tensor | None, scale: Tensor | None, scaler_params: Tensor | None) -> Tensor:
         """Bring ``(batch, horizon, channel, ...)`` from the scale of the network to the units of the data.
@@ -86,6 +115,23 @@ class ScalingPipeline:
             return None, None
         shift, spread = scaler_params.unbind(-1)
         return (shift + spread * loc, spread * scale) if self.window.applied else (shift, spread)
+
+
+def bounded_scale(scale: Tensor, loc: Tensor, spread: Tensor | None, mask: Tensor | None) -> Tensor:
+    """Return what windows are divided by.
+
+    A history that tells no scale gets ``spread``, the usual scale of windows of its series. All others get at least
+    ``SMALLEST_PART`` of it. Without a usual scale a constant history gets 1.
+    """
+    if spread is None:
+        return scale.masked_fill(tells_no_scale(scale, loc, None), 1.0)
+    return spread.where(tells_no_scale(scale, loc, mask), scale.maximum(SMALLEST_PART * spread))
+
+
+def tells_no_scale(scale: Tensor, loc: Tensor, mask: Tensor | None) -> Tensor:
+    """Return whether each history is constant up to rounding, or has fewer than ``MIN_OBSERVED`` observed values."""
+    is_constant = scale <= SMALLEST + ROUNDING * loc.abs()
+    return is_constant if mask is None else is_constant | (mask.sum(1, keepdim=True) < MIN_OBSERVED)
 
 
 def standardise(values: Tensor, params: Tensor | None) -> Tensor:

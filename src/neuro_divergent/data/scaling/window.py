@@ -17,6 +17,7 @@ class IdentityScaler(WindowScaler):
     """Leaves windows as they are."""
 
     applied: ClassVar[bool] = False
+    has_scale: ClassVar[bool] = False
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         shape = (past.shape[0], 1, past.shape[2])
@@ -31,9 +32,9 @@ class StandardScaler(WindowScaler):
         if mask is None:
             # Two passes: torch's var_mean along a row is eight times slower on a CPU.
             mean = past.mean(1, keepdim=True)
-            return mean, _usable((past - mean).square_().mean(1, keepdim=True).sqrt_(), mean)
+            return mean, (past - mean).square_().mean(1, keepdim=True).sqrt_()
         mean = _mean(past, mask)
-        return mean, _usable(_mean((past - mean).square(), mask).sqrt(), mean)
+        return mean, _mean((past - mean).square(), mask).sqrt()
 
 
 @register("robust")
@@ -51,7 +52,7 @@ class RobustScaler(WindowScaler):
         deviation = (past - median).abs()
         fallback = deviation.mean(1, keepdim=True) if mask is None else _mean(deviation, mask)
         spread = 0.7413 * (high - low)
-        return median, _usable(spread.where(spread > SMALLEST * median.abs(), fallback), median)
+        return median, spread.where(spread > SMALLEST * median.abs(), fallback)
 
 
 @register("minmax")
@@ -66,7 +67,7 @@ class MinMaxScaler(WindowScaler):
             low = past.where(seen, math.inf).amin(1, keepdim=True)
             high = past.where(seen, -math.inf).amax(1, keepdim=True)
             low, high = low.nan_to_num(posinf=0.0), high.nan_to_num(neginf=0.0)
-        return low, _usable(high - low, low)
+        return low, high - low
 
 
 @register("mean_abs")
@@ -75,7 +76,7 @@ class MeanAbsScaler(WindowScaler):
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         scale = past.abs().mean(1, keepdim=True) if mask is None else _mean(past.abs(), mask)
-        return scale.new_zeros(()).expand_as(scale), _usable(scale, scale)
+        return scale.new_zeros(()).expand_as(scale), scale
 
 
 @register("revin")
@@ -93,8 +94,3 @@ class RevIN(StandardScaler):
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
     """Return the mean of the observed values over time; 0 without any."""
     return (values * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp_min(1)
-
-
-def _usable(scale: Tensor, level: Tensor) -> Tensor:
-    """Replace a spread that is only rounding error by 1."""
-    return scale.masked_fill(scale <= SMALLEST + 1e-6 * level.abs(), 1.0)

@@ -110,11 +110,11 @@ class Conformal(ModelWrapper[ForecastModel]):
         Raises:
             InputError: If there is no window to calibrate on.
         """
-        if data is None:
-            windows = held_out(self.forecaster, cutoffs=cutoffs, step=step)
-        else:
-            windows = end_of(self.forecaster, data, last, cutoffs=cutoffs, step=step)
-        return self.calibrate_windows(windows)
+        if data is not None:
+            return self.calibrate_windows(end_of(self.forecaster, data, last, cutoffs=cutoffs, step=step))
+        windows = held_out(self.forecaster, cutoffs=cutoffs, step=step)
+        self._calibration = self.validated.calibrate_windows(windows)._calibration
+        return self
 
     def calibrate_windows(self, windows: Windows) -> Self:
         """Compute conformity scores on given windows of a panel; earlier scores are discarded."""

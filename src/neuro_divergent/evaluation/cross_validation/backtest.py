@@ -95,7 +95,8 @@ def backtest(
     panel, backend = _data(forecaster, data)
     windows = _windows(panel, forecaster.fitted.task, cutoffs, step, last)
     began = time.perf_counter()
-    values = values_of(forecaster.forecast_windows(windows, levels, quantiles)).sort("series", "row", "step")
+    honest = forecaster if data is not None or _is_test(forecaster, windows) else forecaster.validated
+    values = values_of(honest.forecast_windows(windows, levels, quantiles)).sort("series", "row", "step")
     seconds = time.perf_counter() - began
     season = panel.frequency.season_length if season_length is None else season_length
     frame = name_rows(values, panel)
@@ -138,6 +139,12 @@ def _windows(panel: Panel, task: Task, cutoffs: int | None, step: int | None, la
     if not len(windows):
         raise InputError(f"there is no window to forecast: one needs {task.history + task.horizon} rows.")
     return windows
+
+
+def _is_test(forecaster: Forecaster, windows: Windows) -> bool:
+    """Whether windows of the data of training lie in the test part alone."""
+    assert forecaster.split is not None
+    return bool((windows.begins >= forecaster.split.test.begins).all()) and len(forecaster.split.test) > 0
 
 
 def _note_on_own(forecaster: Forecaster, values: pl.DataFrame) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -85,6 +87,7 @@ class Ensemble(PredictingModel):
         self.panel: Panel | None = None
         self.split: Split | None = None
         self._fitted: FittedEnsemble | None = None
+        self._validated: FittedEnsemble | None = None
         combination = self._combination()
         if combination.by_quantile and self._weights == "validation":
             raise ConfigError(
@@ -111,7 +114,8 @@ class Ensemble(PredictingModel):
 
         The learning rate falls along a cosine and starts again from its full value, ``count`` times, and the weights
         from the end of each cycle are a member. Early stopping and averages of weights are left out, because they would
-        choose among cycles or mix them. All members are in memory, and in each checkpoint.
+        choose among cycles or mix them, and so is the second training on all rows. All members are in memory, and in
+        each checkpoint.
 
         Args:
             forecaster: What to train; it stays as it is.
@@ -120,7 +124,7 @@ class Ensemble(PredictingModel):
         """
         _check_count(count)
         plan = MemberPlan.of(forecaster)
-        source = plan.forecaster(training=in_cycles(plan.training, count))
+        source = plan.forecaster(training=in_cycles(plan.training, count), refit=False)
         ensemble = cls([source] * count, **settings)
         ensemble._source = MemberPlan.of(source)
         return ensemble
@@ -218,6 +222,13 @@ class Ensemble(PredictingModel):
         Raises:
             NotFittedError: If a member is not trained.
         """
+        for place, member in enumerate(self.members, 1):
+            trained_on = member.validated.fitted.trained_on
+            if trained_on is not None and trained_on.all_rows:
+                raise ConfigError(
+                    f"member {place} was trained on all rows and loaded, so its validation part cannot be used. Train "
+                    "the members in this process, or with refit=False."
+                )
         self._measure(self._read(data, schema), backend_for(data))
         return self
 
@@ -295,6 +306,18 @@ class Ensemble(PredictingModel):
         return f"{type(self).__name__}({name}, {settings}, fitted {series}, {self.num_parameters:,} parameters)"
 
     @property
+    def validated(self) -> Ensemble:
+        """The ensemble whose forecasts of the validation part are honest: as it was before training on all rows.
+
+        It is this ensemble itself where that was not done, and where the data of training are not known.
+        """
+        if self._validated is None:
+            return self
+        other = copy(self)
+        other._fitted, other._prediction, other._validated = self._validated, None, None
+        return other
+
+    @property
     def is_fitted(self) -> bool:
         """Whether it can forecast."""
         return all(member.is_fitted for member in self.members) and (
@@ -323,7 +346,8 @@ class Ensemble(PredictingModel):
                     "the weights of this ensemble have not been fitted: call fit(data), calibrate(data) if its "
                     "members are trained, or load a saved one."
                 )
-            self._fitted = self._together(self.members[0].fitted.backend)
+            fitted = [member.fitted for member in self.members]
+            self._fitted = FittedEnsemble.of(fitted, self._combination(), fitted[0].backend)
         return self._fitted
 
     @property
@@ -423,7 +447,7 @@ class Ensemble(PredictingModel):
         checkpoints: Checkpointing | None,
         initials: Sequence[Initial | None],
     ) -> None:
-        self._fitted = self._prediction = None
+        self._fitted = self._prediction = self._validated = None
 
         def train(member: Forecaster, number: int, *further: CallbackLike) -> Forecaster:
             """Train a member, or resume its run, or load it if that is finished."""
@@ -461,21 +485,21 @@ class Ensemble(PredictingModel):
 
     def _measure(self, panel: Panel, backend: Backend) -> None:
         """Combine the fitted members, and fit weights and intervals on windows that none of them was trained on."""
-        fitted = self._together(backend)
-        split = fitted.split(panel)
+        validated = FittedEnsemble.of(
+            [member.validated.fitted for member in self.members], self._combination(), backend
+        )
+        split = validated.split(panel)
         if self._weights == "validation":
             if not len(split.validation):
                 raise ConfigError(
                     "weights: 'validation' needs windows that no member was trained on, and there are none. Hold out "
                     "more, or leave weights out."
                 )
-            fitted = fitted.with_accuracy_weights(split.validation)
-        self._fitted = fitted.with_intervals(split.validation)
+            validated = validated.with_accuracy_weights(split.validation)
+        self._validated = validated = validated.with_intervals(split.validation)
+        self._fitted = dataclasses.replace(validated, members=tuple(member.fitted for member in self.members))
         self._prediction = None
         self.panel, self.split = panel, split
-
-    def _together(self, backend: Backend) -> FittedEnsemble:
-        return FittedEnsemble.of([member.fitted for member in self.members], self._combination(), backend)
 
     def _combination(self) -> Combination:
         try:

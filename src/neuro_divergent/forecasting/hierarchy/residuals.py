@@ -50,7 +50,7 @@ class HierarchyResiduals:
         windows = dataclasses.replace(windows, step=1, begins=np.maximum(windows.begins, latest))
         if not len(windows):
             return None
-        found = forecaster.forecast_windows(windows)
+        found = forecaster.validated.forecast_windows(windows)
         # Series may begin at different times, but all end at the same one: windows are matched by the rows to the end.
         ages, window = np.unique(found.rows - windows.panel.offsets[found.series + 1], return_inverse=True)
         values = np.full((len(ages), windows.panel.num_series, windows.horizon), np.nan)

@@ -36,6 +36,7 @@ class ConfigOption:
         key: Dotted name of the field, such as ``training.optimizer.lr``; its last part names the flag.
         short: Short form of the flag, such as ``-m``.
         is_switch: Whether the flag takes no value and sets a field to true.
+        is_negated: Whether such a flag begins with ``no-`` and sets it to false.
         see: Command that lists what the field accepts.
         examples: The most used of the names that the field accepts, where they are too many to be listed.
         parse: Reads the text, for fields that need more than their type tells.
@@ -44,6 +45,7 @@ class ConfigOption:
     key: str
     short: str | None = None
     is_switch: bool = False
+    is_negated: bool = False
     see: str = ""
     examples: tuple[str, ...] = ()
     parse: Callable[[str], Any] | None = None
@@ -55,7 +57,8 @@ class ConfigOption:
 
     def declare(self) -> inspect.Parameter:
         """Return the argument of the command, with what can be known of it without loading the config classes."""
-        flags = [f"--{self.key.rpartition('.')[2].replace('_', '-')}", *([self.short] if self.short else [])]
+        name = self.key.rpartition(".")[2].replace("_", "-")
+        flags = [f"--{'no-' * self.is_negated}{name}", *([self.short] if self.short else [])]
         panel = _PANELS[self.key.partition(".")[0]]
         option = typer.Option(
             *flags, rich_help_panel=panel, show_default=False, metavar=None if self.is_switch else "x"
@@ -68,7 +71,7 @@ class ConfigOption:
     def read(self, given: bool | list[str] | None) -> Any:
         """Return the value for the config class, or None where the option was not given."""
         if self.is_switch or not given:
-            return given or None
+            return not self.is_negated if given else None
         assert isinstance(given, list)
         if self.parse is not None:
             return self.parse(given[-1])
@@ -98,6 +101,8 @@ class ConfigOption:
         field = owner.model_fields[name]
         text = _first_clause(describe_fields(owner)[name])
         names = choices(field.annotation)
+        if self.is_negated:
+            text = text.replace("Whether", "Turned off:", 1)
         if self.see:
             text = f"{text} See '{self.see}'."
         elif self.examples:
@@ -207,7 +212,9 @@ TRAIN_OPTIONS = (
     HORIZON,
     INPUT_SIZE,
     ConfigOption("task.loss", examples=("mae", "mse", "huber", "quantile", "smape", "student_t")),
-    *(ConfigOption(f"task.{name}") for name in ("scaler", "series_scaler", "validation", "test")),
+    *(ConfigOption(f"task.{name}") for name in ("scaler", "series_scaler", "baseline", "season_length")),
+    *(ConfigOption(f"task.{name}") for name in ("validation", "test")),
+    ConfigOption("task.refit", is_switch=True, is_negated=True),
     ConfigOption("model", short="-m", see="nd models"),
     ConfigOption("teacher"),
     MAX_STEPS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.interfaces.cli.new_data import NewData
+
+_MOST_BYTES = 1024**2
 
 EXAMPLES = """\b
 Examples:
@@ -69,6 +72,7 @@ def predict(
 
     from neuro_divergent.interfaces.cli.screen import Screen
 
+    _warn(path)
     if output is not None:
         write_table(output, frame)
         Screen(quiet=as_json).say(f"{frame.height:,} rows written to {output}")
@@ -78,6 +82,19 @@ def predict(
     if as_json:
         rows = frame.to_dicts()
         Screen(as_json=True).result({"model": str(path), "rows": len(rows), "forecasts": rows})
+
+
+def _warn(path: Path) -> None:
+    """Say that the forecasts of a run should not be used, if its scores do."""
+    from neuro_divergent.core.errors import NeuroDivergentError
+    from neuro_divergent.core.storage.atomic import read_json
+    from neuro_divergent.reporting.advice import Advice
+    from neuro_divergent.runs.directory import SCORES
+
+    with suppress(NeuroDivergentError):
+        advice = Advice.read(read_json(path.parent / SCORES, _MOST_BYTES))
+        if advice is not None and advice.is_warning:
+            sys.stderr.write(f"{advice.text}\n")
 
 
 def _forecast(

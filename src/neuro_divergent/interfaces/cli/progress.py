@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.formatting import format_count, format_duration, format_number
 from neuro_divergent.training.callbacks.base import Callback
@@ -20,6 +20,8 @@ _SECONDS_BETWEEN_UPDATES = 0.1
 
 class LiveProgress(Callback):
     """Shows epoch, losses, learning rate, speed and time left in one line that is redrawn."""
+
+    in_refit: ClassVar[bool] = True
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -66,8 +68,13 @@ class LiveProgress(Callback):
 class PlainProgress(Callback):
     """Prints a line for each tenth of training."""
 
+    in_refit: ClassVar[bool] = True
+
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._next = 0.0
+
+    def fit_start(self, trainer: Trainer) -> None:
         self._next = 0.0
 
     def logged(self, trainer: Trainer) -> None:
@@ -103,5 +110,7 @@ def _time_left(trainer: Trainer, done: float) -> str:
 
 
 def _ending(trainer: Trainer) -> str:
-    seconds = f"Trained {format_count(trainer.state.step, 'step')} in {format_duration(trainer.history.seconds)}"
+    purpose = f" on {trainer.label}" if trainer.label else ""
+    steps = format_count(trainer.state.step, "step")
+    seconds = f"Trained {steps}{purpose} in {format_duration(trainer.history.seconds)}"
     return f"{seconds}; stopped early: {trainer.state.stop_reason}" if trainer.state.stop_reason else seconds

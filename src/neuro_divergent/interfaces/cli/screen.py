@@ -44,6 +44,12 @@ class Screen:
             # Names of files and columns may hold brackets, which are not markup.
             self.output.print(line, markup=False)
 
+    def warn(self, text: str, *, is_severe: bool) -> None:
+        """Show what people should not miss, on standard error."""
+        from rich.text import Text
+
+        self.messages.print(Text(text, "bold red" if is_severe else "yellow"), soft_wrap=True)
+
     def facts(self, rows: list[tuple[str, str]]) -> None:
         """Show pairs of a word and its meaning below each other."""
         from rich.text import Text

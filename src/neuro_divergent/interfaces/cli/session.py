@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, did_you_mean
+from neuro_divergent.core.errors import ConfigError, ForecastWarning, InputError, Interrupted, did_you_mean
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.instructions import limit_instructions
 from neuro_divergent.forecasting.run_config import RunConfig
@@ -173,18 +174,20 @@ def execute(
     state = run.load_state()
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
-    return train_opened(
-        run,
-        forecaster,
-        forecaster._prepare(panel, {}, initial),
-        levels=options.levels,
-        callbacks=[
-            *progress_for(screen.messages),
-            *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
-        ],
-        teacher=teacher,
-        state=state,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ForecastWarning)  # which is the last line that is shown
+        return train_opened(
+            run,
+            forecaster,
+            forecaster._prepare(panel, {}, initial),
+            levels=options.levels,
+            callbacks=[
+                *progress_for(screen.messages),
+                *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
+            ],
+            teacher=teacher,
+            state=state,
+        )
 
 
 def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
@@ -211,15 +214,17 @@ def with_found_rate(config: RunConfig, panel: Panel, screen: Screen) -> RunConfi
 def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:
     """Say what was read and what will be done with it."""
     from neuro_divergent.core.formatting import format_time
+    from neuro_divergent.forecasting.history import choose_history
 
     task = config.task
+    history, panel = choose_history(task, panel), panel.trimmed()
     end = panel.frequency.time_at(panel.starts, panel.lengths - 1).max()
     span = f"{format_time(panel.starts.min())} to {format_time(end)}, one row every {panel.frequency}"
-    history = task.history_for(panel)
+    steps = format_count(history.input_size, "step")
     screen.facts(
         [
             ("data", f"{config.data.path}: {format_count(len(panel), 'row')}, {panel.num_series:,} series, {span}"),
-            ("task", f"{format_count(task.horizon, 'step')} ahead from {format_count(history, 'step')} of history"),
+            ("task", f"{format_count(task.horizon, 'step')} ahead from {steps} of history ({history.reason})"),
             ("model", f"{config.model['name']}, loss {task.loss.name}"),
         ]
     )
@@ -227,7 +232,7 @@ def show_data(config: RunConfig, panel: Panel, screen: Screen) -> None:
 
 def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> None:
     """Say what is not there and why, where everything is, and what to do next."""
-    for note in outcome.notes:
+    for note in (*outcome.facts, *outcome.notes):
         screen.say(note)
     place, files = shlex.quote(str(directory.path)), outcome.files
     following = f"nd predict {place}" + ("" if outcome.forecasts is not None else " --future FILE")
@@ -236,6 +241,8 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
     screen.facts(
         [("report", files["report"]), ("forecasts", forecasts), ("model", files["model"]), ("next", following)]
     )
+    if outcome.advice is not None:
+        screen.warn(outcome.advice.text, is_severe=outcome.advice.is_warning)
     evaluation = outcome.evaluation
     screen.result(
         {
@@ -244,7 +251,8 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
             "parameters": outcome.forecaster.num_parameters,
             "seconds": outcome.seconds,
             "evaluation": None if evaluation is None else evaluation.to_dict(),
-            "notes": outcome.notes,
+            "notes": [*outcome.facts, *outcome.notes],
+            "advice": None if outcome.advice is None else outcome.advice._asdict(),
             "files": files,
         }
     )

@@ -17,6 +17,7 @@ from neuro_divergent.core.errors import InputError, NeuroDivergentError
 from neuro_divergent.core.formatting import format_number, format_percent, format_timestamp
 from neuro_divergent.core.storage.atomic import read_file, read_json
 from neuro_divergent.diagnostics.finding import Diagnosis
+from neuro_divergent.reporting.advice import Advice
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts, summary
@@ -73,6 +74,7 @@ class _Page:
             "is_running": self.run.state == "running",
             "seen": format_timestamp(number(self.events[-1].get("time")) if self.events else None) if state else "",
             "verdict": None if scores is None else scores.judge(),
+            "advice": Advice.read(tables.scores),
             "task": summary.describe_task(config, tables.data),
             "forecast_figures": self._series(typical_series(tables)),
             "paragraphs": summary.describe_quality(scores, self.errors, diagnosis),

@@ -22,7 +22,12 @@ class Callback:
 
     Callbacks are called in their order, those of the config (averaging, early stopping) first. Only ``validation_end``
     is in reverse order, so that weights put in place at ``validation_start`` are still there for the others.
+
+    Attributes:
+        in_refit: Whether it also receives the events of the second training of a forecaster, on all rows.
     """
+
+    in_refit: ClassVar[bool] = False
 
     def fit_start(self, trainer: Trainer) -> None:
         """Training is about to begin; the plan is known."""

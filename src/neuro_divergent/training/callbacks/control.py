@@ -50,7 +50,7 @@ class Control(Callback):
             self._checkpoints.request()
         if self._take(STOP):
             self._events.write("control", step=trainer.state.step, wish=STOP)
-            trainer.stop("somebody asked for it")
+            trainer.stop("somebody asked for it", requested=True)
 
     def _take(self, request: str) -> bool:
         """Return whether a request exists, and remove it."""

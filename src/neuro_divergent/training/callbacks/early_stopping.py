@@ -67,6 +67,7 @@ class EarlyStopper(Callback):
     def fit_end(self, trainer: Trainer) -> None:
         if self._weights is not None:
             trainer.module.load_state_dict(self._weights)
+            trainer.state.selected_step = self.best_step
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ATTEMPT = "ND_ATTEMPT"
 """Environment variable with the number of this start, set by the program that restarts training."""
 
-Phase = Literal["training", "validation", "saving", "finishing"]
+Phase = Literal["training", "validation", "saving", "refit", "finishing"]
 
 
 class Heartbeat(Callback):
@@ -33,20 +33,24 @@ class Heartbeat(Callback):
         path: The file; it is replaced if it exists.
         every: Seconds from one time to the next, at least.
         attempt: Which start of the run this is, counted from 1; unset, what ``ND_ATTEMPT`` says in the environment.
+        phase: What steps are part of.
     """
 
-    def __init__(self, path: str | Path, *, every: float = 5.0, attempt: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, every: float = 5.0, attempt: int | None = None, phase: Phase = "training"
+    ) -> None:
         if not every >= 0:
             raise ConfigError(f"heartbeat: every must be 0 seconds or more; got {every}.")
         self.path = Path(path)
         self.every = every
         self.attempt = told_attempt() if attempt is None else attempt
-        self._phase: Phase = "training"
+        self._steps_phase = phase
+        self._phase = phase
         self._next = 0.0
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        self.beat(trainer, "training")
+        self.beat(trainer, self._steps_phase)
 
     def step_end(self, trainer: Trainer) -> None:
         if time.monotonic() >= self._next:
@@ -57,7 +61,7 @@ class Heartbeat(Callback):
         self.step_end(trainer)
 
     def validation_end(self, trainer: Trainer) -> None:
-        self._phase = "training"
+        self._phase = self._steps_phase
         self.step_end(trainer)
 
     validation_cancelled = validation_end

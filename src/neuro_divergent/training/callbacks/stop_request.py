@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.signals import SignalListener
@@ -28,6 +28,8 @@ class StopRequest(ClosingCallback):
             signal.
     """
 
+    in_refit: ClassVar[bool] = True
+
     def __init__(self, file: str | Path | None = None, signals: Sequence[str] = ()) -> None:
         if file is None and not signals:
             raise ConfigError("stop request: give a file, signals or both.")
@@ -44,11 +46,11 @@ class StopRequest(ClosingCallback):
 
     def step_end(self, trainer: Trainer) -> None:
         if self._received is not None:
-            trainer.stop(f"{self._received} was received")
+            trainer.stop(f"{self._received} was received", requested=True)
         elif self.file is not None and time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + _SECONDS_BETWEEN_LOOKS
             if self.file.exists():
-                trainer.stop(f"{self.file} asks for it")
+                trainer.stop(f"{self.file} asks for it", requested=True)
 
     def close(self) -> None:
         self._listener.stop()

@@ -45,7 +45,7 @@ def train(
     forecaster = nd.Forecaster(
         Architecture.from_dict(model),
         training=settings,
-        **{"horizon": 7, "input_size": 28, "test": 0.2, **(task or {})},
+        **{"horizon": 7, "input_size": 28, "test": 0.2, "refit": False, **(task or {})},
     )
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / "run"
@@ -151,7 +151,7 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "oscillation": lambda: train(
         SEASONAL, optimizer=nd.optimizers.SGD(lr=3.0), schedule="constant", clip=None, steps=300
     ),
-    "plateau": lambda: train(SEASONAL, lr=1e-2, schedule="constant", steps=600),
+    "plateau": lambda: train(SEASONAL, lr=3e-2, schedule="constant", steps=600),
     "overfitting": lambda: train(
         noise(150), model={"name": "mlp", "hidden_size": 256}, steps=300, task={"test": 0, "validation": 0.3}
     ),

@@ -156,7 +156,8 @@ def test_intervals_are_those_of_the_errors_of_the_whole() -> None:
     for back in range(HORIZON, 25):
         past, future = TABLE.filter(pl.col("ds") < times[-back]), TABLE.filter(pl.col("ds") >= times[-back])
         actual = future.group_by("unique_id", maintain_order=True).head(HORIZON)["y"].to_numpy()
-        errors.extend(np.abs(points(ensemble, past).mean(0) - actual).reshape(3, HORIZON))
+        validated = np.stack([member.validated.predict(past)["forecast"].to_numpy() for member in ensemble.members])
+        errors.extend(np.abs(validated.mean(0) - actual).reshape(3, HORIZON))
     count = len(errors)
     assert count == 3 * 21
     half = np.sort(np.array(errors), axis=0)[int(np.ceil((count + 1) * 0.8)) - 1]
@@ -194,7 +195,7 @@ def test_weights_of_the_validation_part_follow_from_the_errors_of_each_member() 
     assert good.split is not None
     squared = []
     for member in (good, bad):
-        made = member.forecast_windows(good.split.validation)
+        made = member.validated.forecast_windows(good.split.validation)
         error = np.square(made.point.astype(np.float64) - made.actual).mean(1)
         squared.append([error[made.series == series].mean() for series in range(3)])
     relative = (np.array(squared) / np.mean(squared, axis=0)).mean(1)
@@ -251,8 +252,9 @@ def test_snapshots_are_the_ends_of_the_cycles_of_one_training() -> None:
         not torch.equal(weights[first]["linear.weight"], weights[second]["linear.weight"])
         for first, second in ((0, 1), (1, 2))
     )
-    plain = forecaster(training=ensemble.members[-1].training).fit(TABLE)
-    first = forecaster(training=QUICK.replace(max_steps=10, schedule=Cosine(), early_stopping=None)).fit(TABLE)
+    plain = forecaster(training=ensemble.members[-1].training, refit=False).fit(TABLE)
+    ten = QUICK.replace(max_steps=10, schedule=Cosine(), early_stopping=None)
+    first = forecaster(training=ten, refit=False).fit(TABLE)
     for expected, found in ((plain, weights[-1]), (first, weights[0])):
         own = expected.fitted.predictor.network.state_dict()
         assert all(torch.equal(own[name], found[name]) for name in own)
@@ -405,7 +407,7 @@ def test_an_ensemble_is_evaluated_like_a_forecaster(seeds: Ensemble, mixed: Ense
         evaluation = nd.evaluate(ensemble)
         assert evaluation.table["name"][0] == name
         assert ensemble.split is not None
-        made = ensemble.forecast_windows(ensemble.split.validation)
+        made = ensemble.validated.forecast_windows(ensemble.split.validation)
         assert evaluation.table["mae"][0] == pytest.approx(np.abs(made.point - made.actual).mean(), rel=1e-5)
         assert evaluation.coverage["level"].to_list() == [80, 95]
         assert evaluation.coverage["coverage"][0] == pytest.approx(80, abs=10)
@@ -449,8 +451,7 @@ def test_a_series_too_short_for_one_member_is_judged_once_for_all() -> None:
     padded = Ensemble(members).fit(short, short="pad")
     assert padded.predict(levels=[80])["unique_id"].n_unique() == 3
     assert padded.split is not None
-    # The padded series has no room for a training window of the longer member before its validation part.
-    assert 1 not in padded.forecast_windows(padded.split.validation).series
+    assert set(padded.validated.forecast_windows(padded.split.validation).series.tolist()) == {0, 1, 2}
 
 
 def test_history_and_size_are_of_all_members(seeds: Ensemble) -> None:

@@ -116,7 +116,7 @@ def test_errors_are_those_of_forecasts_made_before_the_validation_part(hint: HIN
     for window in (0, windows - 1):
         begin = 150 - HORIZON - (windows - 1 - window)
         past = TABLE.filter(pl.col("ds") < TABLE["ds"].unique().sort()[begin])
-        made = matrix(hint.forecaster.predict(past))
+        made = matrix(hint.forecaster.validated.predict(past))
         wanted = actual[:, begin : begin + HORIZON] - made
         np.testing.assert_allclose(hint.errors.values[window], wanted, atol=1e-3)
 
@@ -153,7 +153,7 @@ def test_bootstrap_paths_have_the_errors_of_past_reconciled_forecasts(hint: HINT
     for window in (0, windows // 2, windows - 1):
         begin = 150 - HORIZON - (windows - 1 - window)
         past = TABLE.filter(pl.col("ds") < TABLE["ds"].unique().sort()[begin])
-        wanted = actual[:, begin : begin + HORIZON] - matrix(other.predict(past))
+        wanted = actual[:, begin : begin + HORIZON] - matrix(other.validated.predict(past))
         # Top-down splits what the total missed then by the shares of now, which differ a little.
         tolerance = 0.01 * np.abs(wanted).max() if method == "top_down" else 1e-3
         assert np.abs(missed - wanted).max((1, 2)).min() < tolerance
@@ -296,7 +296,7 @@ def test_series_too_short_for_a_validation_part_still_have_the_methods_that_need
     short = TREE.aggregate_table(bottom_table(30))
     trained = HINT(forecaster(), TREE)
     with pytest.raises(ConfigError, match="'mint_shrink' needs forecast errors"):
-        trained.fit(short)
+        trained.fit(short, short="error")
     with pytest.raises(NotFittedError):
         trained.predict()
     made = trained.with_method("mint_structural").predict()

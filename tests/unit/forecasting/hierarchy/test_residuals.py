@@ -38,6 +38,6 @@ def test_errors_of_forecasts_and_of_past_proportions_are_those_of_each_window() 
         np.testing.assert_allclose(
             found.splits[window], bottom[:, ahead] - proportions[:, None] * total[ahead], rtol=1e-4, atol=1e-3
         )
-        made = forecaster.predict(TABLE.filter(pl.col("ds") < begin))
+        made = forecaster.validated.predict(TABLE.filter(pl.col("ds") < begin))
         point = np.stack([made.filter(unique_id=node).sort("ds")["forecast"].to_numpy() for node in TREE.nodes])
         np.testing.assert_allclose(found.errors.values[window], nodes[:, ahead] - point, rtol=1e-4, atol=1e-3)

@@ -1,0 +1,124 @@
+"""The usual scale of the windows of each series, for windows whose history does not tell one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.data.scaling.base import ROUNDING, SMALLEST
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.batcher import WindowBatcher
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.windows import Windows
+
+_PER_SERIES = 9  # windows of a series that are looked at
+_AT_ONCE = 4096
+_RELATIVE = 0.01  # scale of a constant series compared with its level, where no series of the panel changes
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """Usual scales of windows, as the window scaler measures scale.
+
+    Attributes:
+        relative: Median over all series of the usual scale divided by the level.
+        absolute: Median over all series of the usual scale.
+        series: The usual scale of each series, ``(num_series,)``; ``None`` where the series are not known.
+    """
+
+    relative: float
+    absolute: float
+    series: Floats | None = None
+
+    @classmethod
+    def fit(cls, batcher: WindowBatcher, windows: Windows) -> Spreads:
+        """Measure the median scale of windows of each series, of which up to nine are looked at, evenly spread.
+
+        Windows whose targets have no weight do not count.
+
+        A series without windows is measured by its last history before the end of the range of the windows, and one
+        whose histories are all constant by the standard deviation of its training part. One that never changes gets the
+        part of its level that is usual in the panel, and at level 0 the median over all series.
+
+        Args:
+            batcher: Cuts and scales the windows.
+            windows: Windows of the training part.
+        """
+        count = batcher.panel.num_series
+        scale, level = np.zeros(count), np.zeros(count)
+        series, rows = windows.locate(windows.spread_out(_PER_SERIES))
+        places = np.arange(count) if batcher.joint else series[::_PER_SERIES]
+        scales, levels = _measure(batcher, series, rows)
+        if (weight := batcher.target_weight(rows)) is not None:
+            scales[(weight == 0).all(1).cpu().numpy()] = np.nan
+        scale[places], level[places] = _medians(scales, levels, joint=batcher.joint)
+        missing = np.setdiff1d(np.arange(count), places)
+        scale[missing], level[missing] = _last_histories(batcher, missing, windows.ends)
+        if batcher.series_scaler is None:
+            for place in np.flatnonzero(scale == 0):
+                scale[place] = _deviation(batcher.panel, int(place), int(windows.ends[place]))
+        is_known = scale > 0
+        has_level = is_known & (level > 0)
+        found = cls(
+            relative=float(np.median(scale[has_level] / level[has_level])) if has_level.any() else _RELATIVE,
+            absolute=float(np.median(scale[is_known])) if is_known.any() else 1.0,
+        )
+        return cls(found.relative, found.absolute, found._completed(scale, level))
+
+    def of_others(self, batcher: WindowBatcher, series: Ints, ends: Ints) -> Floats:
+        """Return the scale of the last history of series that were not fitted, before row ``ends`` of the panel."""
+        return self._completed(*_last_histories(batcher, series, ends))
+
+    def _completed(self, scale: Floats, level: Floats) -> Floats:
+        """Replace scales of 0 by what is usual at their level."""
+        return np.where(scale > 0, scale, np.where(level > 0, self.relative * level, self.absolute))
+
+
+def _deviation(panel: Panel, series: int, end: int) -> float:
+    """Return the standard deviation of the observed values of a series before a row; 0 if it is only rounding."""
+    rows = slice(int(panel.first_observed[series]), end)
+    values = panel.y[rows] if panel.mask is None else panel.y[rows][panel.mask[rows]]
+    if len(values) < 2:
+        return 0.0
+    deviation = float(values.std(dtype=np.float64))
+    return deviation if deviation > SMALLEST + ROUNDING * float(np.abs(values).mean(dtype=np.float64)) else 0.0
+
+
+def _measure(batcher: WindowBatcher, series: Ints, rows: Ints) -> tuple[Floats, Floats]:
+    """Return scale and level of the histories that begin at some rows, ``(rows, channels)`` each."""
+    parts = [
+        batcher.history_scale(series[first : first + _AT_ONCE], rows[first : first + _AT_ONCE])
+        for first in range(0, len(rows), _AT_ONCE)
+    ]
+    scale, level = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return scale, level
+
+
+def _medians(scale: Floats, level: Floats, *, joint: bool) -> tuple[Floats, Floats]:
+    """Return the medians over the windows of each series; the mean of their scales where most are 0.
+
+    A scale of NaN does not count, and a series with no other has scale 0.
+    """
+    if not joint:
+        scale, level = (values.reshape(-1, _PER_SERIES).T for values in (scale, level))
+    usable = ~np.isnan(scale).all(0)
+    median = np.zeros(scale.shape[1])
+    median[usable] = np.nanmedian(scale[:, usable], axis=0)
+    mean = np.nansum(scale, axis=0) / np.maximum((~np.isnan(scale)).sum(0), 1)
+    return np.where(median > 0, median, mean), np.median(level, axis=0)
+
+
+def _last_histories(batcher: WindowBatcher, series: Ints, ends: Ints) -> tuple[Floats, Floats]:
+    """Return scale and level of the last history of some series before row ``ends`` of the panel."""
+    if not len(series):
+        return np.zeros(0), np.zeros(0)
+    first = np.maximum(ends[series] - batcher.input_size, batcher.panel.offsets[series])
+    if batcher.joint:  # one row cuts the history of all series
+        scale, level = _measure(batcher, series[:1], first[:1])
+        return scale[0, series], level[0, series]
+    scale, level = _measure(batcher, series, first)
+    return scale[:, 0], level[:, 0]
