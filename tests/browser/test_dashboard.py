@@ -190,6 +190,29 @@ def test_a_checkpoint_is_written_when_asked_for(watch: Watch, live: Path) -> Non
     assert (live / "checkpoints" / f"step-{step:09d}" / "manifest.json").is_file()
 
 
+def test_an_event_streamed_while_the_log_is_read_stays_in_the_log(watch: Watch, live: Path) -> None:
+    page = open_run(watch, live.name)
+    page.evaluate(
+        """() => {
+            const ask = window.fetch, shown = new Promise((resolve) => { window.showLog = resolve; });
+            window.fetch = async (address, ...rest) => {
+                const answer = await ask(address, ...rest);
+                if (String(address).includes("/log")) { window.logIsRead = true; await shown; }
+                return answer;
+            };
+        }"""
+    )
+    page.get_by_role("tab", name="Log").click()
+    wait_until(page, "window.logIsRead")
+    page.get_by_role("button", name="Save a checkpoint now").click()
+    requested = page.locator("#log tr", has_text="A checkpoint was requested.")
+    expect(requested).to_have_count(1)
+    time = requested.locator("td").first.inner_text()
+    page.evaluate("window.showLog()")
+    expect(page.locator("#log")).to_contain_text("Training starts")
+    expect(requested.last.locator("td").first).to_have_text(time)
+
+
 def test_without_a_token_nothing_can_be_changed(watch: Watch, live: Path) -> None:
     page = open_run(watch, live.name, has_token=False)
     for name in ("Stop training", "Save a checkpoint now"):

@@ -47,7 +47,7 @@ export class Settings {
 export class Log {
   constructor(run) {
     this.run = run;
-    this.seen = new Set();
+    this.seen = new Map(); // events of the table by their text
     this.body = make("tbody");
     this.empty = nothing("Nothing is logged yet.");
     this.box = make("div", { class: "wide log", id: "log", tabindex: "0", role: "log", "aria-label": "Log" },
@@ -63,9 +63,11 @@ export class Log {
   async show() {
     try {
       const { events } = await get(`${this.run.path}/log`, { limit: 500 }, this.run.signal);
+      const last = events.at(-1)?.time ?? 0;
+      const newer = [...this.seen.values()].filter((event) => event.time >= last); // streamed while the list was read
       this.body.replaceChildren();
       this.seen.clear();
-      this.add(events);
+      this.add([...events, ...newer]);
       this.box.scrollTop = this.box.scrollHeight;
     } catch (error) {
       if (!this.run.signal.aborted) this.empty.textContent = error.message;
@@ -78,7 +80,7 @@ export class Log {
     for (const event of events) {
       const key = JSON.stringify(event);
       if (this.seen.has(key)) continue; // the stream and the list may overlap
-      this.seen.add(key);
+      this.seen.set(key, event);
       this.body.append(make("tr", { class: event.event === "failed" ? "bad" : null },
         make("td", { text: moment(event.time) }), make("td", { class: "number", text: count(event.step) }),
         make("td", { class: "sentence", text: sentence(event) })));
