@@ -1,8 +1,8 @@
 """Compare what people get with nothing set: this library, NeuralForecast, AutoETS, AutoTheta and seasonal naive.
 
 Every panel of the data sets is forecast from one or more cut-offs, after one training on what was known at the first.
-Finished results are kept in benchmarks/default_settings/results.json, so that only what is missing is run. Seconds are
-of one thread, and only worth comparing if nothing else ran: ``--again`` measures anew.
+Finished results are kept in benchmarks/default_settings/results.json, so that only what is missing is run; several
+processes may add to it. Seconds are processor time of one thread. ``--again`` measures again.
 
     python benchmarks/defaults.py --data ../shared/data                      # all, beside the other libraries
     python benchmarks/defaults.py --methods ours-nhits --panels 'M3*,ETTh1'  # some
@@ -32,25 +32,30 @@ PAGE = HERE.parent / "docs" / "defaults.md"
 def main() -> None:
     """Run what is missing and write the page."""
     options = _parse()
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if not options.page:
         for case in all_cases(options.data):
             if any(fnmatch(case.name, pattern) for pattern in options.panels):
-                _run(case, options, results)
-    PAGE.write_text(write_page(results), encoding="utf-8")
+                _run(case, options)
+    PAGE.write_text(write_page(_stored()), encoding="utf-8")
     print(f"written: {PAGE}")
 
 
-def _run(case: PanelCase, options: argparse.Namespace, results: dict[str, dict[str, dict[str, float]]]) -> None:
+def _run(case: PanelCase, options: argparse.Namespace) -> None:
     """Forecast a panel with every method that has no result yet."""
-    found = results.setdefault(case.name, {})
     for name, method in METHODS.items():
         is_wanted = any(fnmatch(name, pattern) for pattern in options.methods)
-        if not is_wanted or (name in found and not options.again):
+        if not is_wanted or (name in _stored().get(case.name, {}) and not options.again):
             continue
-        found[name] = _measure(case, method)
-        print(f"{case.name}: {name}: {found[name]}", flush=True)
+        found = _measure(case, method)
+        print(f"{case.name}: {name}: {found}", flush=True)
+        results = _stored()
+        results.setdefault(case.name, {})[name] = found
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def _stored() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the results on disk, to which another process may have added."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
 
 
 def _measure(case: PanelCase, method: Method) -> dict[str, float]:
