@@ -21,6 +21,7 @@ from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
+from neuro_divergent.data.sampling import BalancedSampling
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Windows
 
@@ -75,21 +76,36 @@ class WindowLoader(Loader):
 
     Args:
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
+        balance: How far long series give fewer windows to an epoch, from 0 to 1; only together with shuffling.
         prefetch: Batches that a background thread keeps ready. Useful if the disk is slow; otherwise the thread only
             competes with the training step.
     """
 
     def __init__(
-        self, windows: Windows, batcher: WindowBatcher, order: Order, *, by_time: bool = False, prefetch: int = 0
+        self,
+        windows: Windows,
+        batcher: WindowBatcher,
+        order: Order,
+        *,
+        by_time: bool = False,
+        balance: float = 0,
+        prefetch: int = 0,
     ) -> None:
         self.windows = windows
         self.batcher = batcher
         self.order = order
         self.prefetch = prefetch
         self._numbers = windows.by_time() if by_time and not order.shuffle else None
+        balanced = BalancedSampling(windows, balance)
+        self._balanced = balanced if order.shuffle and balanced.is_needed else None
 
     def __len__(self) -> int:
-        return self.order.num_batches(len(self.windows))
+        return self.order.num_batches(self._size)
+
+    @property
+    def _size(self) -> int:
+        """Windows of an epoch."""
+        return len(self.windows) if self._balanced is None else len(self._balanced)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         batches = self._epoch(number, start)
@@ -101,8 +117,11 @@ class WindowLoader(Loader):
 
     def _places(self, number: int, start: int) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch."""
-        for numbers in self.order.batches(len(self.windows), number, start):
-            yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
+        for numbers in self.order.batches(self._size, number, start):
+            if self._balanced is not None:
+                yield self._balanced.locate(numbers, number)
+            else:
+                yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
 
 
 class TensorLoader(Loader):

@@ -45,6 +45,12 @@ class Windows:
         cumulative, _ = self._table
         return int(cumulative[-1]) if len(cumulative) else 0
 
+    @cached_property
+    def counts(self) -> Ints:
+        """Number of windows of each series; a single number where windows span all series."""
+        cumulative, _ = self._table
+        return np.diff(cumulative, prepend=0)
+
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
         cumulative, zero = self._table
@@ -57,8 +63,7 @@ class Windows:
         Of windows that span all series, it is the numbers of as many in all.
         """
         cumulative, _ = self._table
-        counts = np.diff(cumulative, prepend=0)
-        before, counts = (cumulative - counts)[counts > 0], counts[counts > 0]
+        before, counts = (cumulative - self.counts)[self.counts > 0], self.counts[self.counts > 0]
         steps = np.arange(per_series) / max(per_series - 1, 1)
         return (before[:, None] + np.floor((counts[:, None] - 1) * steps).astype(np.int64)).reshape(-1)
 

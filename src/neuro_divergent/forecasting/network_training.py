@@ -77,7 +77,10 @@ class NetworkTraining:
         )
         by_time = not config.shuffle
         limited = dataclasses.replace(self.batcher, target_limit=_target_limit(prepared.task))
-        self.train = WindowLoader(split.train, limited, order, by_time=by_time, prefetch=config.prefetch)
+        balance = prepared.task.balance
+        self.train = WindowLoader(
+            split.train, limited, order, by_time=by_time, balance=balance, prefetch=config.prefetch
+        )
         order = dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
         checked = denser(split.validation, VALIDATION_WINDOWS)
         self.validation = WindowLoader(checked, self.batcher, order) if len(checked) else None

@@ -42,6 +42,8 @@ class Task(Config):
             validation has chosen. Scores and intervals are those of the first training, which did not see them.
         test: Fraction or number of rows after those, which training does not use at all.
         stride: Rows between two training windows.
+        balance: How far series that are longer than the median give fewer windows to an epoch of training, so that
+            they do not decide everything: 0 for all of their windows, 1 for as many as the median series has.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
         baseline: Forecast that the network is trained to correct: ``"seasonal_naive"``, or none.
         season_length: Rows in a season, for the baseline and the choice of the history; unset, it follows from the
@@ -58,6 +60,7 @@ class Task(Config):
     refit: bool = True
     test: Fraction = 0
     stride: Count = 1
+    balance: Annotated[float, Field(ge=0, le=1)] = 0.5
     joint: bool | None = None
     baseline: Literal["seasonal_naive"] | None = None
     season_length: Count | None = None
