@@ -221,7 +221,7 @@ class Forecaster(PredictingModel):
     @classmethod
     def for_run(cls, config: RunConfig) -> Self:
         """Return the forecaster that a run is to train."""
-        return cls(config.architecture, training=config.training, **_fields(config.task))
+        return cls(config.architecture, training=config.training, **dict(config.task))
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
         """Find a learning rate: increase it step by step on a table and see where the loss falls fastest.
@@ -344,13 +344,13 @@ class Forecaster(PredictingModel):
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
         """Rebuild a forecaster from its files, called ``place`` in messages."""
         architecture, training, fitted = unpack_model(files, place)
-        forecaster = cls(architecture, training=training, **_fields(fitted.task))
+        forecaster = cls(architecture, training=training, **dict(fitted.task))
         forecaster._fitted = fitted
         return forecaster
 
     def clone(self) -> Self:
         """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
-        return type(self)(self.architecture, training=self.training, **_fields(self._task))
+        return type(self)(self.architecture, training=self.training, **dict(self._task))
 
     def with_settings(self, changes: Mapping[str, Any]) -> Self:
         """Return an unfitted copy with some settings changed.
@@ -364,7 +364,7 @@ class Forecaster(PredictingModel):
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
         architecture, task, training = change_settings(self.architecture, self._task, self.training, changes)
-        return type(self)(architecture, training=training, **_fields(task))
+        return type(self)(architecture, training=training, **dict(task))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.architecture.name}, {describe_task(self.task)}, {self._state()})"
@@ -405,7 +405,7 @@ class Forecaster(PredictingModel):
         """
         if self._validated is None:
             return self
-        other = type(self)(self.architecture, training=self.training, **_fields(self._task))
+        other = type(self)(self.architecture, training=self.training, **dict(self._task))
         other._fitted, other.panel, other.split, other.run = self._validated, self.panel, self.split, self.run
         return other
 
@@ -494,10 +494,6 @@ class Forecaster(PredictingModel):
         training.trainer.fit(train, resume=resume, allow_changes=True)
         if training.trainer.state.stop_reason is None:
             self._fitted, self._validated, self._prediction = training.refitted_model(first), first, None
-
-
-def _fields(task: Task) -> dict[str, Any]:
-    return {name: getattr(task, name) for name in Task.model_fields}
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:

@@ -26,7 +26,7 @@ from neuro_divergent.evaluation.conformal.spread import spread_before
 from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.warm_start import InitialLike
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
@@ -226,7 +226,7 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     def clone(self) -> Self:
         """Return an unfitted copy with the same settings, around a clone of the forecaster."""
-        return type(self)(self.forecaster.clone(), **_fields(self.settings))
+        return type(self)(self.forecaster.clone(), **dict(self.settings))
 
     def with_settings(self, changes: Mapping[str, Any]) -> Self:
         """Return an unfitted copy with some settings changed.
@@ -235,9 +235,8 @@ class Conformal(ModelWrapper[ForecastModel]):
             changes: Values by dotted name: those of the forecaster, and ``conformal.method`` and the other fields of
                 ``ConformalSettings``.
         """
-        own, rest = own_settings(changes, "conformal")
-        check_own_settings(own, "conformal", ConformalSettings.model_fields)
-        return type(self)(self.forecaster.with_settings(rest), **_fields(self.settings.replace(**own)))
+        own, rest = own_settings(changes, "conformal", ConformalSettings.model_fields)
+        return type(self)(self.forecaster.with_settings(rest), **dict(self.settings.replace(**own)))
 
     def __repr__(self) -> str:
         known = self._calibration
@@ -290,7 +289,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         """
         if not isinstance(values, Mapping) or "settings" not in values:
             raise InputError("this is not a calibration: pass what to_dict returned.")
-        result = cls(forecaster, **_fields(ConformalSettings.from_dict(values["settings"])))
+        result = cls(forecaster, **dict(ConformalSettings.from_dict(values["settings"])))
         parts = [values.get(name) for name in ("calibration", "arrived")]
         calibrated, arrived = (None if part is None else Scores.from_dict(part) for part in parts)
         for part in (calibrated, arrived):
@@ -319,7 +318,3 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     def _spread(self, panel: Panel, rows: Ints, input_size: int) -> Floats:
         return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
-
-
-def _fields(settings: ConformalSettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in ConformalSettings.model_fields}

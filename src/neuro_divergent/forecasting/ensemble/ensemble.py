@@ -34,7 +34,7 @@ from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.task import Task, describe_task
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.warm_start import Initial, InitialLike, fitted_before, load_initials
@@ -278,8 +278,7 @@ class Ensemble(PredictingModel):
         Raises:
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
-        own, rest = own_settings(changes, "ensemble")
-        check_own_settings(own, "ensemble", ("combine", "weights"))
+        own, rest = own_settings(changes, "ensemble", ("combine", "weights"))
         plan = self._plan(None, Schema(), None)
         members = [member.forecaster() for member in plan.members]
         # A setting that no member has goes to all, to be refused by the first.

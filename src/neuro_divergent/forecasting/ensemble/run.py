@@ -50,8 +50,7 @@ class MemberPlan(Config):
     def forecaster(self, *, training: TrainingConfig | None = None, **task: Any) -> Forecaster:
         """Return a new forecaster, with other training or some fields of the task changed."""
         own = self.task.replace(**task)
-        fields = {name: getattr(own, name) for name in Task.model_fields}
-        return Forecaster(Architecture.from_dict(self.model), training=training or self.training, **fields)
+        return Forecaster(Architecture.from_dict(self.model), training=training or self.training, **dict(own))
 
 
 class EnsemblePlan(Config):

@@ -34,7 +34,7 @@ from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.forecasting.uncertainty.simulation import paths_table
@@ -289,8 +289,7 @@ class HINT(ModelWrapper[Forecaster]):
         Raises:
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
-        own, rest = own_settings(changes, "hint")
-        check_own_settings(own, "hint", ("method",))
+        own, rest = own_settings(changes, "hint", ("method",))
         return type(self)(self.forecaster.with_settings(rest), self.hierarchy, own.get("method", self.method))
 
     def __repr__(self) -> str:
