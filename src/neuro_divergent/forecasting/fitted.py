@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,12 @@ from neuro_divergent.data.io.table import IN_MEMORY
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
-from neuro_divergent.forecasting.predictor import Predictor
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.paths import PointFeedback
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.baseline import SeasonalNaiveNetwork
@@ -102,6 +105,14 @@ class FittedModel:
         spread = self._spread_of(panel, params, until)
         return build_batcher(self.task, panel, params, spread, self.covariates, self.device)
 
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel, together with the observed values."""
+        batcher = self.batcher(windows.panel, until=windows.begins)
+        requested = RequestedQuantiles(levels, quantiles)
+        return WindowForecasts.of(windows, batcher, requested, self.predictor.values)
+
     def _spread_of(self, panel: Panel, scaler_params: Array | None, until: Ints | None = None) -> Array | None:
         """Return the usual scale of windows of each series of a panel; of a new one, that of its last history."""
         if self.spreads is None:
@@ -171,6 +182,11 @@ class FittedModel:
         predictor = dataclasses.replace(self.predictor, intervals=None if intervals is None else intervals.summarized())
         spreads = None if self.spreads is None else dataclasses.replace(self.spreads, series=None)
         return dataclasses.replace(self, context=context, scaler_params=None, spreads=spreads, predictor=predictor)
+
+    def summary(self, num_parameters: int) -> str:
+        """Return what was fitted, in a few words."""
+        series = f"on {self.context.num_series:,} series" if self.has_context else "without context"
+        return f"fitted {series}, {num_parameters:,} parameters"
 
     @property
     def holds(self) -> dict[str, str]:

@@ -231,26 +231,6 @@ def pooled_quantiles(tables: Array, levels: Quantiles, wanted: Quantiles, weight
     return found
 
 
-def accuracy_weights(squared_errors: Array) -> Array:
-    """Return weights in proportion to one over the mean squared error, adding up to 1.
-
-    For errors that are independent and without bias these weights have the least expected squared error (Bates and
-    Granger, 1969). They ignore the correlation of errors, which takes far more data to estimate than a
-    validation part has: weights that try to are often worse than equal ones. Each series counts the same, whatever its
-    size, because its errors are taken relative to those of the average member.
-
-    Args:
-        squared_errors: Mean squared error of each member on each series, ``(members, series)``.
-    """
-    usual = squared_errors.mean(0)
-    relative = squared_errors[:, usual > 0] / usual[usual > 0]
-    if not relative.size:
-        return np.full(len(squared_errors), 1 / len(squared_errors))
-    inverse = 1 / np.maximum(relative.mean(1), 1e-12)
-    weights: Array = inverse / inverse.sum()
-    return weights
-
-
 def _cdf(knots: torch.Tensor, levels: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """Return the distribution function at values ``(rows, values)``, given quantiles ``(rows, levels)``."""
     right = torch.searchsorted(knots, values, right=True).clamp(1, knots.shape[1] - 1)
