@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from neuro_divergent.core.arrays import Array, Ints
-from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
@@ -73,15 +73,6 @@ class FittedModel:
     def has_context(self) -> bool:
         """Whether it holds the ends of series, to forecast without other data."""
         return self.context.num_series > 0
-
-    def require_context(self) -> None:
-        """Refuse to forecast the series of training where they are not known.
-
-        Raises:
-            InputError: If this model holds no series.
-        """
-        if not self.has_context:
-            raise InputError("this model was saved without context, so it holds no series: pass them as data.")
 
     def batcher(self, panel: Panel, until: Ints | None = None) -> WindowBatcher:
         """Return what makes batches from a panel for this network.
@@ -238,6 +229,19 @@ def build_batcher(
         covariates=covariates or CovariateScaling(),
         joint=bool(task.joint),
         device=device,
+    )
+
+
+def build_spec(task: Task, panel: Panel, channels: int) -> TaskSpec:
+    """Return what a network for a task is built for, on the covariates of a panel."""
+    return TaskSpec(
+        horizon=task.horizon,
+        input_size=task.history,
+        channels=channels,
+        outputs=task.loss.outputs,
+        past=panel.past,
+        future=panel.future,
+        static=panel.static,
     )
 
 

@@ -300,12 +300,10 @@ class Forecaster(PredictingModel[FittedModel]):
         return diagnose(self)
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         return pack_model(self.fitted, self.architecture, self.training, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild a forecaster from its files, called ``place`` in messages."""
         architecture, training, fitted = unpack_model(files, place)
         forecaster = cls(architecture, training=training, **dict(fitted.task))
         forecaster._fitted = fitted
@@ -350,7 +348,6 @@ class Forecaster(PredictingModel[FittedModel]):
 
     @property
     def fitted(self) -> FittedModel:
-        """The state of the fitted model."""
         if self._fitted is None:
             raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
         return self._fitted
@@ -379,14 +376,8 @@ class Forecaster(PredictingModel[FittedModel]):
     def _search(self, search: Callable[..., T], data: Any, schema: Mapping[str, Any], **options: Any) -> T:
         """Return what a search for a setting of training finds on a table."""
         training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
-        return search(
-            training.network,
-            self._task.loss,
-            training.train,
-            self.training,
-            restore=training.batcher.restore,
-            **options,
-        )
+        network, train, restore = training.network, training.train, training.batcher.restore
+        return search(network, self._task.loss, train, self.training, restore=restore, **options)
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
-from neuro_divergent.forecasting.protocol import HasContext
+from neuro_divergent.forecasting.protocol import FittedState
 from neuro_divergent.forecasting.saving import SavedModel
 from neuro_divergent.forecasting.task import check_horizon
 
@@ -25,28 +25,14 @@ class Prediction(Protocol):
         """Run the networks and return the result as a table."""
 
 
-class FittedState(HasContext, Protocol):
-    """The state of a fitted forecaster or ensemble."""
-
-    def forecast_windows(
-        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
-    ) -> WindowForecasts:
-        """Forecast many windows of a panel, together with the observed values."""
-
-
 F = TypeVar("F", bound=FittedState)
 
 
 class PredictingModel(SavedModel, Generic[F]):
-    """A model that forecasts from a fitted state of its own.
+    """A model that forecasts from a fitted state of its own."""
 
-    Attributes:
-        panel: The data of training; ``None`` before, and in a model that was loaded.
-        split: Their windows for training, validation and test.
-    """
-
-    panel: Panel | None = None
-    split: Split | None = None
+    panel: Panel | None = None  # the data of training; None before, and in a model that was loaded
+    split: Split | None = None  # their windows for training, validation and test
     _fitted: F | None = None
     _validated: F | None = None  # before the second training, if there was one
     _prediction: Prediction | None = None  # for its own series, prepared once
@@ -99,11 +85,7 @@ class PredictingModel(SavedModel, Generic[F]):
 
     @property
     def fitted(self) -> F:
-        """The state of the fitted model.
-
-        Raises:
-            NotFittedError: If there is none.
-        """
+        """The state of the fitted model; an error if it is not fitted."""
         raise NotImplementedError
 
     @property

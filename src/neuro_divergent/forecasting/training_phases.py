@@ -39,7 +39,7 @@ class TrainingPhases:
     ) -> bool:
         """Train on the training part, and return whether to train again: not if somebody stopped it."""
         self._forget()
-        training = self._training(self.forecaster.training, self.prepared, callbacks)
+        training = self._build(self.forecaster.training, self.prepared, callbacks)
         training.trainer.fit(self._taught(training), training.validation, resume=resume, allow_changes=allow_changes)
         self.forecaster._fitted = training.fitted_model()
         return self._refits and not training.trainer.state.stop_requested
@@ -52,20 +52,12 @@ class TrainingPhases:
         return self._refits
 
     def refit(
-        self,
-        callbacks: Sequence[CallbackLike],
-        *,
-        further: Sequence[CallbackLike] = (),
-        resume: Checkpoint | None = None,
+        self, callbacks: Sequence[CallbackLike], further: Sequence[CallbackLike] = (), resume: Checkpoint | None = None
     ) -> None:
         """Train again on all rows, for as many steps as the weights of the first training have.
 
-        If that is stopped on the way, the first model stays: weights whose rate has not fallen yet are worse.
-
-        Args:
-            callbacks: Those of the first training; the ones with ``in_refit`` receive the events of this one.
-            further: Callbacks of this training alone.
-            resume: Checkpoint of this training to continue from.
+        If that is stopped on the way, the first model stays: weights whose rate has not fallen yet are worse. Its
+        events go to ``further`` callbacks and, of those of the first training, to the ones with ``in_refit``.
         """
         first = self.forecaster.fitted
         assert first.trained_on is not None
@@ -76,7 +68,7 @@ class TrainingPhases:
         data = PreparedData.of(task, self.prepared.panel, self.prepared.backend)
         data = dataclasses.replace(data, initial=self.prepared.initial)
         heard = [callback for callback in callbacks if getattr(callback, "in_refit", False)]
-        training = self._training(config, data, [*heard, *further])
+        training = self._build(config, data, [*heard, *further])
         training.trainer.label = "all rows"
         training.trainer.fit(self._taught(training), resume=resume, allow_changes=True)
         if training.trainer.state.stop_reason is None:
@@ -93,9 +85,7 @@ class TrainingPhases:
         forecaster.panel, forecaster.split = self.prepared.panel, self.prepared.split
         forecaster._prediction = forecaster._validated = None
 
-    def _training(
-        self, config: TrainingConfig, data: PreparedData, callbacks: Sequence[CallbackLike]
-    ) -> NetworkTraining:
+    def _build(self, config: TrainingConfig, data: PreparedData, callbacks: Sequence[CallbackLike]) -> NetworkTraining:
         """Return one of the trainings; where there are two, each may take half of a time limit."""
         if config.max_seconds is not None and self._refits:
             config = config.replace(max_seconds=config.max_seconds / 2)

@@ -6,8 +6,8 @@ torch only where a network is needed, so that mistakes in settings and data are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,17 +61,9 @@ class TrainingRun:
         prepared: PreparedData,
         checkpoints: Checkpointing | None,
     ) -> TrainingRun:
-        """Return a run that is to train a forecaster from the start.
+        """Return a run that is to train a forecaster from the start, on data that are prepared for it.
 
-        Args:
-            forecaster: The forecaster.
-            directory: Where the run is to be.
-            data: What ``prepared`` was made from; the settings name it if it is a path.
-            prepared: The data.
-            checkpoints: When checkpoints are written; every minute if left out.
-
-        Raises:
-            InputError: If something exists at that path.
+        Its settings name ``data`` if that is a path. Errors are those of ``new``.
         """
         task, path = forecaster._task, str(data) if isinstance(data, str | Path) else None
         if prepared.initial is not None:
@@ -139,11 +131,9 @@ class TrainingRun:
         if self.resuming and not self.allow_changes:
             self.directory.require_same_data(panel)
 
-    @contextmanager
-    def opened(self) -> Iterator[None]:
+    def opened(self) -> AbstractContextManager[None]:
         """Create the directory and hold its lock; record at the end how the run ended."""
-        with self.directory.opened():
-            yield
+        return self.directory.opened()
 
     def load_state(self) -> dict[str, Any] | None:
         """Return the latest checkpoint of a run that is resumed, or ``None``.

@@ -12,7 +12,6 @@ from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.conformal.artifact import pack_conformal, unpack_conformal
@@ -24,6 +23,7 @@ from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
 from neuro_divergent.forecasting.load import rebuilding
+from neuro_divergent.forecasting.prediction_context import read_history
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.forecasting.run_config import own_settings
@@ -167,9 +167,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         own = quantiles_of(self._pairs)
         table = read_table(self.forecaster.predict(data, future=future, quantiles=own))
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
-        panel = context
-        if data is not None:
-            panel = check_history(build_panel(data, context.schema, fitted=context), input_size=task.history)
+        panel = context if data is None else read_history(data, context, task)[0]
 
         def laid_out(column: str) -> Floats:
             return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)
@@ -264,11 +262,7 @@ class Conformal(ModelWrapper[ForecastModel]):
                 "intervals by series, and adaptive ones, are made from ids and times of past errors: save them with "
                 "context, or calibrate with method 'split' or 'cqr' and per='all'."
             )
-        return {
-            "settings": self.settings.to_dict(),
-            "calibration": self._known().scores.without_context().to_dict(),
-            "arrived": None,
-        }
+        return {**self.to_dict(), "calibration": self._known().scores.without_context().to_dict(), "arrived": None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings and the conformity scores as plain values, for ``from_dict``."""

@@ -10,9 +10,8 @@ from neuro_divergent import __version__
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.io.source import Backend
-from neuro_divergent.forecasting.ensemble.combination import Combination
+from neuro_divergent.forecasting.ensemble.combination import Combination, check_weights
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
-from neuro_divergent.forecasting.ensemble.weights import check_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.inspection import check_errors
 from neuro_divergent.forecasting.load import read_description, rebuilding

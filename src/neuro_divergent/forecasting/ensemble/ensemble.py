@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.forecasting.ensemble.artifact import EnsembleParts, pack_ensemble, unpack_ensemble
-from neuro_divergent.forecasting.ensemble.combination import Combination, Method
+from neuro_divergent.forecasting.ensemble.combination import Combination, Method, check_requested, check_weights
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.ensemble.member_training import MemberTraining
 from neuro_divergent.forecasting.ensemble.plan import EnsemblePlan, MemberPlan, check_members
 from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
 from neuro_divergent.forecasting.ensemble.run import EnsembleRun
 from neuro_divergent.forecasting.ensemble.snapshots import in_cycles
-from neuro_divergent.forecasting.ensemble.weights import check_requested, check_weights
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.prepared_data import backend_for
@@ -36,8 +33,7 @@ from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """What tables call a model."""
 
     name: str
@@ -167,7 +163,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         if place is not None:
             path = str(data) if isinstance(data, (str, Path)) else None
             place.begin(self._plan(path, panel.schema, checkpoints), panel, training.initials)
-        self._train(training, panel, backend_for(data), callbacks)
+        self._train(training, panel, data, callbacks)
         return self
 
     @classmethod
@@ -197,7 +193,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         training = ensemble._member_training(place.initials(len(plan.members)), place, plan.checkpoints)
         panel = training.read(source, dict(plan.table))
         place.require_same_data(panel)
-        ensemble._train(training, panel, backend_for(source), callbacks)
+        ensemble._train(training, panel, source, callbacks)
         return ensemble
 
     def calibrate(self, data: Any, **schema: Any) -> Self:
@@ -218,7 +214,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
                     f"member {place} was trained on all rows and loaded, so its validation part cannot be used. Train "
                     "the members in this process, or with refit=False."
                 )
-        self._measure(self._member_training().read(data, schema), backend_for(data))
+        self._measure(self._member_training().read(data, schema), data)
         return self
 
     def prepare_prediction(
@@ -227,13 +223,11 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon)
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         parts = EnsembleParts(self.members, self.fitted, self._weights, self._source is not None)
         return pack_ensemble(parts, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild an ensemble from its files, called ``place`` in messages."""
         parts = unpack_ensemble(files, place)
         ensemble = cls(parts.members, combine=parts.fitted.combination.method, weights=parts.weights)  # type: ignore[arg-type]
         if parts.is_one_training:
@@ -285,7 +279,6 @@ class Ensemble(PredictingModel[FittedEnsemble]):
 
     @property
     def fitted(self) -> FittedEnsemble:
-        """The state of the fitted ensemble."""
         if self._fitted is None:
             if self._weights == "validation":
                 raise NotFittedError(
@@ -370,20 +363,17 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         trained = self.members if self._source is None else (self._source.forecaster(),)
         return MemberTraining(trained, initials or [None] * len(trained), self._source is not None, place, checkpoints)
 
-    def _train(
-        self, training: MemberTraining, panel: Panel, backend: Backend, callbacks: Sequence[CallbackLike]
-    ) -> None:
+    def _train(self, training: MemberTraining, panel: Panel, data: Any, callbacks: Sequence[CallbackLike]) -> None:
         self._set_fitted(None)
         self.members = training.train(panel, callbacks)
-        self._measure(panel, backend)
+        self._measure(panel, data)
         if training.place is not None:
             self.save(training.place.model)
 
-    def _measure(self, panel: Panel, backend: Backend) -> None:
+    def _measure(self, panel: Panel, data: Any) -> None:
         """Combine the fitted members, and fit weights and intervals on windows that none of them was trained on."""
-        validated = FittedEnsemble.of(
-            [member.validated.fitted for member in self.members], self._combination(), backend
-        )
+        honest = [member.validated.fitted for member in self.members]
+        validated = FittedEnsemble.of(honest, self._combination(), backend_for(data))
         split = validated.split(panel)
         if self._weights == "validation":
             validated = validated.with_accuracy_weights(split.validation)

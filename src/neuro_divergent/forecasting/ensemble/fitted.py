@@ -21,8 +21,7 @@ from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows, across
-from neuro_divergent.forecasting.ensemble.combination import Combination, MemberForecast, Quantiles
-from neuro_divergent.forecasting.ensemble.weights import accuracy_weights
+from neuro_divergent.forecasting.ensemble.combination import Combination, MemberForecast, Quantiles, accuracy_weights
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.predictor import Values, WindowForecasts, by_series
 from neuro_divergent.forecasting.task import Task

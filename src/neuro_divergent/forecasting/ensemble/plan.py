@@ -80,11 +80,7 @@ class EnsemblePlan(Config):
 
 
 def check_members(members: Sequence[Any]) -> None:
-    """Refuse what cannot be the members of one ensemble.
-
-    Raises:
-        ConfigError: If there is none, or if one is no forecaster or has another horizon.
-    """
+    """Refuse members that cannot be one ensemble: none, other things than forecasters, or different horizons."""
     if not members:
         raise ConfigError("an ensemble has at least one member.")
     for place, member in enumerate(members, 1):

@@ -256,14 +256,12 @@ class HINT(ModelWrapper[Forecaster]):
         return dataclasses.replace(found, point=point, **requested.by_name(ends))
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         self._require_fitted()
         parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)
         return pack_hint(parts, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild a HINT from its files, called ``place`` in messages."""
         with rebuilding(place, "HINT"):
             parts = unpack_hint(files, place)
             hint = cls(parts.forecaster, parts.hierarchy, parts.method)

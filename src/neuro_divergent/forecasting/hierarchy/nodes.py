@@ -46,13 +46,10 @@ def aligned(panel: Panel, places: Ints) -> tuple[Floats, Bools]:
 
 
 def by_cutoff(panel: Panel, found: WindowForecasts, values: Array) -> tuple[Ints, Ints, Floats]:
-    """Lay out values of windows, ``(windows, horizon)``, by the times that they begin at.
+    """Lay out values of windows as ``(cut-offs, series, horizon)``, NaN where a series has none, after two arrays.
 
-    Nodes may begin at different times, but all end at the same one: windows are matched by the rows to the end.
-
-    Returns:
-        The age of each cut-off (minus the rows from there to the end), the place of each window among them, and the
-        values ``(cut-offs, series, horizon)``, NaN where a series has no window.
+    These are minus the rows from each cut-off to the end, by which windows are matched because nodes may begin at
+    different times but end at the same one, and the place of each window among the cut-offs.
     """
     ages, cutoff = np.unique(found.rows - panel.offsets[found.series + 1], return_inverse=True)
     laid_out = np.full((len(ages), panel.num_series, values.shape[1]), np.nan)
