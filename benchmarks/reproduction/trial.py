@@ -21,8 +21,9 @@ from neuro_divergent.data.splits import Split, split_by_time
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.baselines import Baselines
 from neuro_divergent.forecasting.fitted import build_network
-from neuro_divergent.forecasting.predictor import Predictor
+from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from reproduction.published import DATA_SETS, Name
 from reproduction.recipes import Recipe, recipe_for
 
@@ -111,7 +112,7 @@ def _test(predictor: Predictor, batcher: WindowBatcher, windows: Windows) -> dic
     spread = batcher.scaler_params[:, 1]
     sums, values = np.zeros(4), 0
     for part in _parts(windows):
-        found = predictor.windows(batcher, part)
+        found = WindowForecasts.of(part, batcher, RequestedQuantiles(), predictor.values)
         last = Baselines(batcher.panel, found.series, found.rows, windows.horizon, season_length=1).last_value()
         for place, forecast in enumerate((found.point, last)):
             error = (forecast.astype(np.float64) - found.actual) / spread[found.series][:, None]

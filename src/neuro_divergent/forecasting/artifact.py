@@ -24,7 +24,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.forecasting.fitted import FittedModel, build_network
+from neuro_divergent.forecasting.fitted import FittedModel, build_network, build_spec
 from neuro_divergent.forecasting.inspection import (
     ROLES,
     building_within,
@@ -162,15 +162,7 @@ def _rebuild(
     channels = description["channels"]
     if type(channels) is not int:
         raise TypeError(f"channels: {channels!r}")
-    spec = TaskSpec(
-        horizon=task.horizon,
-        input_size=task.history,
-        channels=channels,
-        outputs=task.loss.outputs,
-        past=context.past,
-        future=context.future,
-        static=context.static,
-    )
+    spec = build_spec(task, context, channels)
     check_context(context, task, spec)
     errors, numbers = tensors.get("intervals.errors"), tensors.get("scaler.numbers")
     check_errors(errors, task.horizon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from neuro_divergent.core.arrays import Array, Ints
-from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
@@ -20,10 +21,12 @@ from neuro_divergent.data.io.table import IN_MEMORY
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
-from neuro_divergent.forecasting.predictor import Predictor
+from neuro_divergent.data.windows import Windows
+from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.paths import PointFeedback
+from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.models.autoregressive import AutoregressiveNetwork
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.baseline import SeasonalNaiveNetwork
@@ -71,15 +74,6 @@ class FittedModel:
         """Whether it holds the ends of series, to forecast without other data."""
         return self.context.num_series > 0
 
-    def require_context(self) -> None:
-        """Refuse to forecast the series of training where they are not known.
-
-        Raises:
-            InputError: If this model holds no series.
-        """
-        if not self.has_context:
-            raise InputError("this model was saved without context, so it holds no series: pass them as data.")
-
     def batcher(self, panel: Panel, until: Ints | None = None) -> WindowBatcher:
         """Return what makes batches from a panel for this network.
 
@@ -101,6 +95,14 @@ class FittedModel:
         params = self.scaler_params if is_context else self._scaler_params_of(panel, until)
         spread = self._spread_of(panel, params, until)
         return build_batcher(self.task, panel, params, spread, self.covariates, self.device)
+
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel, together with the observed values."""
+        batcher = self.batcher(windows.panel, until=windows.begins)
+        requested = RequestedQuantiles(levels, quantiles)
+        return WindowForecasts.of(windows, batcher, requested, self.predictor.values)
 
     def _spread_of(self, panel: Panel, scaler_params: Array | None, until: Ints | None = None) -> Array | None:
         """Return the usual scale of windows of each series of a panel; of a new one, that of its last history."""
@@ -172,6 +174,11 @@ class FittedModel:
         spreads = None if self.spreads is None else dataclasses.replace(self.spreads, series=None)
         return dataclasses.replace(self, context=context, scaler_params=None, spreads=spreads, predictor=predictor)
 
+    def summary(self, num_parameters: int) -> str:
+        """Return what was fitted, in a few words."""
+        series = f"on {self.context.num_series:,} series" if self.has_context else "without context"
+        return f"fitted {series}, {num_parameters:,} parameters"
+
     @property
     def holds(self) -> dict[str, str]:
         """What it contains that comes from the training data, by name."""
@@ -222,6 +229,19 @@ def build_batcher(
         covariates=covariates or CovariateScaling(),
         joint=bool(task.joint),
         device=device,
+    )
+
+
+def build_spec(task: Task, panel: Panel, channels: int) -> TaskSpec:
+    """Return what a network for a task is built for, on the covariates of a panel."""
+    return TaskSpec(
+        horizon=task.horizon,
+        input_size=task.history,
+        channels=channels,
+        outputs=task.loss.outputs,
+        past=panel.past,
+        future=panel.future,
+        static=panel.static,
     )
 
 

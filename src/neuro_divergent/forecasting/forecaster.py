@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import polars as pl
 
 from neuro_divergent.core.errors import ConfigError, NotFittedError
-from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.splits import Split
-from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.artifact import pack_model, unpack_model
-from neuro_divergent.forecasting.distill import TaughtLoader
 from neuro_divergent.forecasting.explain import Explanation, explain
 from neuro_divergent.forecasting.fitted import FittedModel, num_parameters
 from neuro_divergent.forecasting.network_training import NetworkTraining
 from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.prediction_context import PredictionContext
-from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import PreparedData, prepare
 from neuro_divergent.forecasting.pretrain import Pretrained, pretrain, settings_for
-from neuro_divergent.forecasting.refit import first_config, refit_callbacks, refit_config, refit_data, refits
-from neuro_divergent.forecasting.run_config import DataConfig, RunConfig, change_settings
+from neuro_divergent.forecasting.run_config import RunConfig, change_settings
 from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.training_phases import TrainingPhases
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.forecasting.uncertainty.simulation import Dependence, paths_table, simulate
 from neuro_divergent.forecasting.warm_start import InitialLike, check_initial, fitted_before, load_initial
@@ -42,16 +36,19 @@ if TYPE_CHECKING:
     from neuro_divergent.diagnostics.finding import Diagnosis
     from neuro_divergent.forecasting.warm_start import Initial
 
+T = TypeVar("T")
 
-class Forecaster(PredictingModel):
+
+class Forecaster(PredictingModel[FittedModel]):
     """Trains an architecture on a table of series and forecasts with it.
 
     Args:
         architecture: Shape of the network, or its name.
         training: How to train: settings, or the name of a preset; ``"auto"`` is recommended for the family of the
             architecture.
-        task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``scaler``, ``series_scaler``,
-            ``validation``, ``test``, ``stride``, ``joint``.
+        task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``weighting``, ``scaler``,
+            ``series_scaler``, ``validation``, ``refit``, ``test``, ``stride``, ``joint``, ``baseline``,
+            ``season_length``.
 
     Attributes:
         panel: The data of training; ``None`` before, and in a forecaster that was loaded.
@@ -67,11 +64,7 @@ class Forecaster(PredictingModel):
         self.training = training.for_family(self.architecture.traits.family)
         self._task = Task(**task)
         _refuse_changed_targets(self._task, self.training)
-        self.panel: Panel | None = None
-        self.split: Split | None = None
         self.run: Path | None = None
-        self._fitted: FittedModel | None = None
-        self._validated: FittedModel | None = None
 
     def fit(
         self,
@@ -118,13 +111,13 @@ class Forecaster(PredictingModel):
         prepared = self._prepare(data, schema, load_initial(initial))
         self.run = None
         if run is None:
-            is_stopped = self._train(prepared, callbacks, teacher=teacher, resume=resume, allow_changes=allow_changes)
-            if refits(prepared) and not is_stopped:
-                self._refit(prepared, refit_callbacks(callbacks), teacher=teacher)
+            phases = TrainingPhases(self, prepared, teacher)
+            if phases.train(callbacks, resume=resume, allow_changes=allow_changes):
+                phases.refit(callbacks)
             return self
         from neuro_divergent.workflow.train_run import train_opened  # scores and reports are made above this room
 
-        training_run = TrainingRun.new(RunDirectory(Path(run)), self._as_run(data, prepared, checkpoints))
+        training_run = TrainingRun.of(self, RunDirectory(Path(run)), data, prepared, checkpoints)
         with training_run.opened():
             train_opened(training_run, self, prepared, callbacks=callbacks, teacher=teacher, state=resume)
         return self
@@ -211,8 +204,7 @@ class Forecaster(PredictingModel):
         if training_run.is_complete:
             return cls.load(directory.path / MODEL)
         forecaster = cls.for_run(config)
-        prepared = forecaster._prepare(source, dict(config.data.schema_fields), training_run.initial())
-        training_run.check_data(prepared.panel)
+        prepared = training_run.prepare(forecaster, source)
         with training_run.opened():
             state = training_run.load_state()
             train_opened(training_run, forecaster, prepared, callbacks=callbacks, teacher=teacher, state=state)
@@ -221,7 +213,7 @@ class Forecaster(PredictingModel):
     @classmethod
     def for_run(cls, config: RunConfig) -> Self:
         """Return the forecaster that a run is to train."""
-        return cls(config.architecture, training=config.training, **_fields(config.task))
+        return cls(config.architecture, training=config.training, **dict(config.task))
 
     def find_learning_rate(self, data: Any, *, steps: int = 100, **schema: Any) -> RateCurve:
         """Find a learning rate: increase it step by step on a table and see where the loss falls fastest.
@@ -233,15 +225,7 @@ class Forecaster(PredictingModel):
             steps: Steps to spend.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
-        return find_learning_rate(
-            training.network,
-            self._task.loss,
-            training.train,
-            self.training,
-            steps=steps,
-            restore=training.batcher.restore,
-        )
+        return self._search(find_learning_rate, data, schema, steps=steps)
 
     def auto_batch_size(self, data: Any, *, memory: int | None = None, **schema: Any) -> int:
         """Return the largest batch size whose training step fits into memory.
@@ -254,15 +238,7 @@ class Forecaster(PredictingModel):
             memory: Bytes that training may take; unset, what is free. A fifth of it is not used.
             schema: Fields of ``Schema``, as for ``fit``.
         """
-        training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
-        return find_batch_size(
-            training.network,
-            self._task.loss,
-            training.train,
-            self.training,
-            memory=memory,
-            restore=training.batcher.restore,
-        )
+        return self._search(find_batch_size, data, schema, memory=memory)
 
     def prepare_prediction(
         self, data: Any = None, *, future: Any = None, horizon: int | None = None
@@ -323,34 +299,19 @@ class Forecaster(PredictingModel):
 
         return diagnose(self)
 
-    def forecast_windows(
-        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
-    ) -> WindowForecasts:
-        """Forecast many windows of a panel, together with the observed values.
-
-        Args:
-            windows: Windows of a panel.
-            levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, between 0 and 1.
-        """
-        batcher = self.fitted.batcher(windows.panel, until=windows.begins)
-        return self.fitted.predictor.windows(batcher, windows, levels, quantiles)
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         return pack_model(self.fitted, self.architecture, self.training, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild a forecaster from its files, called ``place`` in messages."""
         architecture, training, fitted = unpack_model(files, place)
-        forecaster = cls(architecture, training=training, **_fields(fitted.task))
+        forecaster = cls(architecture, training=training, **dict(fitted.task))
         forecaster._fitted = fitted
         return forecaster
 
     def clone(self) -> Self:
         """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
-        return type(self)(self.architecture, training=self.training, **_fields(self._task))
+        return type(self)(self.architecture, training=self.training, **dict(self._task))
 
     def with_settings(self, changes: Mapping[str, Any]) -> Self:
         """Return an unfitted copy with some settings changed.
@@ -364,16 +325,11 @@ class Forecaster(PredictingModel):
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
         architecture, task, training = change_settings(self.architecture, self._task, self.training, changes)
-        return type(self)(architecture, training=training, **_fields(task))
+        return type(self)(architecture, training=training, **dict(task))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.architecture.name}, {describe_task(self.task)}, {self._state()})"
-
-    def _state(self) -> str:
-        if self._fitted is None:
-            return "not fitted"
-        series = f"on {self._fitted.context.num_series:,} series" if self._fitted.has_context else "without context"
-        return f"fitted {series}, {self.num_parameters:,} parameters"
+        state = "not fitted" if self._fitted is None else self._fitted.summary(self.num_parameters)
+        return f"{type(self).__name__}({self.architecture.name}, {describe_task(self.task)}, {state})"
 
     @property
     def task(self) -> Task:
@@ -392,22 +348,9 @@ class Forecaster(PredictingModel):
 
     @property
     def fitted(self) -> FittedModel:
-        """The state of the fitted model."""
         if self._fitted is None:
             raise NotFittedError("this forecaster has not been trained: call fit(data) first, or load a saved one.")
         return self._fitted
-
-    @property
-    def validated(self) -> Forecaster:
-        """The forecaster whose forecasts of the validation part are honest: the one before it was trained on all rows.
-
-        It is this forecaster itself where that was not done, and where the data of training are not known.
-        """
-        if self._validated is None:
-            return self
-        other = type(self)(self.architecture, training=self.training, **_fields(self._task))
-        other._fitted, other.panel, other.split, other.run = self._validated, self.panel, self.split, self.run
-        return other
 
     @property
     def history(self) -> pl.DataFrame:
@@ -420,11 +363,6 @@ class Forecaster(PredictingModel):
         return self.fitted.environment
 
     @property
-    def schema(self) -> Schema:
-        """Roles of the columns."""
-        return self.fitted.context.schema
-
-    @property
     def num_parameters(self) -> int:
         """Number of trainable parameters."""
         return num_parameters(self.fitted.predictor.network)
@@ -435,69 +373,11 @@ class Forecaster(PredictingModel):
         check_initial(initial, prepared)
         return dataclasses.replace(prepared, initial=initial)
 
-    def _as_run(self, data: Any, prepared: PreparedData, checkpoints: Checkpointing | None) -> RunConfig:
-        """Return the settings of this training as those of a run."""
-        schema = {name: getattr(prepared.panel.schema, name) for name in Schema.model_fields}
-        path = str(data) if isinstance(data, (str, Path)) else None
-        chosen = {} if checkpoints is None else {"checkpoints": checkpoints}
-        # What a warm start takes from the fitted model is written down, because the data alone do not give it.
-        task = self._task if prepared.initial is None else self._task.replace(input_size=prepared.task.input_size)
-        return RunConfig(
-            data=DataConfig(path=path, **schema),
-            model=self.architecture,
-            task=task,
-            training=self.training,
-            **chosen,
-        )
-
-    def _train(
-        self,
-        prepared: PreparedData,
-        callbacks: Sequence[CallbackLike],
-        *,
-        teacher: Forecaster | None = None,
-        resume: Mapping[str, Any] | str | Path | None = None,
-        allow_changes: bool = False,
-    ) -> bool:
-        """Train on prepared data, and return whether somebody stopped it."""
-        self.panel, self.split, self._prediction, self._validated = prepared.panel, prepared.split, None, None
-        config = first_config(self.training, prepared)
-        training = NetworkTraining(self.architecture, config, prepared, callbacks)
-        train = training.train if teacher is None else TaughtLoader(training.train, teacher.fitted)
-        training.trainer.fit(train, training.validation, resume=resume, allow_changes=allow_changes)
-        self._fitted = training.fitted_model()
-        return training.trainer.state.stop_requested
-
-    def _restore_first(self, path: Path, prepared: PreparedData) -> None:
-        """Take the model of a first training that was saved."""
-        self._fitted = type(self).load(path).fitted
-        self.panel, self.split, self._prediction, self._validated = prepared.panel, prepared.split, None, None
-
-    def _refit(
-        self,
-        prepared: PreparedData,
-        callbacks: Sequence[CallbackLike],
-        *,
-        teacher: Forecaster | None = None,
-        resume: Mapping[str, Any] | str | Path | None = None,
-    ) -> None:
-        """Train again on all rows, for as many steps as the weights of the first training have.
-
-        If that is stopped on the way, the first model stays: weights whose rate has not fallen yet are worse.
-        """
-        first = self.fitted
-        assert first.trained_on is not None
-        config = refit_config(self.training, first.trained_on.steps)
-        training = NetworkTraining(self.architecture, config, refit_data(prepared), callbacks)
-        training.trainer.label = "all rows"
-        train = training.train if teacher is None else TaughtLoader(training.train, teacher.fitted)
-        training.trainer.fit(train, resume=resume, allow_changes=True)
-        if training.trainer.state.stop_reason is None:
-            self._fitted, self._validated, self._prediction = training.refitted_model(first), first, None
-
-
-def _fields(task: Task) -> dict[str, Any]:
-    return {name: getattr(task, name) for name in Task.model_fields}
+    def _search(self, search: Callable[..., T], data: Any, schema: Mapping[str, Any], **options: Any) -> T:
+        """Return what a search for a setting of training finds on a table."""
+        training = NetworkTraining(self.architecture, self.training, self._prepare(data, schema))
+        network, train, restore = training.network, training.train, training.batcher.restore
+        return search(network, self._task.loss, train, self.training, restore=restore, **options)
 
 
 def _refuse_changed_targets(task: Task, training: TrainingConfig) -> None:

@@ -1,12 +1,21 @@
-"""Prediction after the end of each series, the same for a forecaster and for an ensemble."""
+"""What a forecaster and an ensemble share: a fitted state of their own, and predictions from it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
+from neuro_divergent.forecasting.protocol import FittedState
 from neuro_divergent.forecasting.saving import SavedModel
 from neuro_divergent.forecasting.task import check_horizon
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.schema import Schema
+    from neuro_divergent.data.splits import Split
+    from neuro_divergent.data.windows import Windows
+    from neuro_divergent.forecasting.predictor import WindowForecasts
 
 
 class Prediction(Protocol):
@@ -16,10 +25,17 @@ class Prediction(Protocol):
         """Run the networks and return the result as a table."""
 
 
-class PredictingModel(SavedModel):
-    """A model that prepares the prediction for its own series once, and uses it for each call of ``predict``."""
+F = TypeVar("F", bound=FittedState)
 
-    _prediction: Prediction | None = None
+
+class PredictingModel(SavedModel, Generic[F]):
+    """A model that forecasts from a fitted state of its own."""
+
+    panel: Panel | None = None  # the data of training; None before, and in a model that was loaded
+    split: Split | None = None  # their windows for training, validation and test
+    _fitted: F | None = None
+    _validated: F | None = None  # before the second training, if there was one
+    _prediction: Prediction | None = None  # for its own series, prepared once
 
     def predict(
         self,
@@ -54,3 +70,41 @@ class PredictingModel(SavedModel):
     def prepare_prediction(self, data: Any = None, *, future: Any = None, horizon: int | None = None) -> Prediction:
         """Read and check what ``predict`` forecasts from."""
         raise NotImplementedError
+
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel, together with the observed values.
+
+        Args:
+            windows: Windows of a panel.
+            levels: Central intervals to give, in percent.
+            quantiles: Quantiles to give, between 0 and 1.
+        """
+        return self.fitted.forecast_windows(windows, levels, quantiles)
+
+    @property
+    def fitted(self) -> F:
+        """The state of the fitted model; an error if it is not fitted."""
+        raise NotImplementedError
+
+    @property
+    def validated(self) -> Self:
+        """The model whose forecasts of the validation part are honest: as it was before it was trained on all rows.
+
+        It is the model itself where that was not done, and where that state is not known: in a model that was loaded.
+        """
+        if self._validated is None:
+            return self
+        other = copy(self)
+        other._set_fitted(self._validated)
+        return other
+
+    @property
+    def schema(self) -> Schema:
+        """Roles of the columns."""
+        return self.fitted.context.schema
+
+    def _set_fitted(self, fitted: F | None, validated: F | None = None) -> None:
+        """Change the state, after which a prediction that was prepared is out of date."""
+        self._fitted, self._validated, self._prediction = fitted, validated, None

@@ -21,6 +21,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.predictor import by_series
+from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 _ROWS = 4096  # series that go through the network at once
@@ -60,16 +61,11 @@ class PredictionContext:
             InputError: If there is none and the model holds no series either.
         """
         backend = fitted.backend
-        if data is None:
-            fitted.require_context()
         if data is not None:
-            table = read_table(data, fitted.context.schema)
-            backend = table.backend
-            panel = build_panel(table, fitted.context.schema, fitted=fitted.context)
-            panel = check_history(panel, input_size=fitted.task.history)
-            if fitted.task.joint:
-                panel.require_aligned()
+            panel, backend = read_history(data, fitted.context, fitted.task)
             fitted = fitted.with_context(panel)
+        elif not fitted.has_context:
+            raise InputError("this model was saved without context, so it holds no series: pass them as data.")
         context = fitted.context
         steps = horizon or fitted.task.horizon
         ahead = read_future(future, context, steps)
@@ -127,6 +123,15 @@ class PredictionContext:
         panel = _append(self.batcher.panel, point, known)
         batcher = dataclasses.replace(self.batcher, panel=panel)
         return dataclasses.replace(self, batcher=batcher, batches=_split(batcher, ahead, horizon))
+
+
+def read_history(data: Any, context: Panel, task: Task) -> tuple[Panel, Backend]:
+    """Read series to forecast, with the columns of the context, and return the kind of their table too."""
+    table = read_table(data, context.schema)
+    panel = check_history(build_panel(table, context.schema, fitted=context), input_size=task.history)
+    if task.joint:
+        panel.require_aligned()
+    return panel, table.backend
 
 
 def forecast_columns(

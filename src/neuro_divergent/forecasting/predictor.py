@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,6 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import using_threads
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order
-from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows, across
 from neuro_divergent.forecasting.forecast_module import ForecastModule, require_intervals
 from neuro_divergent.forecasting.uncertainty.copula import Copula
@@ -28,6 +28,7 @@ from neuro_divergent.training.thread_count import network_threads
 
 _ROWS = 4096  # windows that go through the network at once
 _PATH_ROWS = 2**14  # steps of paths that go through it at once
+Values = tuple[Tensor, Tensor | None]  # point, and quantiles if any are requested
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +56,31 @@ class WindowForecasts:
     quantiles: dict[float, Array] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def join(cls, panel: Panel, parts: list[list[Array]], requested: RequestedQuantiles) -> WindowForecasts:
-        """Concatenate batches of forecasts and add the observed values.
+    def of(
+        cls, windows: Windows, batcher: Any, requested: RequestedQuantiles, values: Callable[..., Values]
+    ) -> WindowForecasts:
+        """Forecast windows batch by batch, and add the observed values.
 
         Args:
-            panel: The series.
-            parts: For each batch series, first target rows, point and, where any are requested, quantiles
-                ``(windows, horizon, quantile)``.
-            requested: Which quantiles these are.
+            windows: The windows.
+            batcher: What makes batches of them, for one network or for the members of an ensemble.
+            requested: Which intervals and quantiles to give.
+            values: Makes forecasts from a batch: ``Predictor.values``, or that of an ensemble.
         """
+        panel, parts = windows.panel, []
+        for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
+            series, rows = windows.locate(numbers)
+            results = values(batcher, batcher.windows(series, rows), requested.all)
+            if batcher.joint:
+                series, rows = across(panel, rows)
+            made = (by_series(item).cpu().numpy() for item in results if item is not None)
+            parts.append([series, rows + batcher.input_size, *made])
         series, rows, points, *ends = (np.concatenate(part) for part in zip(*parts, strict=True))
         # Targets are read from the panel: scaling and its inverse would leave rounding errors in them, and a zero could
         # lie outside of an interval that ends at zero.
         actual, observed = panel.values_from(rows, points.shape[1])
-        values = np.moveaxis(ends[0], -1, 0) if ends else ()
-        return cls(series, rows, points, actual, observed, **requested.by_name(values))  # type: ignore[arg-type]
+        quantiles = np.moveaxis(ends[0], -1, 0) if ends else ()
+        return cls(series, rows, points, actual, observed, **requested.by_name(quantiles))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +107,7 @@ class Predictor:
                 prepare()
 
     @torch.inference_mode()
-    def values(
-        self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
-    ) -> tuple[Tensor, Tensor | None]:
+    def values(self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> Values:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         size = batch.past_y.shape[:2]
         if size not in self._threads:
@@ -106,9 +115,7 @@ class Predictor:
         with using_threads(self._threads[size]):
             return self._values(batcher, batch, quantiles)
 
-    def _values(
-        self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]
-    ) -> tuple[Tensor, Tensor | None]:
+    def _values(self, batcher: WindowBatcher, batch: Batch, quantiles: tuple[float, ...]) -> Values:
         module, scaler_params = self.module(batcher, quantiles), batcher.params_of(batch.series)
         if module.path_probabilities is None:
             return module.forecast(batch, scaler_params)
@@ -137,26 +144,6 @@ class Predictor:
                 )
             self._modules[quantiles] = module
         return module
-
-    def windows(
-        self,
-        batcher: WindowBatcher,
-        windows: Windows,
-        levels: Sequence[float] = (),
-        quantiles: Sequence[float] = (),
-    ) -> WindowForecasts:
-        """Forecast every window, without training anything again."""
-        requested = RequestedQuantiles(levels, quantiles)
-        parts: list[list[Array]] = []
-        for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
-            series, rows = windows.locate(numbers)
-            batch = batcher.windows(series, rows)
-            point, bounds = self.values(batcher, batch, requested.all)
-            if batcher.joint:
-                series, rows = across(batcher.panel, rows)
-            results = [point, *([] if bounds is None else [bounds])]
-            parts.append([series, rows + batcher.input_size, *(by_series(item).cpu().numpy() for item in results)])
-        return WindowForecasts.join(batcher.panel, parts, requested)
 
     @property
     def draws_paths(self) -> bool:

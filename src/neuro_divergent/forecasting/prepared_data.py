@@ -21,7 +21,7 @@ from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
-from neuro_divergent.forecasting.fitted import FittedModel, build_batcher
+from neuro_divergent.forecasting.fitted import FittedModel, build_batcher, build_spec
 from neuro_divergent.forecasting.history import choose_season
 from neuro_divergent.forecasting.row_weights import row_weights
 from neuro_divergent.forecasting.task import Task
@@ -63,15 +63,6 @@ class PreparedData:
     def of(cls, task: Task, panel: Panel, backend: Backend) -> PreparedData:
         """Split a panel, fit scalers to its training part and compute row weights."""
         scaler, split = task.series_scaler, task.split(panel)
-        spec = TaskSpec(
-            horizon=task.horizon,
-            input_size=task.history,
-            channels=panel.num_series if task.joint else 1,
-            outputs=task.loss.outputs,
-            past=panel.past,
-            future=panel.future,
-            static=panel.static,
-        )
         params = None if scaler is None else fit_series_scaler(scaler, panel, split.train.ends)
         weight = row_weights(panel, task.weighting, split.train)
         spreads = None
@@ -80,7 +71,7 @@ class PreparedData:
             spreads = Spreads.fit(batcher, split.train)
         return cls(
             task=task,
-            spec=spec,
+            spec=build_spec(task, panel, panel.num_series if task.joint else 1),
             panel=panel,
             split=split,
             scaler_params=params,

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from neuro_divergent.training.config import TrainingConfig
 
 
-class HasContext(Protocol):
+class FittedState(Protocol):
     """The state of a fitted model, as far as all kinds share it."""
 
     @property
     def context(self) -> Panel:
         """The end of each series; empty in a model that was saved without it."""
+
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
+        """Forecast many windows of a panel, together with the observed values."""
 
 
 class Named(Protocol):
@@ -56,7 +61,7 @@ class ForecastModel(Protocol):
         """Whether it can forecast."""
 
     @property
-    def fitted(self) -> HasContext:
+    def fitted(self) -> FittedState:
         """The state of the fitted model.
 
         Raises:

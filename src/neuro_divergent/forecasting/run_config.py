@@ -173,22 +173,20 @@ def change_settings(
     )
 
 
-def own_settings(changes: Mapping[str, Any], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split changes into those of a model that wraps others, without their prefix, and the rest."""
-    begin = f"{prefix}."
-    own = {key[len(begin) :]: value for key, value in changes.items() if key.startswith(begin)}
-    return own, {key: value for key, value in changes.items() if not key.startswith(begin)}
-
-
-def check_own_settings(own: Mapping[str, Any], prefix: str, known: Iterable[str]) -> None:
-    """Refuse settings that a wrapping model does not have.
+def own_settings(
+    changes: Mapping[str, Any], prefix: str, known: Iterable[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split changes into those of a model that wraps others, without their prefix, and the rest.
 
     Raises:
-        ConfigError: With the closest that it has.
+        ConfigError: If the wrapping model has no such setting, with the closest that it has.
     """
+    begin = f"{prefix}."
+    own = {key[len(begin) :]: value for key, value in changes.items() if key.startswith(begin)}
     for key in own:
         if key not in known:
             raise ConfigError(f"unknown setting {prefix}.{key!s}.{did_you_mean(key, known)}")
+    return own, {key: value for key, value in changes.items() if not key.startswith(begin)}
 
 
 def _plain_setting(value: Any) -> Any:

@@ -1,19 +1,19 @@
 """Training in a run directory: check, open, resume, train and save the model.
 
-``Forecaster.fit(run=...)``, the members of an ensemble and the command line all train through this class. Everything
-before ``train`` works without torch, so that mistakes in settings and data are reported at once.
+``Forecaster.fit(run=...)``, the members of an ensemble and the command line all train through this class. It imports
+torch only where a network is needed, so that mistakes in settings and data are reported at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.runs.directory import MODEL, PRETRAINED, VALIDATED, RunDirectory
 from neuro_divergent.training.state import extends
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.prepared_data import PreparedData
     from neuro_divergent.forecasting.warm_start import Initial
     from neuro_divergent.training.callbacks.base import CallbackLike
+    from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,32 @@ class TrainingRun:
         return cls(directory, config)
 
     @classmethod
+    def of(
+        cls,
+        forecaster: Forecaster,
+        directory: RunDirectory,
+        data: Any,
+        prepared: PreparedData,
+        checkpoints: Checkpointing | None,
+    ) -> TrainingRun:
+        """Return a run that is to train a forecaster from the start, on data that are prepared for it.
+
+        Its settings name ``data`` if that is a path. Errors are those of ``new``.
+        """
+        task, path = forecaster._task, str(data) if isinstance(data, str | Path) else None
+        if prepared.initial is not None:
+            # What a warm start takes from the fitted model is written down, because the data alone do not give it.
+            task = task.replace(input_size=prepared.task.input_size)
+        config = RunConfig(
+            data=DataConfig(**{**dict(prepared.panel.schema), "path": path}),
+            model=forecaster.architecture,
+            task=task,
+            training=forecaster.training,
+            **({} if checkpoints is None else {"checkpoints": checkpoints}),
+        )
+        return cls.new(directory, config)
+
+    @classmethod
     def resumed(
         cls, directory: RunDirectory, config: RunConfig | None = None, *, allow_changes: bool = False
     ) -> TrainingRun:
@@ -74,9 +101,7 @@ class TrainingRun:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to train."""
-        if not self.resuming or not self.directory.is_finished:
-            return False
-        return not extends(self.directory.stored_config()["training"], self.config.training.to_dict())
+        return self.resuming and self.directory.is_finished and not self._is_extended
 
     def source(self, data: Any = None) -> Any:
         """Return the data to train on: those given, or else the file that the settings name.
@@ -90,6 +115,13 @@ class TrainingRun:
             raise InputError(f"{self.directory.path}: was begun with a table in memory; pass it as data.")
         return self.config.data.path
 
+    def prepare(self, forecaster: Forecaster, data: Any = None, initial: Initial | None = None) -> PreparedData:
+        """Read and check the data for a forecaster; arguments are those of ``fit``."""
+        schema = dict(self.config.data.schema_fields)
+        prepared = forecaster._prepare(self.source(data), schema, self.initial() or initial)
+        self.check_data(prepared.panel)
+        return prepared
+
     def check_data(self, panel: Panel) -> None:
         """Refuse to resume on other data.
 
@@ -99,11 +131,9 @@ class TrainingRun:
         if self.resuming and not self.allow_changes:
             self.directory.require_same_data(panel)
 
-    @contextmanager
-    def opened(self) -> Iterator[None]:
+    def opened(self) -> AbstractContextManager[None]:
         """Create the directory and hold its lock; record at the end how the run ended."""
-        with self.directory.opened():
-            yield
+        return self.directory.opened()
 
     def load_state(self) -> dict[str, Any] | None:
         """Return the latest checkpoint of a run that is resumed, or ``None``.
@@ -119,9 +149,12 @@ class TrainingRun:
     @property
     def _is_refitting(self) -> bool:
         """Whether the first training is over, and no more steps of it are wanted."""
-        if not self.resuming or not (self.directory.path / VALIDATED).exists():
-            return False
-        return not extends(self.directory.stored_config()["training"], self.config.training.to_dict())
+        return self.resuming and (self.directory.path / VALIDATED).exists() and not self._is_extended
+
+    @property
+    def _is_extended(self) -> bool:
+        """Whether training is to end at another step or time than when the run was begun."""
+        return extends(self.directory.stored_config()["training"], self.config.training.to_dict())
 
     def initial(self) -> Initial | None:
         """Return the model that training started from, if a run that is resumed was given one.
@@ -163,31 +196,27 @@ class TrainingRun:
             teacher: Fitted forecaster to learn from.
             state: Checkpoint to continue from.
         """
-        from neuro_divergent.forecasting.refit import refit_callbacks, refits  # loads torch
+        from neuro_divergent.forecasting.training_phases import TrainingPhases  # loads torch
 
         kept = self.directory.path / PRETRAINED
         if prepared.initial is not None and not kept.exists():
             prepared.initial.save(kept)
-        validated, is_refitting, is_stopped = self.directory.path / VALIDATED, self._is_refitting, False
+        validated, is_refitting = self.directory.path / VALIDATED, self._is_refitting
         if not is_refitting:
             self.directory.remove_refit(self.config.checkpoints)
         self.directory.begin(self.config, prepared.panel)
+        phases = TrainingPhases(forecaster, prepared, teacher)
         if is_refitting:
-            forecaster._restore_first(validated, prepared)
+            trains_again = phases.restore(validated)
         else:
-            is_stopped = forecaster._train(
-                prepared,
-                [*callbacks, *self.directory.callbacks(self.config.checkpoints)],
-                teacher=teacher,
-                resume=state,
-                allow_changes=self.allow_changes,
-            )
+            heard = [*callbacks, *self.directory.callbacks(self.config.checkpoints)]
+            trains_again = phases.train(heard, resume=state, allow_changes=self.allow_changes)
         forecaster.run = self.directory.path
-        if refits(prepared) and not is_stopped:
+        if trains_again:
             if not is_refitting:
                 forecaster.save(validated)
-            further = [*refit_callbacks(callbacks), *self.directory.refit_callbacks(self.config.checkpoints)]
-            forecaster._refit(prepared, further, teacher=teacher, resume=state if is_refitting else None)
+            further = self.directory.refit_callbacks(self.config.checkpoints)
+            phases.refit(callbacks, further=further, resume=state if is_refitting else None)
         forecaster.save(self.directory.path / MODEL)
 
     def fit(
@@ -205,10 +234,7 @@ class TrainingRun:
         if self.is_complete:
             return self.load_model()
         forecaster = Forecaster.for_run(self.config)
-        prepared = forecaster._prepare(
-            self.source(data), dict(self.config.data.schema_fields), self.initial() or initial
-        )
-        self.check_data(prepared.panel)
+        prepared = self.prepare(forecaster, data, initial)
         with self.opened():
             self.train(forecaster, prepared, callbacks=callbacks, state=self.load_state())
         return forecaster

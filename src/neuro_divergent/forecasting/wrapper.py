@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from neuro_divergent.forecasting.protocol import ForecastModel, HasContext, Named
+from neuro_divergent.forecasting.protocol import FittedState, ForecastModel, Named
 from neuro_divergent.forecasting.saving import SavedModel
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ModelWrapper(SavedModel, Generic[M]):
         return self.forecaster.architecture
 
     @property
-    def fitted(self) -> HasContext:
+    def fitted(self) -> FittedState:
         """The state of the fitted model inside."""
         return self.forecaster.fitted
 

@@ -37,7 +37,7 @@ def train_run(
     """
     training_run = TrainingRun.new(RunDirectory(Path(run)), config.resolve_training())
     forecaster = Forecaster.for_run(training_run.config)
-    prepared = forecaster._prepare(training_run.source(data), dict(config.data.schema_fields))
+    prepared = training_run.prepare(forecaster, data)
     teacher = None if config.teacher is None else Forecaster.load(config.teacher)
     with training_run.opened():
         return train_opened(training_run, forecaster, prepared, levels=levels, callbacks=callbacks, teacher=teacher)

@@ -12,7 +12,6 @@ from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import require_counts
 from neuro_divergent.evaluation.conformal.artifact import pack_conformal, unpack_conformal
@@ -24,9 +23,10 @@ from neuro_divergent.evaluation.conformal.scores import Scores, names
 from neuro_divergent.evaluation.conformal.settings import ConformalSettings
 from neuro_divergent.evaluation.conformal.spread import spread_before
 from neuro_divergent.forecasting.load import rebuilding
+from neuro_divergent.forecasting.prediction_context import read_history
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.warm_start import InitialLike
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
@@ -167,9 +167,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         own = quantiles_of(self._pairs)
         table = read_table(self.forecaster.predict(data, future=future, quantiles=own))
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
-        panel = context
-        if data is not None:
-            panel = check_history(build_panel(data, context.schema, fitted=context), input_size=task.history)
+        panel = context if data is None else read_history(data, context, task)[0]
 
         def laid_out(column: str) -> Floats:
             return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)
@@ -226,7 +224,7 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     def clone(self) -> Self:
         """Return an unfitted copy with the same settings, around a clone of the forecaster."""
-        return type(self)(self.forecaster.clone(), **_fields(self.settings))
+        return type(self)(self.forecaster.clone(), **dict(self.settings))
 
     def with_settings(self, changes: Mapping[str, Any]) -> Self:
         """Return an unfitted copy with some settings changed.
@@ -235,9 +233,8 @@ class Conformal(ModelWrapper[ForecastModel]):
             changes: Values by dotted name: those of the forecaster, and ``conformal.method`` and the other fields of
                 ``ConformalSettings``.
         """
-        own, rest = own_settings(changes, "conformal")
-        check_own_settings(own, "conformal", ConformalSettings.model_fields)
-        return type(self)(self.forecaster.with_settings(rest), **_fields(self.settings.replace(**own)))
+        own, rest = own_settings(changes, "conformal", ConformalSettings.model_fields)
+        return type(self)(self.forecaster.with_settings(rest), **dict(self.settings.replace(**own)))
 
     def __repr__(self) -> str:
         known = self._calibration
@@ -265,11 +262,7 @@ class Conformal(ModelWrapper[ForecastModel]):
                 "intervals by series, and adaptive ones, are made from ids and times of past errors: save them with "
                 "context, or calibrate with method 'split' or 'cqr' and per='all'."
             )
-        return {
-            "settings": self.settings.to_dict(),
-            "calibration": self._known().scores.without_context().to_dict(),
-            "arrived": None,
-        }
+        return {**self.to_dict(), "calibration": self._known().scores.without_context().to_dict(), "arrived": None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings and the conformity scores as plain values, for ``from_dict``."""
@@ -290,7 +283,7 @@ class Conformal(ModelWrapper[ForecastModel]):
         """
         if not isinstance(values, Mapping) or "settings" not in values:
             raise InputError("this is not a calibration: pass what to_dict returned.")
-        result = cls(forecaster, **_fields(ConformalSettings.from_dict(values["settings"])))
+        result = cls(forecaster, **dict(ConformalSettings.from_dict(values["settings"])))
         parts = [values.get(name) for name in ("calibration", "arrived")]
         calibrated, arrived = (None if part is None else Scores.from_dict(part) for part in parts)
         for part in (calibrated, arrived):
@@ -319,7 +312,3 @@ class Conformal(ModelWrapper[ForecastModel]):
 
     def _spread(self, panel: Panel, rows: Ints, input_size: int) -> Floats:
         return spread_before(panel, rows, input_size) if self.settings.scaled else np.ones(len(rows))
-
-
-def _fields(settings: ConformalSettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in ConformalSettings.model_fields}

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
-import numpy as np
-
 from neuro_divergent import __version__
-from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.io.source import Backend
-from neuro_divergent.forecasting.ensemble.combination import Combination
+from neuro_divergent.forecasting.ensemble.combination import Combination, check_weights
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.inspection import check_errors
@@ -118,15 +115,3 @@ def _rebuild(
     elif requested not in (None, "validation"):
         raise ValueError(f"weights {requested!r}")
     return EnsembleParts(members, fitted, requested, description["is_one_training"])
-
-
-def check_weights(weights: Any, count: int) -> Floats:
-    """Return weights that add up to 1.
-
-    Raises:
-        ValueError: If they are not one number of at least 0 for each member, with a positive sum.
-    """
-    values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (count,) or not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
-        raise ValueError(f"weights must be {count} numbers of at least 0, not all 0; got {weights!r}")
-    return values if abs(values.sum() - 1) < 1e-12 else values / values.sum()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 
-from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.arrays import Array, Floats
 from neuro_divergent.core.errors import ConfigError, InputError, check_choice
 from neuro_divergent.losses.base import Loss
 
@@ -249,6 +249,30 @@ def accuracy_weights(squared_errors: Array) -> Array:
     inverse = 1 / np.maximum(relative.mean(1), 1e-12)
     weights: Array = inverse / inverse.sum()
     return weights
+
+
+def check_requested(weights: Any) -> Literal["validation"] | tuple[float, ...] | None:
+    """Return requested weights, or refuse what is neither ``"validation"`` nor numbers."""
+    if weights is None or (isinstance(weights, str) and weights == "validation"):
+        return weights  # type: ignore[return-value]
+    try:
+        if isinstance(weights, str):
+            raise TypeError
+        return tuple(float(weight) for weight in weights)
+    except (TypeError, ValueError):
+        raise ConfigError(f"weights: {weights!r} must be 'validation' or a number for each member.") from None
+
+
+def check_weights(weights: Any, count: int) -> Floats:
+    """Return weights that add up to 1.
+
+    Raises:
+        ValueError: If they are not one number of at least 0 for each member, with a positive sum.
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (count,) or not np.isfinite(values).all() or (values < 0).any() or values.sum() <= 0:
+        raise ValueError(f"weights must be {count} numbers of at least 0, not all 0; got {weights!r}")
+    return values if abs(values.sum() - 1) < 1e-12 else values / values.sum()
 
 
 def _cdf(knots: torch.Tensor, levels: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

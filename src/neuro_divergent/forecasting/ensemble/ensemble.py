@@ -4,55 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
-from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.data.splits import Split
-from neuro_divergent.data.windows import Windows
-from neuro_divergent.forecasting.ensemble.artifact import (
-    EnsembleParts,
-    check_weights,
-    pack_ensemble,
-    unpack_ensemble,
-)
-from neuro_divergent.forecasting.ensemble.combination import Combination, Method
+from neuro_divergent.forecasting.ensemble.artifact import EnsembleParts, pack_ensemble, unpack_ensemble
+from neuro_divergent.forecasting.ensemble.combination import Combination, Method, check_requested, check_weights
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
+from neuro_divergent.forecasting.ensemble.member_training import MemberTraining
+from neuro_divergent.forecasting.ensemble.plan import EnsemblePlan, MemberPlan, check_members
 from neuro_divergent.forecasting.ensemble.prediction import EnsemblePrediction
-from neuro_divergent.forecasting.ensemble.run import EnsemblePlan, EnsembleRun, MemberPlan
-from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, in_cycles, with_weights
+from neuro_divergent.forecasting.ensemble.run import EnsembleRun
+from neuro_divergent.forecasting.ensemble.snapshots import in_cycles
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.predicting import PredictingModel
-from neuro_divergent.forecasting.predictor import WindowForecasts
-from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.prepared_data import backend_for
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.task import Task, describe_task
-from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.forecasting.warm_start import Initial, InitialLike, fitted_before, load_initials
+from neuro_divergent.forecasting.warm_start import Initial, InitialLike, load_initials
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
-from neuro_divergent.training.schedules.chain import Chain
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """What tables call a model."""
 
     name: str
 
 
-class Ensemble(PredictingModel):
+class Ensemble(PredictingModel[FittedEnsemble]):
     """Trains several forecasters on the same table and combines their forecasts.
 
     Members may differ in everything but the horizon. Where each of them forecasts quantiles, so does the ensemble,
@@ -79,15 +66,11 @@ class Ensemble(PredictingModel):
         weights: Sequence[float] | Literal["validation"] | None = None,
     ) -> None:
         self.members = tuple(members)
-        _check_members(self.members)
+        check_members(self.members)
         self.combine = combine
-        self._weights = _check_requested(weights)
+        self._weights = check_requested(weights)
         self._source: MemberPlan | None = None
         self._count = len(self.members)
-        self.panel: Panel | None = None
-        self.split: Split | None = None
-        self._fitted: FittedEnsemble | None = None
-        self._validated: FittedEnsemble | None = None
         combination = self._combination()
         if combination.by_quantile and self._weights == "validation":
             raise ConfigError(
@@ -171,15 +154,16 @@ class Ensemble(PredictingModel):
             DataError: If the table cannot be used as it is.
             DivergedError: If the loss or the gradients of a member became NaN or infinite.
         """
-        initials = self._initials(initial)
-        panel = self._read(data, schema, initials)
+        initials: Sequence[Initial | None] = load_initials(initial, self._count) or [None] * self._count
+        place = None if run is None else EnsembleRun(Path(run))
+        training = self._member_training(initials if self._source is None else initials[-1:], place, checkpoints)
+        panel = training.read(data, schema)
         if self._weights == "validation" and not any(member._task.validation for member in self.members):
             raise ConfigError("weights: 'validation' needs a validation part: set validation to a fraction or rows.")
-        place = None if run is None else EnsembleRun(Path(run))
         if place is not None:
             path = str(data) if isinstance(data, (str, Path)) else None
-            place.begin(self._plan(path, panel.schema, checkpoints), panel, initials)
-        self._train(panel, backend_for(data), callbacks, place, checkpoints, initials)
+            place.begin(self._plan(path, panel.schema, checkpoints), panel, training.initials)
+        self._train(training, panel, data, callbacks)
         return self
 
     @classmethod
@@ -206,10 +190,10 @@ class Ensemble(PredictingModel):
         if source is None:
             raise InputError(f"{run}: was begun with a table in memory; pass it as data.")
         ensemble = cls._of(plan)
-        initials = place.initials(1 if plan.snapshots else len(plan.members))
-        panel = ensemble._read(source, dict(plan.table), initials)
+        training = ensemble._member_training(place.initials(len(plan.members)), place, plan.checkpoints)
+        panel = training.read(source, dict(plan.table))
         place.require_same_data(panel)
-        ensemble._train(panel, backend_for(source), callbacks, place, plan.checkpoints, initials)
+        ensemble._train(training, panel, source, callbacks)
         return ensemble
 
     def calibrate(self, data: Any, **schema: Any) -> Self:
@@ -221,6 +205,7 @@ class Ensemble(PredictingModel):
 
         Raises:
             NotFittedError: If a member is not trained.
+            ConfigError: If a member was trained on all rows and then loaded.
         """
         for place, member in enumerate(self.members, 1):
             trained_on = member.validated.fitted.trained_on
@@ -229,7 +214,7 @@ class Ensemble(PredictingModel):
                     f"member {place} was trained on all rows and loaded, so its validation part cannot be used. Train "
                     "the members in this process, or with refit=False."
                 )
-        self._measure(self._read(data, schema), backend_for(data))
+        self._measure(self._member_training().read(data, schema), data)
         return self
 
     def prepare_prediction(
@@ -237,26 +222,12 @@ class Ensemble(PredictingModel):
     ) -> EnsemblePrediction:
         return EnsemblePrediction.of(self.fitted, data, future=future, horizon=horizon)
 
-    def forecast_windows(
-        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
-    ) -> WindowForecasts:
-        """Forecast many windows of a panel, together with the observed values.
-
-        Args:
-            windows: Windows of a panel.
-            levels: Central intervals to give, in percent.
-            quantiles: Quantiles to give, between 0 and 1.
-        """
-        return self.fitted.forecast_windows(windows, tuple(levels), tuple(quantiles))
-
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         parts = EnsembleParts(self.members, self.fitted, self._weights, self._source is not None)
         return pack_ensemble(parts, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild an ensemble from its files, called ``place`` in messages."""
         parts = unpack_ensemble(files, place)
         ensemble = cls(parts.members, combine=parts.fitted.combination.method, weights=parts.weights)  # type: ignore[arg-type]
         if parts.is_one_training:
@@ -266,7 +237,7 @@ class Ensemble(PredictingModel):
 
     def clone(self) -> Self:
         """Return an unfitted copy with the same settings; fitted to the same data it gets the same weights."""
-        return self._of(self._plan(None, Schema(), None))
+        return self._of(self._plan())
 
     def with_settings(self, changes: Mapping[str, Any]) -> Self:
         """Return an unfitted copy with some settings changed, those of all members that have them.
@@ -278,44 +249,13 @@ class Ensemble(PredictingModel):
         Raises:
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
-        own, rest = own_settings(changes, "ensemble")
-        check_own_settings(own, "ensemble", ("combine", "weights"))
-        plan = self._plan(None, Schema(), None)
-        members = [member.forecaster() for member in plan.members]
-        # A setting that no member has goes to all, to be refused by the first.
-        taken = {key: [member for member in members if _has_setting(member, key)] or members for key in rest}
-        changed = [
-            member.with_settings({key: value for key, value in rest.items() if member in taken[key]})
-            for member in members
-        ]
-        if plan.snapshots is not None and not isinstance(changed[0].training.schedule, Chain):
-            raise ConfigError("training.schedule: snapshots are taken from the cycles of a chain; leave it as it is.")
-        own.setdefault("combine", self.combine)
-        own.setdefault("weights", self._weights)
-        ensemble = type(self)(changed * (plan.snapshots or 1), **own)
-        if plan.snapshots is not None:
-            ensemble._source = MemberPlan.of(changed[0])
-        return ensemble
+        own, rest = own_settings(changes, "ensemble", ("combine", "weights"))
+        return self._of(self._plan().with_settings(rest), **own)
 
     def __repr__(self) -> str:
         name, settings = self.architecture.name, f"combine={self.combine}, {describe_task(self.task)}"
-        if not self.is_fitted:
-            return f"{type(self).__name__}({name}, {settings}, not fitted)"
-        members = self.members[0].fitted
-        series = f"on {members.context.num_series:,} series" if members.has_context else "without context"
-        return f"{type(self).__name__}({name}, {settings}, fitted {series}, {self.num_parameters:,} parameters)"
-
-    @property
-    def validated(self) -> Ensemble:
-        """The ensemble whose forecasts of the validation part are honest: as it was before training on all rows.
-
-        It is this ensemble itself where that was not done, and where the data of training are not known.
-        """
-        if self._validated is None:
-            return self
-        other = copy(self)
-        other._fitted, other._prediction, other._validated = self._validated, None, None
-        return other
+        state = self.members[0].fitted.summary(self.num_parameters) if self.is_fitted else "not fitted"
+        return f"{type(self).__name__}({name}, {settings}, {state})"
 
     @property
     def is_fitted(self) -> bool:
@@ -335,11 +275,10 @@ class Ensemble(PredictingModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings of this ensemble as plain values."""
-        return self._plan(None, Schema(), None).to_dict()
+        return self._plan().to_dict()
 
     @property
     def fitted(self) -> FittedEnsemble:
-        """The state of the fitted ensemble."""
         if self._fitted is None:
             if self._weights == "validation":
                 raise NotFittedError(
@@ -387,25 +326,23 @@ class Ensemble(PredictingModel):
         return pl.concat(frames, how="diagonal_relaxed")
 
     @property
-    def schema(self) -> Schema:
-        """Roles of the columns."""
-        return self.fitted.context.schema
-
-    @property
     def num_parameters(self) -> int:
         """Number of trainable parameters of all members."""
         return sum(member.num_parameters for member in self.members)
 
     @classmethod
-    def _of(cls, plan: EnsemblePlan) -> Self:
-        """Return the ensemble that a plan describes."""
+    def _of(cls, plan: EnsemblePlan, **settings: Any) -> Self:
+        """Return the ensemble that a plan describes, with some of its own settings changed."""
         members = [member.forecaster() for member in plan.members]
-        ensemble = cls(members * (plan.snapshots or 1), combine=plan.combine, weights=plan.weights)  # type: ignore[arg-type]
+        settings = {"combine": plan.combine, "weights": plan.weights, **settings}
+        ensemble = cls(members * (plan.snapshots or 1), **settings)
         if plan.snapshots is not None:
             ensemble._source = plan.members[0]
         return ensemble
 
-    def _plan(self, path: str | None, schema: Schema, checkpoints: Checkpointing | None) -> EnsemblePlan:
+    def _plan(
+        self, path: str | None = None, schema: Schema | None = None, checkpoints: Checkpointing | None = None
+    ) -> EnsemblePlan:
         sources = [MemberPlan.of(member) for member in self.members] if self._source is None else [self._source]
         return EnsemblePlan(
             members=tuple(sources),
@@ -413,92 +350,36 @@ class Ensemble(PredictingModel):
             weights=self._weights,
             snapshots=None if self._source is None else self._count,
             path=path,
-            table=schema,
+            table=schema or Schema(),
             checkpoints=checkpoints,
         )
 
-    def _initials(self, initial: InitialLike | None) -> Sequence[Initial | None]:
-        """Return what each training starts from."""
-        found: Sequence[Initial | None] = load_initials(initial, self._count) or [None] * self._count
-        return found if self._source is None else found[-1:]
-
-    def _read(self, data: Any, schema: dict[str, Any], initials: Sequence[Initial | None] = ()) -> Panel:
-        """Read the data, and treat series that are too short for one member alike for all."""
-        trained = self.members if self._source is None else self.members[:1]
-        before = [fitted_before(initial) for initial in initials or [None] * len(trained)]
-        panel = read_panel(data, schema, before[0])
-        tasks = [
-            member._task if model is None or member._task.input_size else model.task
-            for member, model in zip(trained, before, strict=True)
-        ]
-        while True:
-            longest = max(task.history_for(panel) for task in tasks)
-            checked = check_lengths(panel, input_size=longest, horizon=self.task.horizon)
-            if checked is panel:
-                return panel
-            panel = checked  # of other lengths, from which a member may choose another history
-
-    def _train(
+    def _member_training(
         self,
-        panel: Panel,
-        backend: Backend,
-        callbacks: Sequence[CallbackLike],
-        place: EnsembleRun | None,
-        checkpoints: Checkpointing | None,
-        initials: Sequence[Initial | None],
-    ) -> None:
-        self._fitted = self._prediction = self._validated = None
+        initials: Sequence[Initial | None] = (),
+        place: EnsembleRun | None = None,
+        checkpoints: Checkpointing | None = None,
+    ) -> MemberTraining:
+        trained = self.members if self._source is None else (self._source.forecaster(),)
+        return MemberTraining(trained, initials or [None] * len(trained), self._source is not None, place, checkpoints)
 
-        def train(member: Forecaster, number: int, *further: CallbackLike) -> Forecaster:
-            """Train a member, or resume its run, or load it if that is finished."""
-            heard, initial = [*further, *callbacks], initials[number]
-            if place is None:
-                return member.fit(panel, callbacks=heard, initial=initial)
-            directory = place.member(number)
-            if directory.has_begun:
-                return TrainingRun.resumed(directory).fit(panel, callbacks=heard)
-            config = member._as_run(panel, member._prepare(panel, {}, initial), checkpoints)
-            return TrainingRun.new(directory, config).fit(panel, callbacks=heard, initial=initial)
+    def _train(self, training: MemberTraining, panel: Panel, data: Any, callbacks: Sequence[CallbackLike]) -> None:
+        self._set_fitted(None)
+        self.members = training.train(panel, callbacks)
+        self._measure(panel, data)
+        if training.place is not None:
+            self.save(training.place.model)
 
-        if self._source is None:
-            self.members = tuple(train(member, number) for number, member in enumerate(self.members))
-        else:
-            source = self._source.forecaster()
-            schedule = source.training.schedule
-            assert isinstance(schedule, Chain)
-            snapshots = Snapshots(schedule, None if place is None else place.snapshots)
-            last = train(source, 0, snapshots)
-            self.members = (*self._others(last, snapshots, panel), last)
-        self._measure(panel, backend)
-        if place is not None:
-            self.save(place.model)
-
-    def _others(self, last: Forecaster, snapshots: Snapshots, panel: Panel) -> list[Forecaster]:
-        """Return the members from the ends of the cycles before the last."""
-        validation = FittedEnsemble.of([last.fitted], Combination((last.task.loss,)), "polars").split(panel).validation
-        members = []
-        for weights in snapshots.weights():
-            member = MemberPlan.of(last).forecaster()
-            member._fitted = with_weights(last.fitted, last.architecture, weights, validation)
-            members.append(member)
-        return members
-
-    def _measure(self, panel: Panel, backend: Backend) -> None:
+    def _measure(self, panel: Panel, data: Any) -> None:
         """Combine the fitted members, and fit weights and intervals on windows that none of them was trained on."""
-        validated = FittedEnsemble.of(
-            [member.validated.fitted for member in self.members], self._combination(), backend
-        )
+        honest = [member.validated.fitted for member in self.members]
+        validated = FittedEnsemble.of(honest, self._combination(), backend_for(data))
         split = validated.split(panel)
         if self._weights == "validation":
-            if not len(split.validation):
-                raise ConfigError(
-                    "weights: 'validation' needs windows that no member was trained on, and there are none. Hold out "
-                    "more, or leave weights out."
-                )
             validated = validated.with_accuracy_weights(split.validation)
-        self._validated = validated = validated.with_intervals(split.validation)
-        self._fitted = dataclasses.replace(validated, members=tuple(member.fitted for member in self.members))
-        self._prediction = None
+        validated = validated.with_intervals(split.validation)
+        members = tuple(member.fitted for member in self.members)
+        self._set_fitted(dataclasses.replace(validated, members=members), validated)
         self.panel, self.split = panel, split
 
     def _combination(self) -> Combination:
@@ -509,37 +390,6 @@ class Ensemble(PredictingModel):
         return Combination(tuple(member.task.loss for member in self.members), self.combine, weights)
 
 
-def _has_setting(member: Forecaster, key: str) -> bool:
-    """Whether a member can take a setting: all but those of another architecture."""
-    section, _, rest = key.partition(".")
-    name = rest.partition(".")[0]
-    return section != "model" or name in ("", "name") or name in type(member.architecture).model_fields
-
-
-def _check_members(members: tuple[Forecaster, ...]) -> None:
-    if not members:
-        raise ConfigError("an ensemble has at least one member.")
-    for place, member in enumerate(members, 1):
-        if not isinstance(member, Forecaster):
-            raise ConfigError(f"member {place} is {type(member).__name__}; members are forecasters.")
-        if member.task.horizon != members[0].task.horizon:
-            raise ConfigError(
-                f"member {place} forecasts {member.task.horizon} steps, the first one {members[0].task.horizon}; they "
-                "must agree."
-            )
-
-
 def _check_count(count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ConfigError(f"count: {count!r} must be an integer of at least 1.")
-
-
-def _check_requested(weights: Any) -> Literal["validation"] | tuple[float, ...] | None:
-    if weights is None or (isinstance(weights, str) and weights == "validation"):
-        return weights  # type: ignore[return-value]
-    try:
-        if isinstance(weights, str):
-            raise TypeError
-        return tuple(float(weight) for weight in weights)
-    except (TypeError, ValueError):
-        raise ConfigError(f"weights: {weights!r} must be 'validation' or a number for each member.") from None

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from neuro_divergent.core.arrays import Array, Ints
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.spec import Batch, TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend
@@ -21,14 +21,9 @@ from neuro_divergent.data.loader import Order
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.splits import Split
 from neuro_divergent.data.windows import Windows, across
-from neuro_divergent.forecasting.ensemble.combination import (
-    Combination,
-    MemberForecast,
-    Quantiles,
-    accuracy_weights,
-)
+from neuro_divergent.forecasting.ensemble.combination import Combination, MemberForecast, Quantiles, accuracy_weights
 from neuro_divergent.forecasting.fitted import FittedModel
-from neuro_divergent.forecasting.predictor import WindowForecasts, by_series
+from neuro_divergent.forecasting.predictor import Values, WindowForecasts, by_series
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.uncertainty.intervals import Intervals
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
@@ -133,15 +128,15 @@ class FittedEnsemble:
         batchers = tuple(member.batcher(panel, until) for member in self.members)
         return EnsembleBatcher(batchers, self.task.history, bool(self.task.joint))
 
-    def values(
-        self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Quantiles
-    ) -> tuple[Tensor, Tensor | None]:
+    def values(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], quantiles: Quantiles) -> Values:
         """Return point ``(batch, horizon, channel)`` and quantiles (one more axis) in the units of the data."""
         channels = batcher.members[0].panel.num_series if batcher.joint else 1
         point, bounds = self._values(batcher, batches, quantiles)
         return _by_channel(point, channels), None if bounds is None else _by_channel(bounds, channels)
 
-    def forecast_windows(self, windows: Windows, levels: Quantiles = (), quantiles: Quantiles = ()) -> WindowForecasts:
+    def forecast_windows(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> WindowForecasts:
         """Forecast many windows of a panel, together with the observed values.
 
         Windows with less history than the whole reads are left out.
@@ -151,15 +146,7 @@ class FittedEnsemble:
         windows = dataclasses.replace(windows, input_size=batcher.input_size, joint=batcher.joint)
         if not len(windows):
             raise InputError("there is no window to forecast.")
-        parts: list[list[Array]] = []
-        for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
-            series, rows = windows.locate(numbers)
-            batches = batcher.windows(series, rows)
-            point, bounds = self._values(batcher, batches, requested.all)
-            if batcher.joint:
-                series, rows = across(windows.panel, rows)
-            parts.append([series, rows + batcher.input_size, point, *([] if bounds is None else [bounds])])
-        return WindowForecasts.join(windows.panel, parts, requested)
+        return WindowForecasts.of(windows, batcher, requested, self.values)
 
     def split(self, panel: Panel) -> Split:
         """Split a panel so that no member was trained on what is held out."""
@@ -181,7 +168,16 @@ class FittedEnsemble:
         return Split(joined("train"), joined("validation"), joined("test"))
 
     def with_accuracy_weights(self, windows: Windows) -> FittedEnsemble:
-        """Return the same members, weighted by how accurate each is on windows."""
+        """Return the same members, weighted by how accurate each is on windows.
+
+        Raises:
+            ConfigError: If there is no window.
+        """
+        if not len(windows):
+            raise ConfigError(
+                "weights: 'validation' needs windows that no member was trained on, and there are none. Hold out "
+                "more, or leave weights out."
+            )
         weights = accuracy_weights(self._squared_errors(windows))
         return dataclasses.replace(self, combination=dataclasses.replace(self.combination, weights=weights))
 

@@ -12,11 +12,10 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.io.source import Backend, read_table, to_native
-from neuro_divergent.data.panel_builder import build_panel, check_history
+from neuro_divergent.data.io.source import Backend, to_native
 from neuro_divergent.forecasting.ensemble.combination import MemberForecast, Quantiles
 from neuro_divergent.forecasting.ensemble.fitted import FittedEnsemble
-from neuro_divergent.forecasting.prediction_context import PredictionContext, forecast_columns
+from neuro_divergent.forecasting.prediction_context import PredictionContext, forecast_columns, read_history
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 
@@ -37,14 +36,10 @@ class EnsemblePrediction:
     @classmethod
     def of(cls, fitted: FittedEnsemble, data: Any = None, *, future: Any = None, horizon: int | None = None) -> Self:
         """Prepare a forecast after the end of each series, from new data if there is any."""
-        members, backend, context = fitted.members, fitted.backend, fitted.context
+        members, backend = fitted.members, fitted.backend
         if data is not None:
-            table = read_table(data, context.schema)
-            panel = build_panel(table, context.schema, fitted=context)
-            panel = check_history(panel, input_size=fitted.task.history)
-            if fitted.task.joint:
-                panel.require_aligned()
-            members, backend = tuple(member.with_context(panel) for member in members), table.backend
+            panel, backend = read_history(data, fitted.context, fitted.task)
+            members = tuple(member.with_context(panel) for member in members)
         made = (PredictionContext.of(member, future=future, horizon=horizon) for member in members)
         return cls(fitted, tuple(dataclasses.replace(member, backend="polars") for member in made), backend)
 

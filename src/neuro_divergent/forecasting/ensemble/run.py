@@ -8,72 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from neuro_divergent import __version__
-from neuro_divergent.core.config import Config
 from neuro_divergent.core.errors import ConfigError, DataError, InputError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_file, write_file
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.schema import Schema
-from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.task import Task
+from neuro_divergent.forecasting.ensemble.plan import EnsemblePlan
 from neuro_divergent.forecasting.warm_start import Initial, load_initial
-from neuro_divergent.models.base import Architecture
 from neuro_divergent.runs.directory import MODEL, RunDirectory, fingerprint
-from neuro_divergent.training.callbacks.checkpointing import Checkpointing
-from neuro_divergent.training.config import TrainingConfig
 
 FORMAT = 1
 PLAN = "ensemble.json"
 SNAPSHOTS = "snapshots"
 INITIAL = "initial"
 _LIMIT = 16 * 1024**2
-
-
-class MemberPlan(Config):
-    """What one member is made from.
-
-    Attributes:
-        model: Name and settings of the architecture.
-        task: What it forecasts.
-        training: How it is trained.
-    """
-
-    model: dict[str, Any]
-    task: Task
-    training: TrainingConfig
-
-    @classmethod
-    def of(cls, forecaster: Forecaster) -> MemberPlan:
-        """Write down a forecaster, as it was before training."""
-        return cls(model=forecaster.architecture.to_dict(), task=forecaster._task, training=forecaster.training)
-
-    def forecaster(self, *, training: TrainingConfig | None = None, **task: Any) -> Forecaster:
-        """Return a new forecaster, with other training or some fields of the task changed."""
-        own = self.task.replace(**task)
-        fields = {name: getattr(own, name) for name in Task.model_fields}
-        return Forecaster(Architecture.from_dict(self.model), training=training or self.training, **fields)
-
-
-class EnsemblePlan(Config):
-    """What an ensemble is made from.
-
-    Attributes:
-        members: What each member is made from; one alone where the others are snapshots of its training.
-        combine: How forecasts become one.
-        weights: Weight of each member.
-        snapshots: Members to take from one training; ``None`` where each is trained by itself.
-        path: The file of the data, if it was one.
-        table: Columns and policies of the data.
-        checkpoints: When the state of training is saved.
-    """
-
-    members: tuple[MemberPlan, ...]
-    combine: str
-    weights: str | tuple[float, ...] | None = None
-    snapshots: int | None = None
-    path: str | None = None
-    table: Schema
-    checkpoints: Checkpointing | None = None
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,6 @@ class Snapshots(Callback):
         return {"kept": self._kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the checkpointable state."""
         self._kept = {step: dict(weights) for step, weights in state["kept"].items()}
 
     def weights(self) -> list[Weights]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,16 +11,15 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.arrays import Floats, Ints
-from neuro_divergent.core.errors import DataError, DataWarning, InputError, NotFittedError, check_choice
-from neuro_divergent.data.cleaning.calendar import show, show_time
+from neuro_divergent.core.errors import InputError, NotFittedError, check_choice
 from neuro_divergent.data.io.source import Backend, to_native
-from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.artifact import HintParts, pack_hint, unpack_hint
-from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy, check_names
+from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors, Noise
+from neuro_divergent.forecasting.hierarchy.nodes import aligned, by_cutoff, node_places, warn_incoherent
 from neuro_divergent.forecasting.hierarchy.reconciliation import (
     METHODS,
     NEED_ERRORS,
@@ -29,12 +27,12 @@ from neuro_divergent.forecasting.hierarchy.reconciliation import (
     Reconciliation,
     lacks_errors,
 )
-from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals, aligned
+from neuro_divergent.forecasting.hierarchy.residuals import HierarchyResiduals
 from neuro_divergent.forecasting.load import rebuilding
 from neuro_divergent.forecasting.prediction_context import PredictionContext
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.prepared_data import backend_for, read_panel
-from neuro_divergent.forecasting.run_config import check_own_settings, own_settings
+from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.task import check_horizon
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 from neuro_divergent.forecasting.uncertainty.simulation import paths_table
@@ -43,7 +41,6 @@ from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
 
 _PATHS = 1000
-_TOLERANCE = 1e-3  # of the mean size of a node; tables of rounded numbers are not warned about
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +112,7 @@ class HINT(ModelWrapper[Forecaster]):
             raise lacks_errors(self.method)
         source = load_initial(initial)
         panel = read_panel(data, schema, fitted_before(source))
-        _warn_incoherent(panel, self._places(panel), self.hierarchy)
+        warn_incoherent(panel, node_places(panel, self.hierarchy), self.hierarchy)
         self.forecaster.fit(panel, callbacks=callbacks, initial=source)
         self._measure(backend_for(data))
         return self
@@ -240,11 +237,8 @@ class HINT(ModelWrapper[Forecaster]):
         wanted = requested.all
         self._require_fitted()
         panel, found = windows.panel, self.forecaster.forecast_windows(windows)
-        places = self._places(panel)
-        # Nodes may begin at different times, but all end at the same one: windows are matched by the rows to the end.
-        ages, cutoff = np.unique(found.rows - panel.offsets[found.series + 1], return_inverse=True)
-        base = np.full((len(ages), panel.num_series, windows.horizon), np.nan)
-        base[cutoff, found.series] = found.point
+        places = node_places(panel, self.hierarchy)
+        ages, cutoff, base = by_cutoff(panel, found, found.point)
         missing = np.isnan(base).any((0, 2))
         if missing.any():
             raise InputError(
@@ -262,14 +256,12 @@ class HINT(ModelWrapper[Forecaster]):
         return dataclasses.replace(found, point=point, **requested.by_name(ends))
 
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that ``save`` writes."""
         self._require_fitted()
         parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)
         return pack_hint(parts, context=context)
 
     @classmethod
     def from_files(cls, files: dict[str, bytes], place: str) -> Self:
-        """Rebuild a HINT from its files, called ``place`` in messages."""
         with rebuilding(place, "HINT"):
             parts = unpack_hint(files, place)
             hint = cls(parts.forecaster, parts.hierarchy, parts.method)
@@ -289,8 +281,7 @@ class HINT(ModelWrapper[Forecaster]):
         Raises:
             ConfigError: If there is no such setting, with the closest that there is, or if a value is not valid.
         """
-        own, rest = own_settings(changes, "hint")
-        check_own_settings(own, "hint", ("method",))
+        own, rest = own_settings(changes, "hint", ("method",))
         return type(self)(self.forecaster.with_settings(rest), self.hierarchy, own.get("method", self.method))
 
     def __repr__(self) -> str:
@@ -326,7 +317,7 @@ class HINT(ModelWrapper[Forecaster]):
 
     def _measure(self, backend: Backend) -> None:
         assert self.forecaster.panel is not None
-        places = self._places(self.forecaster.panel)
+        places = node_places(self.forecaster.panel, self.hierarchy)
         self._take(HierarchyResiduals.of(self.forecaster, self.hierarchy, places), backend)
 
     def _take(self, residuals: HierarchyResiduals | None, backend: Backend) -> None:
@@ -343,7 +334,7 @@ class HINT(ModelWrapper[Forecaster]):
             return self._reconciliation
         history = None
         if context.num_series:
-            values, seen = aligned(context, self._places(context))
+            values, seen = aligned(context, node_places(context, self.hierarchy))
             history = values[self.hierarchy.bottom_rows][:, seen]
         needed = self._residuals if self.method in NEED_ERRORS else None
         covariance = None if needed is None else needed.covariance()
@@ -397,44 +388,8 @@ class HINT(ModelWrapper[Forecaster]):
         self._require_fitted()
         prediction = PredictionContext.of(self.forecaster.fitted, data, future=future, horizon=horizon)
         context = prediction.fitted.context
-        places = self._places(context)
+        places = node_places(context, self.hierarchy)
         table = dataclasses.replace(prediction, backend="polars").table()
         values = table["forecast"].to_numpy().astype(np.float64).reshape(len(places), prediction.steps)
         backend = self._backend if data is None else prediction.backend
         return _Base(values[places], self._reconciliation_after(context), prediction.index, places, backend)
-
-    def _places(self, panel: Panel) -> Ints:
-        """Return the place of each node in a panel.
-
-        Raises:
-            DataError: If its series are not the nodes, or do not all end at the same time.
-        """
-        names = panel.ids.cast(pl.String).to_list()
-        check_names(names, self.hierarchy.nodes, "node", panel.source)
-        ends = panel.frequency.time_at(panel.starts, panel.lengths - 1)
-        if ends.n_unique() > 1:
-            other = int(np.flatnonzero((ends != ends[0]).to_numpy())[0])
-            spans = [f"{show(panel.ids[place])} ends at {show_time(ends, place)}" for place in (0, other)]
-            raise DataError(
-                describe(panel.source, f"nodes must end at the same time to add up: {spans[0]}, but {spans[1]}.")
-            )
-        places = {name: place for place, name in enumerate(names)}
-        return np.array([places[name] for name in self.hierarchy.nodes], dtype=np.int64)
-
-
-def _warn_incoherent(panel: Panel, places: Ints, hierarchy: Hierarchy) -> None:
-    """Warn about a table that does not add up, which may belong to another hierarchy."""
-    values, seen = aligned(panel, places)
-    values = values[:, seen]
-    if not values.size:
-        return
-    apart = np.abs(hierarchy.aggregate(values[hierarchy.bottom_rows]) - values).max(1)
-    relative = apart / np.maximum(np.abs(values).mean(1), np.finfo(np.float32).tiny)
-    worst = int(relative.argmax())
-    if relative[worst] > _TOLERANCE:
-        warnings.warn(
-            f"node {hierarchy.nodes[worst]!r} differs from the sum of its parts by up to {apart[worst]:.3g}, "
-            f"{relative[worst]:.1%} of its mean size. Is this the hierarchy of the table?",
-            DataWarning,
-            stacklevel=3,
-        )

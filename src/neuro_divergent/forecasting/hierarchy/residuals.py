@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuro_divergent.core.arrays import Bools, Floats, Ints
-from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.hierarchy.hierarchy import Hierarchy
 from neuro_divergent.forecasting.hierarchy.joint_errors import JointErrors
+from neuro_divergent.forecasting.hierarchy.nodes import aligned, by_cutoff
 from neuro_divergent.forecasting.hierarchy.reconciliation import Method, Reconciliation
 
 _MOST = 500  # windows that are kept, the latest ones
@@ -51,10 +51,8 @@ class HierarchyResiduals:
         if not len(windows):
             return None
         found = forecaster.validated.forecast_windows(windows)
-        # Series may begin at different times, but all end at the same one: windows are matched by the rows to the end.
-        ages, window = np.unique(found.rows - windows.panel.offsets[found.series + 1], return_inverse=True)
-        values = np.full((len(ages), windows.panel.num_series, windows.horizon), np.nan)
-        values[window, found.series] = np.where(found.observed, found.actual.astype(np.float64) - found.point, np.nan)
+        missed = np.where(found.observed, found.actual.astype(np.float64) - found.point, np.nan)
+        ages, _, values = by_cutoff(windows.panel, found, missed)
         complete = ~np.isnan(values).any((1, 2))
         if not complete.any():
             return None
@@ -89,14 +87,6 @@ class HierarchyResiduals:
             assert self.splits is not None
             errors = errors + reconciliation.hierarchy.aggregate(self.splits)
         return JointErrors(errors)
-
-
-def aligned(panel: Panel, places: Ints) -> tuple[Floats, Bools]:
-    """Return the last values of every node ``(nodes, steps)``, and at which steps all of them were observed."""
-    steps = int(panel.lengths.min())
-    rows = (panel.offsets[1:] - steps)[places][:, None] + np.arange(steps)
-    seen = np.ones(steps, bool) if panel.mask is None else panel.mask[rows].all(0)
-    return panel.y[rows].astype(np.float64), seen
 
 
 def _splits(

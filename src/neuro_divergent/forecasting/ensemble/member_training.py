@@ -1,0 +1,80 @@
+"""The trainings that the members of an ensemble come from: one of each, or one whose snapshots they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import check_lengths
+from neuro_divergent.forecasting.ensemble.run import EnsembleRun
+from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, with_weights
+from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.prepared_data import read_panel
+from neuro_divergent.forecasting.training_run import TrainingRun
+from neuro_divergent.forecasting.warm_start import Initial, fitted_before
+from neuro_divergent.training.callbacks.base import CallbackLike
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
+from neuro_divergent.training.schedules.chain import Chain
+
+
+@dataclass(frozen=True, eq=False)
+class MemberTraining:
+    """Trains the members of an ensemble on the same data.
+
+    Attributes:
+        forecasters: What is trained: each member, or the one whose snapshots are the members.
+        initials: What each of them starts from.
+        takes_snapshots: Whether the members are snapshots of one training.
+        place: Directory with a run for each training; one that has begun is resumed, or loaded if it is finished.
+        checkpoints: When checkpoints are written there.
+    """
+
+    forecasters: Sequence[Forecaster]
+    initials: Sequence[Initial | None]
+    takes_snapshots: bool
+    place: EnsembleRun | None = None
+    checkpoints: Checkpointing | None = None
+
+    def read(self, data: Any, schema: Mapping[str, Any]) -> Panel:
+        """Read the data, and treat series that are too short for one member alike for all."""
+        before = [fitted_before(initial) for initial in self.initials]
+        panel = read_panel(data, schema, before[0])
+        own = [forecaster._task for forecaster in self.forecasters]
+        tasks = [
+            task if model is None or task.input_size else model.task for task, model in zip(own, before, strict=True)
+        ]
+        while True:
+            longest = max(task.history_for(panel) for task in tasks)
+            checked = check_lengths(panel, input_size=longest, horizon=own[0].horizon)
+            if checked is panel:
+                return panel
+            panel = checked  # of other lengths, from which a member may choose another history
+
+    def train(self, panel: Panel, callbacks: Sequence[CallbackLike]) -> tuple[Forecaster, ...]:
+        """Return the trained members; the callbacks receive the events of each training."""
+        if not self.takes_snapshots:
+            return tuple(self._train(number, panel, callbacks) for number in range(len(self.forecasters)))
+        schedule = self.forecasters[0].training.schedule
+        assert isinstance(schedule, Chain)
+        snapshots = Snapshots(schedule, None if self.place is None else self.place.snapshots)
+        last = self._train(0, panel, [snapshots, *callbacks])
+        validation = last.task.split(panel).validation
+        others = []
+        for weights in snapshots.weights():
+            others.append(last.clone())
+            others[-1]._set_fitted(with_weights(last.fitted, last.architecture, weights, validation))
+        return (*others, last)
+
+    def _train(self, number: int, panel: Panel, callbacks: Sequence[CallbackLike]) -> Forecaster:
+        """Train a forecaster, or resume its run, or load it if that is finished."""
+        forecaster, initial = self.forecasters[number], self.initials[number]
+        if self.place is None:
+            return forecaster.fit(panel, callbacks=callbacks, initial=initial)
+        directory = self.place.member(number)
+        if directory.has_begun:
+            return TrainingRun.resumed(directory).fit(panel, callbacks=callbacks)
+        prepared = forecaster._prepare(panel, {}, initial)
+        run = TrainingRun.of(forecaster, directory, panel, prepared, self.checkpoints)
+        return run.fit(panel, callbacks=callbacks, initial=initial)
