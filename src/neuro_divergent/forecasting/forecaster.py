@@ -47,7 +47,7 @@ class Forecaster(PredictingModel[FittedModel]):
         training: How to train: settings, or the name of a preset; ``"auto"`` is recommended for the family of the
             architecture.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``weighting``, ``scaler``,
-            ``series_scaler``, ``validation``, ``refit``, ``test``, ``stride``, ``joint``, ``baseline``,
+            ``series_scaler``, ``validation``, ``refit``, ``test``, ``stride``, ``balance``, ``joint``, ``baseline``,
             ``season_length``.
 
     Attributes:
