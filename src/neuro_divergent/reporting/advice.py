@@ -9,6 +9,7 @@ from neuro_divergent.evaluation.evaluate import Evaluation
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.reporting.report.plain import part, text
+from neuro_divergent.reporting.text_summaries import compare
 from neuro_divergent.runs.values import number
 
 _MOST = 1e6  # ratio of an error to none
@@ -19,7 +20,7 @@ class Advice(NamedTuple):
     """A comparison with the baselines that the model loses.
 
     Attributes:
-        ratio: Mean absolute error of the model divided by that of the best baseline.
+        ratio: Error of the model divided by that of the best baseline.
         finding: What was found.
         suggestion: What to try.
     """
@@ -50,13 +51,14 @@ class Advice(NamedTuple):
 
 def advise(evaluation: Evaluation, architecture: Architecture, task: Task) -> Advice | None:
     """Compare a model with the baselines; ``None`` if it beats them all, or if nothing can be compared."""
-    errors = dict(evaluation.table.select("name", "mae").iter_rows())
+    comparison = compare(evaluation.model, evaluation.table.to_dicts())
+    errors = dict(comparison.errors)
     own = errors.pop(evaluation.model)
     naive, name = min((error, name) for name, error in errors.items())
     if not own > naive:  # also where one is NaN
         return None
     ratio = min(own / naive, _MOST) if naive > 0 else _MOST
-    found = f"{evaluation.model} is worse than the {name} forecast on the {evaluation.part} part: mean absolute error "
+    found = f"{evaluation.model} is worse than the {name} forecast on the {evaluation.part} part: {comparison.measure} "
     found += f"{format_number(own)}, that of the other {format_number(naive)}."
     use = " Do not use these forecasts." if ratio >= _FAR else ""
     return Advice(ratio, f"{found}{use}", _suggest(architecture, task, evaluation.season_length))

@@ -61,13 +61,13 @@ class Screen:
     def scores(self, evaluation: Evaluation) -> None:
         """Show whether the model beats the baselines and the intervals hold, then the table of scores."""
         from neuro_divergent.core.formatting import format_number, format_percent
-        from neuro_divergent.reporting.text_summaries import judge, judge_interval
+        from neuro_divergent.reporting.text_summaries import compare, judge, judge_interval
 
         table = new_table(evaluation.part, *_SCORES.values(), right=_SCORES.values())
         for row in evaluation.table.to_dicts():
             cells = [format_percent(row[key]) if key == "skill" else format_number(row[key]) for key in _SCORES]
             table.add_row(_text(row["name"]), *cells, style="bold" if row["name"] == evaluation.model else "")
-        verdict = judge(evaluation.model, dict(evaluation.table.select("name", "mae").iter_rows()))
+        verdict = judge(evaluation.model, compare(evaluation.model, evaluation.table.to_dicts()))
         intervals = [judge_interval(row["level"], row["coverage"]) for row in evaluation.coverage.to_dicts()]
         self.say("", _text(verdict.text, "green" if verdict.is_better else "red"), *map(_text, intervals))
         self.say(_text(evaluation.note), "", table)

@@ -9,7 +9,7 @@ from typing import Any
 from neuro_divergent.core.formatting import format_number, format_percent
 from neuro_divergent.evaluation.evaluate import REFERENCE
 from neuro_divergent.reporting.report.plain import rows, text
-from neuro_divergent.reporting.text_summaries import Verdict, judge, judge_interval
+from neuro_divergent.reporting.text_summaries import Verdict, compare, judge, judge_interval
 from neuro_divergent.runs.values import count, number
 
 COLUMNS = {
@@ -75,8 +75,8 @@ class Scores:
 
     def judge(self) -> Verdict | None:
         """Say whether the model beats the baselines; ``None`` without their scores."""
-        errors = {row["name"]: row["mae"] for row in self.table}
-        return judge(self.model, errors) if REFERENCE in errors else None
+        has_reference = any(row["name"] == REFERENCE for row in self.table)
+        return judge(self.model, compare(self.model, self.table)) if has_reference else None
 
     def shown(self) -> list[dict[str, Any]]:
         """Return a row for each: its name, its texts, and whether it is the model and the best."""

@@ -242,10 +242,22 @@ def test_a_running_training_is_told_what_is_still_to_come() -> None:
     assert diagnosis.not_checked["rate_too_low"] == "training still goes on"
 
 
+def scored(own: float, own_mase: float) -> Evidence:
+    """Return the scores of a model whose baselines have a mean absolute error and a MASE of 3."""
+    scores = healthy().scores or {}
+    rows = [
+        {**row, "mae": own if row["name"] == "nhits" else 3.0, "mase": own_mase if row["name"] == "nhits" else 3.0}
+        for row in scores["scores"]
+    ]
+    return Evidence(scores={**scores, "scores": rows})
+
+
 def test_a_model_about_as_good_as_the_baseline_gets_a_hint_at_most() -> None:
-    evidence = healthy()
-    rows = [{**row, "mae": 3.05 if row["name"] == "nhits" else 3.0} for row in (evidence.scores or {})["scores"]]
-    scores = {**(evidence.scores or {}), "scores": rows}
-    found = check("worse_than_naive", Evidence(scores=scores))
+    found = check("worse_than_naive", scored(3.05, 3.05))
     assert found is not None
     assert found.severity == "hint"
+
+
+def test_a_model_that_large_series_alone_make_worse_than_the_baseline_is_not_reported() -> None:
+    assert check("worse_than_naive", scored(6.0, 2.0)) is None
+    assert check("worse_than_naive", scored(6.0, 3.5)) is not None
