@@ -19,7 +19,6 @@ import multiprocessing
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -28,7 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from timing import WARM_UP, mean_step
+from timing import CLOCKS, WARM_UP, mean_step
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "overhead.json"
@@ -37,7 +36,6 @@ MODELS = ("NLinear", "NHITS")
 BATCHES = (32, 128, 1024)
 SIDES = ("ours", "bare", "bare, memory kept")
 MOST_STEPS = 400
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 MADE = 20  # batches made before the clock starts, taken again and again
 
 Residuals = tuple[float, float, int]  # seconds of a step, a sum over the weights at the end, threads

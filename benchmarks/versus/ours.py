@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import neuro_divergent as nd
-from timing import call_seconds, mean_step
+from timing import call_seconds, mean_step, now
 from versus import hourly, products
 from versus.series import HORIZON, INPUT_SIZE, SMALL, WINDOWS, daily_series
 
@@ -24,7 +24,7 @@ class Clock(nd.callbacks.Callback):
 
     def step_end(self, trainer: nd.Trainer) -> None:
         """Note the time."""
-        self.times.append(time.perf_counter())
+        self.times.append(now())
 
     def validation_end(self, trainer: nd.Trainer) -> None:
         """Note the seconds since the beginning and the error."""

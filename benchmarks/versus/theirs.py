@@ -13,7 +13,7 @@ import torch
 from neuralforecast import NeuralForecast
 from pytorch_lightning import Callback
 
-from timing import call_seconds, mean_step
+from timing import call_seconds, mean_step, now
 from versus import hourly, products
 from versus.series import HORIZON, INPUT_SIZE, SMALL, WINDOWS, daily_series
 
@@ -32,7 +32,7 @@ class Clock(Callback):
 
     def on_train_batch_end(self, *_: Any) -> None:
         """Note the time."""
-        self.times.append(time.perf_counter())
+        self.times.append(now())
 
 
 def fit(name: str, data: Any, steps: int, windows: int = WINDOWS) -> tuple[NeuralForecast, Clock]:

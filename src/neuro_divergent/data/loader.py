@@ -25,7 +25,7 @@ from neuro_divergent.data.sampling import BalancedSampling
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Windows
 
-_CHUNK = 64  # batches whose window numbers are computed at once
+_CHUNK = 16_384  # items whose numbers are computed at once; many more would not fit the cache of the processor
 
 
 class Loader(Protocol):
@@ -62,7 +62,7 @@ class Order:
     def batches(self, size: int, epoch: int, start: int) -> Iterator[Ints]:
         """Yield the item numbers of each batch of an epoch."""
         last = min(self.num_batches(size) * self.batch_size, size)
-        chunk = _CHUNK * self.batch_size
+        chunk = max(_CHUNK // self.batch_size, 1) * self.batch_size
         for first in range(start * self.batch_size, last, chunk):
             numbers = np.arange(first, min(first + chunk, last))
             if self.shuffle:

@@ -14,6 +14,8 @@ import numpy as np
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.panel import Panel
 
+_FARTHEST = 4  # series that are counted up one by one; from more on a binary search is faster
+
 
 @dataclass(frozen=True, eq=False)
 class Windows:
@@ -53,8 +55,8 @@ class Windows:
 
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the series and the first history row of each window number."""
-        cumulative, zero = self._table
-        series: Ints = np.searchsorted(cumulative, numbers, side="right").astype(np.int64, copy=False)
+        _, zero = self._table
+        series = self._series_of(numbers)
         return series, zero[series] + numbers * self.step
 
     def spread_out(self, per_series: int) -> Ints:
@@ -78,6 +80,31 @@ class Windows:
         cumulative = np.cumsum(counts)
         first_row = last - (counts - 1) * self.step - self.input_size
         return cumulative, first_row - (cumulative - counts) * self.step
+
+    def _series_of(self, numbers: Ints) -> Ints:
+        """Return the series of each window number.
+
+        A binary search jumps about, which the processor cannot predict for shuffled numbers: looking up a number close
+        to the series and counting up from there takes a sixth of the time.
+        """
+        cumulative, _ = self._table
+        shift, lowest, distance = self._lowest_series
+        if distance > _FARTHEST:
+            return np.searchsorted(cumulative, numbers, side="right").astype(np.int64, copy=False)
+        series: Ints = lowest[numbers >> shift]
+        for _ in range(distance):
+            series += cumulative[series] <= numbers
+        return series
+
+    @cached_property
+    def _lowest_series(self) -> tuple[int, Ints, int]:
+        """For each ``2**shift`` numbers in a row the series of the first; and how far at most it is to the last's."""
+        cumulative, _ = self._table
+        total = len(self)
+        shift = max((total // max(len(cumulative), 1)).bit_length() - 1, 0)
+        firsts = np.minimum(np.arange((total >> shift) + 2) << shift, max(total - 1, 0))
+        lowest = np.searchsorted(cumulative, firsts, side="right").astype(np.int64, copy=False)
+        return shift, lowest, int(np.diff(lowest).max())
 
     def by_time(self) -> Ints:
         """Return all window numbers in order of the time they begin at; series break ties."""

@@ -38,6 +38,7 @@ from neuro_divergent.forecasting.inspection import (
 )
 from neuro_divergent.forecasting.load import read_description, rebuilding
 from neuro_divergent.forecasting.predictor import Predictor
+from neuro_divergent.forecasting.size_limit import SizeLimit, SizeLimitError
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.trained_on import TrainedOn
 from neuro_divergent.forecasting.uncertainty.copula import Copula
@@ -51,6 +52,7 @@ _TENSORS = "model.safetensors"
 _NETWORK = "network."
 _SERIES = ("ids", "starts", "lengths")
 _ARRAYS = ("y", "mask", "past_x", "future_x", "static_x")
+_SMALL = 2**25  # numbers of a tensor that is made without a look at the shapes of the whole network before
 _FLOAT = "$float"  # marks a JSON object that stands for a number that is not finite
 _IDS = ("String", *(f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)))
 
@@ -217,11 +219,16 @@ def _network(architecture: Architecture, task: Task, spec: TaskSpec, tensors: Ma
     """Build the network and give it its weights."""
     weights = {name[len(_NETWORK) :]: item for name, item in tensors.items() if name.startswith(_NETWORK)}
     # The weights are replaced at once, so what they are initialised with does not matter.
-    with torch.random.fork_rng(), building_within(weights):
-        blank = _without_memory(architecture, task, spec)
-        if blank is not None:
-            check_shapes(blank, weights)
-        network = build_network(architecture, task, spec)
+    with torch.random.fork_rng():
+        try:
+            with building_within(weights), SizeLimit(_SMALL):
+                network = build_network(architecture, task, spec)
+        except SizeLimitError:
+            with building_within(weights):
+                blank = _without_memory(architecture, task, spec)
+                if blank is not None:
+                    check_shapes(blank, weights)
+                network = build_network(architecture, task, spec)
     check_shapes(network, weights)
     check_weights(network, weights)
     network.load_state_dict(weights)
@@ -230,6 +237,8 @@ def _network(architecture: Architecture, task: Task, spec: TaskSpec, tensors: Ma
 
 def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> nn.Module | None:
     """Build a network on the meta device, so that one that is too large is refused before it takes memory.
+
+    In a new process this takes a second: torch imports its compiler to compute shapes.
 
     Returns ``None`` for a network that needs real tensors while it is built.
     """

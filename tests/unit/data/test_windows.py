@@ -70,6 +70,18 @@ def test_windows_equal_brute_force_enumeration(
     assert list(zip(series.tolist(), first.tolist(), strict=True)) == expected
 
 
+@pytest.mark.parametrize(
+    "rows", [[30] * 50, [400, *[5] * 50], [*[5] * 50, 400], [2, 2, 2, 90, 2, 2, 50], [6] * 3 + [1] * 9 + [60] * 3]
+)
+def test_the_series_of_a_window_is_found_among_equal_and_very_different_lengths(rows: list[int]) -> None:
+    panel = panel_of(rows)
+    windows = Windows(panel, 2, 2, panel.offsets[:-1], panel.offsets[1:])
+    expected = every_window(panel, panel.offsets[:-1].tolist(), panel.offsets[1:].tolist(), 2, 2, 1)
+    numbers = np.random.default_rng(0).permutation(len(windows))
+    series, first = windows.locate(numbers)
+    assert list(zip(series.tolist(), first.tolist(), strict=True)) == [expected[number] for number in numbers]
+
+
 @given(lengths, sizes, sizes, st.sampled_from([0, 0.2, 0.5]), st.sampled_from([0, 0.1, 0.3]))
 def test_no_target_leaks_between_the_parts(
     rows: list[int], size: int, horizon: int, validation: float, test: float
@@ -150,6 +162,14 @@ def test_fewer_rows_than_a_horizon_cannot_be_held_out() -> None:
 def test_a_shuffled_order_is_a_permutation(size: int, seed: int, epoch: int) -> None:
     order = shuffled(np.arange(size), size, seed, epoch)
     assert np.array_equal(np.sort(order), np.arange(size))
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1_000, [688, 891, 820, 254, 454, 65, 29, 309]), (50_000, [42522, 1642, 23922, 43167, 13061, 10687, 3824, 4220])],
+)
+def test_the_order_of_a_seed_and_epoch_stays_that_of_earlier_versions(size: int, expected: list[int]) -> None:
+    assert shuffled(np.arange(8), size, seed=3, epoch=2).tolist() == expected
 
 
 def test_orders_differ_between_epochs_and_seeds_and_look_random() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import neuro_divergent as nd
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.forecasting import artifact
 from neuro_divergent.forecasting.artifact import unpack_model
 from neuro_divergent.models.base import Architecture
 from tests.language_models import needed_by
@@ -167,13 +170,47 @@ def test_infinities_that_a_network_starts_with_are_fine(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", Architecture.registry.names())
-def test_every_architecture_is_built_without_memory_first(name: str, tmp_path: Path) -> None:
+def test_every_architecture_is_loaded_and_forecasts_the_same(name: str, tmp_path: Path) -> None:
     frame = Synthetic(num_series=2, length=60, frequency="1d").frame()
     kind = Architecture.registry.get(name)
     architecture, training = kind(**needed_by(kind)), nd.TrainingConfig(max_steps=1, threads=1)
     model = nd.Forecaster(architecture, horizon=2, input_size=8, training=training)
     model.fit(frame).save(tmp_path / "model")
     assert nd.Forecaster.load(tmp_path / "model").predict().equals(model.predict())
+
+
+def test_loading_a_model_does_not_import_the_compiler_of_torch(
+    saved: tuple[dict[str, Any], Tensors], tmp_path: Path
+) -> None:
+    """It would take as long as importing torch itself."""
+    description, tensors = saved
+    (tmp_path / "model.json").write_bytes(strict_json.dumps(description))
+    (tmp_path / "model.safetensors").write_bytes(dump_tensors(tensors))
+    code = (
+        "import sys; from pathlib import Path; from neuro_divergent.forecasting.artifact import unpack_model;"
+        "unpack_model({path.name: path.read_bytes() for path in Path(sys.argv[1]).iterdir()}, 'm');"
+        "sys.exit('torch._dynamo' in sys.modules or 'sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0
+
+
+def test_a_network_with_large_tensors_is_first_built_without_memory(
+    saved: tuple[dict[str, Any], Tensors], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices: list[str] = []
+    build = Architecture.build
+
+    def watched(self: Architecture, spec: Any) -> torch.nn.Module:
+        devices.append(torch.empty(1).device.type)
+        return build(self, spec)
+
+    monkeypatch.setattr(Architecture, "build", watched)
+    load(*saved)
+    assert devices == ["cpu"]
+    devices.clear()
+    monkeypatch.setattr(artifact, "_SMALL", 100)
+    load(*saved)
+    assert devices == ["cpu", "meta", "cpu"]
 
 
 def test_numbers_that_are_not_finite_survive_in_settings_and_history(
