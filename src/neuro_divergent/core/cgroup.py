@@ -21,10 +21,10 @@ def cpu_quota(root: Path = _ROOT) -> int | None:
     for version, directory in groups("cpu", root):
         with suppress(OSError, ValueError):
             if version == 2:
-                quota, period = map(int, (directory / "cpu.max").read_text("ascii").split())  # "max" is no number
+                quota, period = map(int, (directory / "cpu.max").read_text("utf-8").split())  # "max" is no number
             else:
-                quota = int((directory / "cpu.cfs_quota_us").read_text("ascii"))
-                period = int((directory / "cpu.cfs_period_us").read_text("ascii"))
+                quota = int((directory / "cpu.cfs_quota_us").read_text("utf-8"))
+                period = int((directory / "cpu.cfs_period_us").read_text("utf-8"))
             if quota > 0 and period > 0:
                 found.append(-(-quota // period))
     return min(found, default=None)
@@ -36,7 +36,7 @@ def memory_quota(root: Path = _ROOT) -> int | None:
     for version, directory in groups("memory", root):
         with suppress(OSError, ValueError):
             name = "memory.max" if version == 2 else "memory.limit_in_bytes"
-            found.append(int((directory / name).read_text("ascii")))
+            found.append(int((directory / name).read_text("utf-8")))
     return min((limit for limit in found if limit > 0), default=None)
 
 
