@@ -52,7 +52,8 @@ class BalancedSampling:
             return counts
         median = float(np.median(counts[counts > 0]))
         wanted = np.maximum(counts, 1) ** (1 - self.balance) * median**self.balance
-        return np.minimum(counts, np.ceil(wanted).astype(np.int64))
+        draws: Ints = np.minimum(counts, np.ceil(wanted).astype(np.int64))
+        return draws
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints, Floats]:
