@@ -1,4 +1,8 @@
-"""Hyper-parameter search: ``space.py`` holds what may be tried, by hand, in TOML or from the knobs of the settings."""
+"""Hyper-parameter search: a forecaster and a table come in; trials, the best settings and a Pareto front go out.
+
+``study.py`` is the front door, and ``space.py`` holds what may be tried. Optuna is an extra, imported when a study is
+opened: ``pip install "neuro-divergent[search]"``.
+"""
 
 import lazy_loader
 

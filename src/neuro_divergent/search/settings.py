@@ -20,6 +20,10 @@ def config_for(base: RunConfig, point: Mapping[str, Any]) -> RunConfig:
         ConfigError: If settings do not fit together.
     """
     values = base.to_dict()
+    if "model" in point:
+        override(values, "model", point["model"])
+    # What the family of the model recommends comes first, so that it does not replace what is searched.
+    values = RunConfig.from_dict(values).resolve_training().to_dict()
     for key in sorted(point):  # a component comes before its settings
         override(values, key, point[key])
     return RunConfig.from_dict(values)

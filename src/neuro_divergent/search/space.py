@@ -63,7 +63,7 @@ class Space:
             member = own if own is not None and own.name == name else Architecture.registry.get(name)()
             found += parameters_of(member, "model", (name,) if len(names) > 1 else ())
         task = Task(horizon=1) if base is None else base.task
-        training = TrainingConfig() if base is None else base.training.for_family(_family_of(names))
+        training = TrainingConfig() if base is None else base.training
         return cls(
             [
                 Parameter("model", Choices(tuple(names))),
@@ -271,13 +271,6 @@ def _within(item: Parameter, components: Mapping[str, Any]) -> Parameter | None:
         return item
     only = tuple(name for name in item.only if name in map(component_name, dimension.grid()))
     return replace(item, only=only) if only else None
-
-
-def _family_of(names: list[str]) -> str:
-    from neuro_divergent.models.base import Architecture
-
-    families = {Architecture.registry.get(name).traits.family for name in names}
-    return families.pop() if len(families) == 1 else ""
 
 
 def _value_at(values: Mapping[str, Any], setting: str) -> Any:

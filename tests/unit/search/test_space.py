@@ -252,3 +252,10 @@ def test_point_of_a_conditional_space_has_exactly_the_settings_whose_component_i
     assert set(point) == expected
     assert space.require(point) == point
     config_for(RunConfig(data=DataConfig(), task={"horizon": 3}), point)
+
+
+def test_settings_that_are_searched_are_not_replaced_by_those_recommended_for_the_family() -> None:
+    around = base(model="nlinear", training={"preset": "auto"})
+    point = {"training.optimizer": "adamw", "training.optimizer.lr": 0.05}
+    assert config_for(around, point).resolve_training().training.optimizer.lr == 0.05
+    assert "training.optimizer.lr" in {item.setting for item in Space.of(base=around)}
