@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import DataError, InputError
+from neuro_divergent.core.errors import DataError, InputError, MissingDependencyError
 from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.interfaces.cli.search.live import _View, sparkline, time_left
+from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import describe_run, list_runs
+from neuro_divergent.search.dependency import load_optuna
+from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.study import Study
+from neuro_divergent.search.trial import Trial
 from tests.integration.test_command_line import nd as run_nd
 from tests.integration.test_command_line import start
 
@@ -160,6 +170,74 @@ def test_settings_given_on_the_command_line_are_not_searched() -> None:
     settings = {item.setting for item in _space(run, ["nlinear"], None, {"task.loss", "data.path"})}
     assert "task.loss" not in settings
     assert "task.scaler" in settings
+
+
+SEARCH = """
+import sys
+from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.search.study import Study
+
+run = RunConfig.from_dict({
+    "data": {"path": sys.argv[1]},
+    "model": "nlinear",
+    "task": {"horizon": 7, "input_size": 14},
+    "training": {"max_steps": int(sys.argv[3]), "threads": 1, "early_stopping": "none"},
+    "checkpoints": {"every_seconds": "none", "every_steps": 10},
+})
+Study(run, sys.argv[2], {"training.optimizer.lr": [1e-3, 1e-2]}, method="grid", pruner=None).run(trials=2)
+"""
+
+
+def test_trial_of_a_killed_process_goes_on_from_its_checkpoint_to_the_same_values(tmp_path: Path) -> None:
+    data, steps = tmp_path / "sales.csv", "150"
+    DATA.write_csv(data)
+    command = [sys.executable, "-c", SEARCH, str(data)]
+    subprocess.run([*command, str(tmp_path / "whole"), steps], check=True)
+    process = subprocess.Popen([*command, str(tmp_path / "killed"), steps])
+    checkpoints = tmp_path / "killed" / "trials" / "00000" / "checkpoints"
+    while process.poll() is None and not list(checkpoints.glob("step-*/manifest.json")):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    study = Study.load(tmp_path / "killed")
+    assert study.trials[0].state == "running"
+    study.run()
+    assert study.trials[0].attempts == 2
+    starts = [event["step"] for event in read_events(study.directory / "trials" / "00000", "start")]
+    assert starts[0] == 0
+    assert starts[-1] >= 10  # the second attempt began at a checkpoint of the first
+    errors = [[trial.values["mae"] for trial in item.trials] for item in (Study.load(tmp_path / "whole"), study)]
+    assert errors[0] == errors[1]
+
+
+def test_terminal_shows_the_best_trials_while_a_study_runs(finished: Study) -> None:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(_View(finished.directory, Limits(trials=10), 2).render())
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "4 complete, about " in shown
+    assert "best mae " in shown
+    assert "optimizer.lr=" in shown
+
+
+def test_time_left_is_that_of_the_missing_trials_at_the_pace_of_the_others() -> None:
+    trials = [Trial(number, "complete", {}, started=0.0, finished=10.0) for number in range(4)]
+    assert time_left(trials, Limits(trials=10), 2, float("inf")) == 30.0
+    assert time_left([], Limits(trials=10), 2, float("inf")) is None
+    assert sparkline([3.0, 2.0, 1.0]) == "█▅▁"
+    assert len(sparkline([float(value) for value in range(1000)], plain=True)) == 40
+
+
+def test_help_of_the_command_line_imports_neither_torch_nor_optuna() -> None:
+    script = "import sys; from typer.testing import CliRunner; from neuro_divergent.interfaces.cli.main import app\n"
+    script += "CliRunner().invoke(app, ['search', '--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {"torch", "optuna", "polars", "numpy"} & set(done.stdout.split())
+
+
+def test_search_without_optuna_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "neuro-divergent\[search\]"'):
+        load_optuna()
 
 
 @pytest.mark.long

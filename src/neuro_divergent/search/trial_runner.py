@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TRIALS = "trials"
 # One checkpoint is enough to go on from, and the best weights are in it.
-_CHECKPOINTS = {"every_epochs": None, "every_seconds": 30.0, "keep": 1}
+_CHECKPOINTS = Checkpointing(every_epochs=None, every_seconds=30.0, keep=1)
 
 
 class PrunedError(NeuroDivergentError):
@@ -110,12 +110,16 @@ class TrialRunner:
         several = len(self._folds) > 1 or self._config.seeds > 1
         for fold in self._folds:
             for place in range(self._config.seeds):
+                own = name
+                if several:
+                    own += "" if fold is None else f"-fold-{fold.number}"
+                    own += f"-seed-{place}" if self._config.seeds > 1 else ""
                 training = base.training.replace(seed=base.training.seed + place)
-                label = ("" if fold is None else f"-fold-{fold.number}") + (
-                    f"-seed-{place}" if self._config.seeds > 1 else ""
-                )
-                directory = self._directory / TRIALS / (f"{name}{label}" if several else name)
-                yield TrialPart(directory, base.replace(training=training), self._panel, fold)
+                checkpoints = base.checkpoints
+                if checkpoints.directory is not None:  # a place that all trials share
+                    checkpoints = checkpoints.replace(directory=f"{str(checkpoints.directory).rstrip('/')}/{own}")
+                config = base.replace(training=training, checkpoints=checkpoints)
+                yield TrialPart(self._directory / TRIALS / own, config, self._panel, fold)
 
     def prepared(self, config: RunConfig) -> RunConfig:
         """Return the settings of a trial: without a second training on all rows, and with few checkpoints."""
@@ -123,5 +127,6 @@ class TrialRunner:
         training = own.training
         if self._threads is not None and (training.threads == "auto" or training.threads > self._threads):
             training = training.replace(threads=self._threads)
-        checkpoints = own.checkpoints if own.checkpoints.directory is not None else Checkpointing(**_CHECKPOINTS)
+        is_default = own.checkpoints == RunConfig.model_fields["checkpoints"].default
+        checkpoints = _CHECKPOINTS if is_default else own.checkpoints
         return own.replace(task=own.task.replace(refit=False), training=training, checkpoints=checkpoints)

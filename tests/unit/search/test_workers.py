@@ -134,15 +134,17 @@ def check_killed_worker_is_replaced(directory: Path, storage: str) -> None:
     assert trials[lost].finished >= killed
 
 
-@pytest.mark.parametrize("storage", ["journal", "sqlite"])
+@pytest.mark.parametrize("storage", ["journal", pytest.param("sqlite", marks=pytest.mark.long)])
 def test_trial_of_a_killed_worker_is_run_again_and_the_number_of_trials_is_exact(storage: str, tmp_path: Path) -> None:
     check_killed_worker_is_replaced(tmp_path, storage)
 
 
+@pytest.mark.long
 def test_trial_of_a_killed_worker_is_run_again_in_postgresql(postgresql: str, tmp_path: Path) -> None:
     check_killed_worker_is_replaced(tmp_path, postgresql)
 
 
+@pytest.mark.long
 def test_study_in_postgresql_proposes_what_one_in_a_journal_does(postgresql: str, tmp_path: Path) -> None:
     import psycopg
 
@@ -255,6 +257,18 @@ def test_lock_that_waits_gets_it_when_the_other_process_is_done(tmp_path: Path) 
     with process, RunLock(tmp_path / "lock", wait=600.0):
         pass
     assert process.returncode == 0
+
+
+def test_journal_is_read_by_optuna_as_it_is(tmp_path: Path) -> None:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    study = FunctionStudy(tmp_path, method="random").run(3)
+    storage = JournalStorage(JournalFileBackend(str(tmp_path / "journal.log")))
+    theirs = optuna.load_study(study_name=study.store.name, storage=storage)
+    assert [trial.params for trial in theirs.trials] == study.points
+    assert theirs.best_value == study.best()
 
 
 def test_claim_belongs_to_one_process_until_it_is_released(tmp_path: Path) -> None:
