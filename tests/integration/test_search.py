@@ -50,6 +50,8 @@ def test_trials_are_runs_without_a_second_training(finished: Study) -> None:
     runs = list_runs(finished.directory / "trials")
     assert sorted(run.name for run in runs) == ["00000", "00001", "00002", "00003"]
     assert {run.state for run in runs} == {"finished"}
+    shown = {run.name: run.score["mae"] for run in runs if run.score is not None}
+    assert shown == pytest.approx({trial.name: trial.values["mae"] for trial in finished.trials}, rel=1e-6)
     assert not list(finished.directory.glob("trials/*/validated"))
     assert not list(finished.directory.glob("trials/*/checkpoints"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from neuro_divergent.core.storage.regular_file import read_json
 from neuro_divergent.core.storage.strict_json import dumps
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.runs.directory import CHECKPOINTS, RunDirectory
+from neuro_divergent.runs.directory import SCORES, RunDirectory
 from neuro_divergent.search.objective import RESOURCES, levels_for
 from neuro_divergent.training.callbacks.base import CallbackLike
 
@@ -57,6 +56,11 @@ class TrialPart:
             return None
         return {str(key): float(value) for key, value in found.items()} if isinstance(found, dict) else None
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether training has come to its end."""
+        return RunDirectory(self.directory).is_finished
+
     def fit(self, callbacks: Sequence[CallbackLike] = ()) -> Forecaster:
         """Train from the start or from the latest checkpoint; a model that is trained is loaded."""
         directory = RunDirectory(self.directory)
@@ -65,7 +69,7 @@ class TrialPart:
         return self._fit(TrainingRun.new(directory, self.config), callbacks)
 
     def score(self, forecaster: Forecaster, metrics: Sequence[str]) -> dict[str, float]:
-        """Return metrics and all resources, and store them; the checkpoints are of no use then and are removed."""
+        """Return metrics and all resources, and store them."""
         values = {
             "parameters": float(forecaster.num_parameters),
             "seconds": _seconds(forecaster),
@@ -75,7 +79,6 @@ class TrialPart:
             if not math.isfinite(value):
                 raise DivergedError(f"{name} is {value} on what was held out")
         write_file(self.directory / RESULT, dumps(values, indent=1))
-        shutil.rmtree(self.directory / CHECKPOINTS, ignore_errors=True)
         return values
 
     def _fit(self, run: TrainingRun, callbacks: Sequence[CallbackLike]) -> Forecaster:
@@ -99,21 +102,23 @@ class TrialPart:
         from neuro_divergent.evaluation.cross_validation.cross_validation import scores_of
         from neuro_divergent.evaluation.cross_validation.fold_task import windows_to_test
         from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, name_rows, values_of
-        from neuro_divergent.evaluation.cross_validation.window_list import WindowList
+        from neuro_divergent.evaluation.evaluate import evaluate
+        from neuro_divergent.workflow.results import as_json
 
+        levels = levels_for(metrics)
         if self.fold is None:
             assert forecaster.split is not None
             assert forecaster.panel is not None
-            windows, panel = forecaster.split.validation, forecaster.panel
+            evaluation = evaluate(forecaster, part="validation", levels=levels)
+            write_file(self.directory / SCORES, as_json(evaluation.to_dict()))  # which 'nd runs' shows
+            windows, panel, frame = forecaster.split.validation, forecaster.panel, evaluation.forecasts
         else:
             panel = self.panel
-            windows = WindowList.of([windows_to_test(forecaster.task, self.fold, panel)])
-        result = forecaster.forecast_windows(windows, levels_for(metrics))
+            windows = windows_to_test(forecaster.task, self.fold, panel)
+            frame = name_rows(values_of(forecaster.forecast_windows(windows, levels)), panel)
         found: dict[str, float] = {}
         if metrics:
-            frame = name_rows(values_of(result), panel)
-            season = panel.frequency.season_length
-            scores: pl.DataFrame = scores_of(frame, panel, [FORECAST], metrics, season, None)
+            scores: pl.DataFrame = scores_of(frame, panel, [FORECAST], metrics, panel.frequency.season_length, None)
             found = {name: _value(scores, name) for name in metrics}
         return {**found, "latency": _latency(forecaster, windows)}
 

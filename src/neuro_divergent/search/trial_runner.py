@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from neuro_divergent.core.errors import (
     StorageError,
 )
 from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.runs.directory import CHECKPOINTS
 from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.reporter import Reporter
@@ -65,7 +67,9 @@ class TrialRunner:
         """
         try:
             values = self._values(trial)
+            self._remove_checkpoints(trial)
         except PrunedError as pruned:
+            self._remove_checkpoints(trial)
             self._store.fail(trial.number, str(pruned), state="pruned")
         except StorageError:
             raise
@@ -91,9 +95,11 @@ class TrialRunner:
                 reporter = None
                 if len(parts) == 1 and pruner is not None:
                     reporter = Reporter(lambda step, value: self._store.report(trial.number, step, value), goal.sign)
+                was_trained = part.is_trained  # by a process that died before it had recorded that
                 forecaster = part.fit([] if reporter is None else [reporter])
-                # A process may have died between the end of training and the record of it.
-                if reporter is not None and (reporter.is_pruned or self._store.should_prune(trial.number)):
+                if reporter is not None and (
+                    reporter.is_pruned or (was_trained and self._store.should_prune(trial.number))
+                ):
                     raise PrunedError("worse than other trials at the same step")
                 values = part.score(forecaster, self._config.metrics)
             found.append(values)
@@ -104,6 +110,11 @@ class TrialRunner:
                     raise PrunedError(f"worse than other trials after {place + 1} of {len(parts)} trainings")
         total = {name: sum(item[name] for item in found) for name in ("seconds",)}
         return {name: float(np.mean([item[name] for item in found])) for name in found[0]} | total
+
+    def _remove_checkpoints(self, trial: Trial) -> None:
+        """Remove checkpoints of a trial that is over: they are as large as its model each, and of no use."""
+        for path in (self._directory / TRIALS).glob(f"{trial.name}*/{CHECKPOINTS}"):
+            shutil.rmtree(path, ignore_errors=True)
 
     def _parts(self, name: str, point: Point) -> Iterator[TrialPart]:
         base = self.prepared(config_for(self._config.run, point))
