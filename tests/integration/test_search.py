@@ -121,6 +121,18 @@ def test_diverged_trial_is_recorded_with_its_reason_and_the_search_goes_on(tmp_p
     assert study.best is not None
 
 
+def test_trial_that_is_worse_than_the_others_is_pruned_before_its_last_step(tmp_path: Path) -> None:
+    pruner = {"name": "median", "startup": 1, "warmup": 0.0}
+    study = study_in(tmp_path, {"training.optimizer.lr": [1e-1, 1e-6]}, pruner=pruner)
+    study.enqueue({"training.optimizer.lr": 1e-6})
+    study.run(DATA, trials=2)
+    good, bad = study.trials
+    assert (good.state, bad.state) == ("complete", "pruned")
+    assert max(bad.reports) < max(good.reports) == 20
+    assert describe_run(study.directory / "trials" / "00001").state == "finished"
+    assert not list(study.directory.glob("trials/*/checkpoints"))
+
+
 def test_interrupted_study_ends_like_one_that_was_never_interrupted(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
@@ -135,6 +147,7 @@ def test_interrupted_study_ends_like_one_that_was_never_interrupted(tmp_path: Pa
     assert resumed.trials[2].attempts == 2
 
 
+@pytest.mark.long
 def test_two_processes_run_exactly_as_many_trials_as_were_asked_for(tmp_path: Path) -> None:
     study = study_in(tmp_path).run(DATA, trials=5, jobs=2)
     assert [trial.state for trial in study.trials] == ["complete"] * 5
@@ -190,6 +203,7 @@ Study(run, sys.argv[2], {"training.optimizer.lr": [1e-3, 1e-2]}, method="grid", 
 """
 
 
+@pytest.mark.long
 def test_trial_of_a_killed_process_goes_on_from_its_checkpoint_to_the_same_values(tmp_path: Path) -> None:
     data, steps = tmp_path / "sales.csv", "150"
     DATA.write_csv(data)
