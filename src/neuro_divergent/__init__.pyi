@@ -13,6 +13,7 @@ from . import (
     runs as runs,
     scalers as scalers,
     schedules as schedules,
+    search as search,
     splitters as splitters,
     training as training,
 )

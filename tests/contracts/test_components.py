@@ -12,6 +12,8 @@ from neuro_divergent.evaluation.splitters.base import Splitter
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.search.methods.base import Method
+from neuro_divergent.search.pruners.base import Pruner
 from neuro_divergent.training.average import Average
 from neuro_divergent.training.callbacks.base import NamedCallback
 from neuro_divergent.training.curriculum import Curriculum
@@ -32,7 +34,9 @@ FAMILIES: list[type[Component]] = [
     GradientEstimator,
     GradientTransform,
     Loss,
+    Method,
     Optimizer,
+    Pruner,
     Schedule,
     SeriesScaler,
     Splitter,

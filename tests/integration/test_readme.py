@@ -62,6 +62,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "predict",
         "evaluate",
         "compare",
+        "search",
         "models",
         "runs",
         "dashboard",
@@ -85,6 +86,9 @@ def test_commands_of_the_readme_run(place: Path) -> None:
             words += ["--threads", "1", "--model", "nlinear", "--quiet"]
         elif words[1] == "compare":
             words += ["--max-steps", "5", "--splits", "1", "--input-size", "28"]
+        elif words[1] == "search":
+            words[words.index("--trials") + 1] = "2"
+            words += ["--max-steps", "5", "--threads", "1", "--model", "nlinear", "--quiet"]
         elif words[1:3] == ["hardware", "precision"]:
             words += ["--model", "nlinear", "--steps", "2"]
         elif words[1] == "demo":

@@ -169,14 +169,17 @@ def knob(
     high: float | None = None,
     log: bool = False,
     choices: tuple[Any, ...] | None = None,
+    unit: Literal["horizon"] | None = None,
     **limits: Any,
 ) -> Any:
     """Declare a field together with the range (or the ``choices``) that a search should try.
 
-    ``log`` explores the range on a logarithmic scale. ``limits`` are the values that are valid (pydantic's ``ge``,
-    ``gt``, ``le``, ``lt``), often wider than the search range.
+    ``log`` explores the range on a logarithmic scale. A range whose ``unit`` is the horizon is in multiples of it.
+    ``limits`` are the values that are valid (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than the search
+    range.
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
+    search |= {"unit": unit} if unit else {}
     return Field(default, json_schema_extra={"search": search}, **limits)
 
 

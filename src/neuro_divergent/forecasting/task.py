@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from neuro_divergent.core.config import Config
+from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
@@ -51,11 +51,11 @@ class Task(Config):
     """
 
     horizon: Count
-    input_size: Count | None = None
-    loss: Loss = MAE()
+    input_size: Count | None = knob(None, low=1, high=5, unit="horizon")
+    loss: Loss = knob(MAE(), choices=("mae", "mse", "huber"))
     weighting: Weighting | None = None
-    scaler: WindowScaler = StandardScaler()
-    series_scaler: SeriesScaler | None = None
+    scaler: WindowScaler = knob(StandardScaler(), choices=("standard", "robust", "mean_abs", "revin"))
+    series_scaler: SeriesScaler | None = knob(None, choices=("none", "standard", "robust"))
     validation: Fraction = 0.2
     refit: bool = True
     test: Fraction = 0

@@ -144,7 +144,7 @@ class AutoCorrelation(nn.Module):
         key, value = functional.pad(key_BMKE, missing), functional.pad(value_BMKE, missing)
         agreement = spectrum(query_BMQE, 2) * spectrum(key, 2).conj()
         correlation_BQ = torch.fft.irfft(agreement.mean((1, 3)), n=steps, dim=1)
-        count = max(1, int(self.factor * math.log(steps)))
+        count = min(max(1, int(self.factor * math.log(steps))), steps)  # a short history has few delays
         if self.training:
             delays = correlation_BQ.mean(0).topk(count).indices.expand(correlation_BQ.shape[0], -1)
         else:

@@ -46,6 +46,7 @@ class XLSTM(SequenceArchitecture):
     blocks: tuple[Block, ...] = knob(
         ("mlstm", "mlstm"), choices=(("mlstm", "mlstm"), ("slstm", "slstm"), ("mlstm", "slstm")), min_length=1
     )
+    hidden_size: int = knob(128, choices=(32, 64, 128, 256, 512), ge=1)  # a multiple of every number of heads
     num_heads: int = knob(4, choices=(2, 4, 8), ge=1)
     kernel_size: int = knob(4, low=2, high=8, ge=1)
     dropout: float = knob(0.1, low=0.0, high=0.5, ge=0.0, lt=1.0)

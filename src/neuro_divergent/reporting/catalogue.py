@@ -85,7 +85,8 @@ def show_search(search: Any) -> str:
         return ""
     if "choices" in search:
         return ", ".join(map(_value, search["choices"]))
-    return f"{search['low']:g} to {search['high']:g}{' (logarithmic)' if search['log'] else ''}"
+    shown = f"{search['low']:g} to {search['high']:g}{' (logarithmic)' if search['log'] else ''}"
+    return f"{shown} {search['unit']}s" if search.get("unit") else shown
 
 
 def cite(paper: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from neuro_divergent.core.config import Config
+from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.augment import Augmentation
 from neuro_divergent.training.average import Average
@@ -96,16 +96,16 @@ class TrainingConfig(Config):
     max_epochs: Count | None = None
     max_steps: Count | None = 1000
     max_seconds: Annotated[float, Field(gt=0)] | None = None
-    batch_size: Count | Literal["auto"] = "auto"
+    batch_size: Count | Literal["auto"] = knob("auto", choices=(32, 64, 128, 256))
     accumulate: Count = 1
-    optimizer: Optimizer = AdamW()
-    schedule: Schedule = WarmupCosine()
+    optimizer: Optimizer = knob(AdamW(), choices=("adamw", "nadam", "radam"))
+    schedule: Schedule = knob(WarmupCosine(), choices=("warmup_cosine", "one_cycle", "constant"))
     freeze: tuple[Freeze, ...] = ()
     gradient: GradientEstimator = Autodiff()
     gradient_sum: Literal["float32", "float64"] = "float32"
     l1: Strength = 0.0
     l2: Strength = 0.0
-    clip: Clip | None = ClipNorm(1.0)
+    clip: Clip | None = knob(ClipNorm(1.0), choices=("norm", "none"))
     gradient_noise: GradientNoise | None = None
     gradient_transforms: tuple[GradientTransform, ...] = ()
     precision: PrecisionName = "float32"

@@ -171,3 +171,9 @@ def test_encoder_layer_is_torchs() -> None:
     tokens = torch.randn(3, 5, 8)
     with torch.no_grad():
         torch.testing.assert_close(layer(tokens), reference(tokens), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_autocorrelation_of_a_history_with_few_delays_uses_all_of_them(steps: int) -> None:
+    query = torch.randn(2, 1, steps, 3)
+    assert AutoCorrelation(5)(query, query, query).shape == query.shape

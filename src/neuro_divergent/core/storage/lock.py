@@ -66,14 +66,16 @@ class RunLock:
 
     Args:
         path: File to lock; created if needed, and not deleted.
+        wait: Seconds to wait for another process that holds it.
 
     Raises:
         InputError: On entry, if it is already held, possibly by this process; the message names the holder.
         StorageError: On entry, if the file cannot be opened.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, wait: float = 0.0) -> None:
         self.path = Path(path)
+        self.wait = wait
         self._handle: int | None = None
 
     def __enter__(self) -> Self:
@@ -81,7 +83,7 @@ class RunLock:
             raise InputError(_refusal(self.path, _read(self._handle)))
         handle = _open(self.path)
         try:
-            _take(handle, self.path)
+            _take(handle, self.path, self.wait)
             _write(handle)
         except BaseException:
             os.close(handle)
@@ -130,15 +132,17 @@ def _open(path: Path) -> int:
         raise StorageError(f"{path}: cannot be opened: {error.strerror or error}.") from error
 
 
-def _take(handle: int, path: Path) -> None:
+def _take(handle: int, path: Path, wait: float) -> None:
     """Lock a file, or raise with its holder."""
-    end = time.monotonic() + _SECONDS_FOR_LOOKS
+    now = time.monotonic()
     try:
         while not _try(handle, shared=False):
             # A check takes a shared lock for a moment; a holder has an exclusive one.
-            if not _try(handle, shared=True) or time.monotonic() > end:
+            is_held = not _try(handle, shared=True)
+            if time.monotonic() >= now + (wait if is_held else max(wait, _SECONDS_FOR_LOOKS)):
                 raise InputError(_refusal(path, _read(handle)))
-            _release(handle)
+            if not is_held:
+                _release(handle)
             time.sleep(0.002)
     except OSError as error:
         if error.errno not in _UNSUPPORTED:

@@ -33,6 +33,7 @@ from neuro_divergent.interfaces.cli import (
     report,
     runs,
     schedule,
+    search,
     train,
 )
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
@@ -56,6 +57,7 @@ for _module in (
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(runs.app, name="runs")
 app.add_typer(hardware.app, name="hardware")
+app.add_typer(search.app, name="search")
 
 
 class _TerminatedError(BaseException):

@@ -10,6 +10,7 @@ from neuro_divergent.interfaces.cli.options import AsJson
 
 if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.search.space import Space
 
 EXAMPLES = """\b
 Examples:
@@ -36,9 +37,12 @@ def models(
         cls = None if chosen is None else Architecture.registry.get(chosen)
         rows = catalogue.describe_all() if cls is None else [catalogue.describe(cls)]
     if cls is not None:
-        row, settings = rows[0], catalogue.describe_settings(cls)
+        from neuro_divergent.search.space import Space
+
+        row, settings, space = rows[0], catalogue.describe_settings(cls), Space.of(cls.name)
         _show_one(screen, row, settings)
-        screen.result({**row, "settings": settings})
+        _show_space(screen, space)
+        screen.result({**row, "settings": settings, "space": space.to_dict()})
     elif as_markdown:
         typer.echo(catalogue.markdown(rows))
     else:
@@ -76,4 +80,16 @@ def _show_one(screen: Screen, row: dict[str, Any], settings: list[dict[str, Any]
     for setting in settings:
         default, search = str(setting["default"]), catalogue.show_search(setting["search"])
         table.add_row(setting["name"], default, search, setting["meaning"])
+    screen.say("", table)
+
+
+def _show_space(screen: Screen, space: Space) -> None:
+    """Show what a search tries besides the settings of the architecture."""
+    from neuro_divergent.interfaces.cli.screen import new_table
+
+    table = new_table("searched besides", "values", "where", fixed=["searched besides"], overflow="fold")
+    for item in space:
+        if item.setting.partition(".")[0] != "model":
+            where = f"{item.parent.rpartition('.')[2]} {' or '.join(item.only)}" if item.only else ""
+            table.add_row(item.setting, str(item.dimension), where)
     screen.say("", table)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from neuro_divergent.core.config import register
+from neuro_divergent.core.config import knob, register
 from neuro_divergent.core.registry import Registry
 from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
 
@@ -34,7 +34,7 @@ class Clip(GradientTransform):
 class ClipNorm(Clip):
     """Shrinks all gradients by one factor so that their common norm is at most ``limit``."""
 
-    limit: float = Field(default=1.0, gt=0)
+    limit: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
 
     def __init__(self, limit: float = 1.0, **values: Any) -> None:
         super().__init__(**{"limit": limit, **values})

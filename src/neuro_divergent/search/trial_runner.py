@@ -1,0 +1,143 @@
+"""Runs a trial: all of its trainings, and the mean of their values."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuro_divergent.core.errors import (
+    DivergedError,
+    NeuroDivergentError,
+    OutOfMemoryError,
+    StorageError,
+)
+from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.runs.directory import CHECKPOINTS
+from neuro_divergent.search.config import StudyConfig
+from neuro_divergent.search.parameter import Point
+from neuro_divergent.search.reporter import Reporter
+from neuro_divergent.search.settings import config_for
+from neuro_divergent.search.storage.trial_store import TrialStore
+from neuro_divergent.search.trial import Trial
+from neuro_divergent.search.trial_part import TrialPart
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
+
+if TYPE_CHECKING:
+    from neuro_divergent.data.panel import Panel
+    from neuro_divergent.evaluation.splitters.fold import Fold
+
+TRIALS = "trials"
+# One checkpoint is enough to go on from, and the best weights are in it.
+_CHECKPOINTS = Checkpointing(every_epochs=None, every_seconds=30.0, keep=1)
+
+
+class PrunedError(NeuroDivergentError):
+    """The pruner ended a trial."""
+
+
+class TrialRunner:
+    """Trains the networks of trials and records what comes of them.
+
+    Args:
+        config: Settings of the study.
+        directory: Directory of the study.
+        store: Where trials are recorded.
+        panel: The data.
+        threads: Threads that training may use; unset, what its settings say.
+    """
+
+    def __init__(
+        self, config: StudyConfig, directory: Path, store: TrialStore, panel: Panel, threads: int | None = None
+    ) -> None:
+        self._config, self._directory, self._store, self._panel = config, directory, store, panel
+        self._threads = threads
+        self._folds: list[Fold | None] = [None]
+        if config.splitter is not None:
+            self._folds = list(config.splitter.split(panel))
+
+    def run(self, trial: Trial) -> None:
+        """Run a trial to its end and record it; one that was begun before goes on from its last checkpoint.
+
+        What goes wrong in the trial is recorded as its reason. What goes wrong with the disk, or a signal, is raised,
+        and the trial can be continued.
+        """
+        try:
+            values = self._values(trial)
+            self._remove_checkpoints(trial)
+        except PrunedError as pruned:
+            self._remove_checkpoints(trial)
+            self._store.fail(trial.number, str(pruned), state="pruned")
+        except StorageError:
+            raise
+        except DivergedError as error:
+            self._store.fail(trial.number, f"diverged: {error}")
+        except (OutOfMemoryError, MemoryError) as error:
+            self._store.fail(trial.number, f"out of memory: {error}")
+        except Exception as error:  # noqa: BLE001 (the search goes on, and the reason is recorded)
+            if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
+                self._store.fail(trial.number, f"out of memory: {error}")
+            else:
+                self._store.fail(trial.number, f"{type(error).__name__}: {error}")
+        else:
+            self._store.complete(trial.number, values)
+
+    def _values(self, trial: Trial) -> dict[str, float]:
+        found: list[dict[str, float]] = []
+        parts = list(self._parts(trial.name, trial.settings))
+        goal, pruner = self._config.objectives[0], self._config.pruner
+        for place, part in enumerate(parts):
+            values = part.stored()
+            if values is None:
+                reporter = None
+                if len(parts) == 1 and pruner is not None:
+                    reporter = Reporter(lambda step, value: self._store.report(trial.number, step, value), goal.sign)
+                was_trained = part.is_trained  # by a process that died before it had recorded that
+                forecaster = part.fit([] if reporter is None else [reporter])
+                if reporter is not None and (
+                    reporter.is_pruned or (was_trained and self._store.should_prune(trial.number))
+                ):
+                    raise PrunedError("worse than other trials at the same step")
+                values = part.score(forecaster, self._config.metrics)
+            found.append(values)
+            if len(parts) > 1 and pruner is not None:
+                own = [item[goal.name] for item in found]
+                value = own[-1] if pruner.by_instance else float(np.mean(own))
+                if self._store.report(trial.number, place, value) and place + 1 < len(parts):
+                    raise PrunedError(f"worse than other trials after {place + 1} of {len(parts)} trainings")
+        total = {name: sum(item[name] for item in found) for name in ("seconds",)}
+        return {name: float(np.mean([item[name] for item in found])) for name in found[0]} | total
+
+    def _remove_checkpoints(self, trial: Trial) -> None:
+        """Remove checkpoints of a trial that is over: they are as large as its model each, and of no use."""
+        for path in (self._directory / TRIALS).glob(f"{trial.name}*/{CHECKPOINTS}"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _parts(self, name: str, point: Point) -> Iterator[TrialPart]:
+        base = self.prepared(config_for(self._config.run, point))
+        several = len(self._folds) > 1 or self._config.seeds > 1
+        for fold in self._folds:
+            for place in range(self._config.seeds):
+                own = name
+                if several:
+                    own += "" if fold is None else f"-fold-{fold.number}"
+                    own += f"-seed-{place}" if self._config.seeds > 1 else ""
+                training = base.training.replace(seed=base.training.seed + place)
+                checkpoints = base.checkpoints
+                if checkpoints.directory is not None:  # a place that all trials share
+                    checkpoints = checkpoints.replace(directory=f"{str(checkpoints.directory).rstrip('/')}/{own}")
+                config = base.replace(training=training, checkpoints=checkpoints)
+                yield TrialPart(self._directory / TRIALS / own, config, self._panel, fold)
+
+    def prepared(self, config: RunConfig) -> RunConfig:
+        """Return the settings of a trial: without a second training on all rows, and with few checkpoints."""
+        own = config.resolve_training()
+        training = own.training
+        if self._threads is not None and (training.threads == "auto" or training.threads > self._threads):
+            training = training.replace(threads=self._threads)
+        is_default = own.checkpoints == RunConfig.model_fields["checkpoints"].default
+        checkpoints = _CHECKPOINTS if is_default else own.checkpoints
+        return own.replace(task=own.task.replace(refit=False), training=training, checkpoints=checkpoints)
