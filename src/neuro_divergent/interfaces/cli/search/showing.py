@@ -19,6 +19,7 @@ Examples:
   nd search best studies/sales-nhits-20260101-120000 > best.toml
   nd search best studies/sales-nhits-20260101-120000 --fit
 """
+_ENOUGH = 10  # complete trials from which the importance of settings is more than chance
 StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="Directory of a study.")]
 
 
@@ -82,9 +83,11 @@ def show_study(study: Study, screen: Screen, most: int = 10) -> None:
     if best is not None:
         what = "recommended" if len(config.objectives) > 1 else "best"
         screen.facts([(what, f"trial {best.number}: {describe_settings(best.settings)}")])
-        weights = [f"{name} {100 * value:.0f} %" for name, value in list(study.importances.items())[:5] if value > 0]
-        if weights:
-            screen.facts([("matters", ", ".join(weights))])
+        if sum(trial.state == "complete" for trial in trials) >= _ENOUGH:
+            shown = list(study.importances.items())[:5]
+            weights = [f"{name} {100 * value:.0f} %" for name, value in shown if value > 0]
+            if weights:
+                screen.facts([("matters", ", ".join(weights))])
     failed = [trial for trial in trials if trial.state in ("failed", "refused")]
     for trial in failed[-3:]:
         screen.say(f"trial {trial.number} {trial.state}: {trial.reason}")
