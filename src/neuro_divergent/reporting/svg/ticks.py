@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 
 
 def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Return up to ``most`` evenly spaced round numbers that lie between two numbers.
 
-    The spacing is 1, 2 or 5 times a power of ten. Where low and high are equal the result is that number.
+    The spacing is 1, 2 or 5 times a power of ten. Where low and high are equal, or too close to be divided, the result
+    is the lower one.
     """
-    if not low < high:
+    if not (high - low) / most >= sys.float_info.min:
         return [low]
     for spacing in _spacings((high - low) / most):
         first, last = math.ceil(low / spacing - 1e-9), math.floor(high / spacing + 1e-9)

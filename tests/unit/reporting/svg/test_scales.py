@@ -4,13 +4,14 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuro_divergent.reporting.figures.figure import Axis
 from neuro_divergent.reporting.svg.scales import NameScale, Scale, even_scale, scale_of, spread, to_numeric
 
 
+@example([5e-324], 0.0, True)
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30), st.sampled_from([0.0, 0.05]), st.booleans())
 def test_every_value_has_its_place_in_the_box(values: list[float], room: float, from_zero: bool) -> None:
     array = np.array(values)
