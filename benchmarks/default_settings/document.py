@@ -61,7 +61,7 @@ def write_page(results: Results) -> str:
 def _speed(results: Results, names: list[str]) -> str:
     """Return how long NHITS takes compared with that of NeuralForecast."""
     theirs = "neuralforecast-nhits"
-    both = [name for name in names if theirs in results[name] and _OURS in results[name]]
+    both = [name for name in names if all("seconds" in results[name].get(method, {}) for method in (theirs, _OURS))]
     if not both:
         return ""
     ratios = [results[name][_OURS]["seconds"] / results[name][theirs]["seconds"] for name in both]
