@@ -16,7 +16,7 @@ from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.formatting import format_number
 from neuro_divergent.reporting.figures.columns import floats_of, read_columns
-from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Line, Mark, Points, Spans
+from neuro_divergent.reporting.figures.figure import Axis, Bars, Figure, Line, Mark, Points, Spans, Tone
 
 _MOST_SETTINGS = 12
 _MOST_LINES = 200
@@ -111,13 +111,13 @@ def parallel_coordinates_figure(
     places = np.stack([_places(frame[name]) for name in names])
     rows = np.arange(len(names), dtype=np.float64)
     best = max(1, frame.height // 10)
-    marks: list[Mark] = [Spans(names, np.zeros(len(names)), np.ones(len(names)), tone="neutral")]
+    marks: list[Mark] = [Spans(names, np.zeros(len(names)), np.zeros(len(names)))]  # empty: they name the rows
     for trial in reversed(range(frame.height)):
         known = np.isfinite(places[:, trial])
         is_first = trial in (0, best)
         label = ("best tenth" if trial < best else "other trials") if is_first else ""
-        tone = "good" if trial < best else "other"
-        marks.append(Line(places[known, trial], rows[known], label, tone, dashed=trial >= best))  # type: ignore[arg-type]
+        tone: Tone = "good" if trial < best else "neutral"
+        marks.append(Line(places[known, trial], rows[known], label, tone, dashed=trial >= best))
     return Figure(
         title=f"Settings of the trials, by {objective}",
         marks=tuple(marks),
