@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -266,14 +265,14 @@ def test_killed_searches_end_with_the_trials_of_one_that_was_never_killed(tmp_pa
     whole = json.loads(run_nd("search", "sales.csv", *options, *more, "-o", "whole", cwd=tmp_path)[0])
     generator, kills = random.Random(0), 0
     process = start("search", "sales.csv", *options, *more, "-o", "study", cwd=tmp_path)
-    while kills < 12:
-        try:
-            process.wait(generator.uniform(3, 12))
-            break
-        except Exception:  # noqa: BLE001 (it is still running)
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            kills += 1
+    for number in (0, 0, 1, 3, 3, 5):
+        trial = tmp_path / "study" / "trials" / f"{number:05}"
+        while process.poll() is None and not trial.is_dir():
+            time.sleep(0.01)
+        time.sleep(generator.uniform(0, 0.5))
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
         begun = (tmp_path / "study" / "study.json").is_file()
         command = ("resume", "study", "--json") if begun else ("sales.csv", *options, *more, "-o", "study")
         process = start("search", *command, cwd=tmp_path)
