@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+AUTOGLUON := .venv-autogluon
 PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
@@ -12,7 +13,7 @@ CELLS ?= *
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf defaults zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -102,6 +103,17 @@ $(BENCH)/.statistics: $(BENCH)/.ready
 defaults: $(BENCH)/.statistics ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
 	$(BENCH)/bin/python benchmarks/defaults.py --data $(DATA)
 
+# It needs other versions of much that constraints.txt pins, so it has an environment of its own, with the same torch.
+$(AUTOGLUON)/.ready: constraints.txt
+	$(PYTHON) -m venv $(AUTOGLUON)
+	grep '^torch==' constraints.txt > $(AUTOGLUON)/constraints.txt
+	$(AUTOGLUON)/bin/python -m pip install --quiet --disable-pip-version-check -c $(AUTOGLUON)/constraints.txt \
+		autogluon.timeseries==1.6.3
+	touch $@
+
+auto: $(BENCH)/.statistics $(AUTOGLUON)/.ready ## Compare automatic forecasters on a quiet machine, for hours; writes docs/auto-benchmark.md
+	$(BENCH)/bin/python benchmarks/auto.py --data $(DATA)
+
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md
 	$(BENCH)/bin/python benchmarks/zoo.py --again --page
 
@@ -115,5 +127,5 @@ soak: setup ## Run the long forms of the tests
 	ND_SOAK=1 $(BIN)/python -m pytest -m 'not browser'
 
 clean: ## Delete environments, caches and results
-	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build demo benchmarks/results
+	rm -rf $(VENV) $(BENCH) $(AUTOGLUON) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build demo benchmarks/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
