@@ -151,7 +151,7 @@ def ensemble(frequency: str) -> list[Member]:
             model=MODELS[number % 2],
             input_size=((336, 288, 384, 336, 336) if hourly else (18, 24, 12, 30, 18))[number // 2],
             loss="owa" if hourly else "mae",
-            steps=3000 if hourly else 500,
+            steps=9000 if hourly else 500,
             batch_size=128 if hourly else 256,
             rate=2e-3 if hourly else 1e-3,
             seeds=(number + 1,),
@@ -161,13 +161,14 @@ def ensemble(frequency: str) -> list[Member]:
 
 
 def trials(frequency: str) -> list[Member]:
-    """Return trainings that differ from the first member of the ensemble in one or two settings each."""
-    first = replace(ensemble(frequency)[0], role="trial")
+    """Return trainings that differ from the first in one or two settings each."""
+    first = replace(ensemble(frequency)[0], role="trial", steps={"hourly": 3000, "yearly": 500}[frequency])
     if frequency == "hourly":
         changes: list[dict[str, Any]] = [
             {},
             {"decay": 0.999},
             {"steps": 9000},
+            {"steps": 9000, "model": "nhits"},
             {"loss": "smape"},
             {"input_size": 504},
             {"hidden_size": 512},
