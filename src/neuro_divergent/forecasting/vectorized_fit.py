@@ -20,6 +20,7 @@ from neuro_divergent.training.vectorized.trainer import Member, VectorizedTraine
 Vectorize = bool | Literal["auto"]
 """Whether forecasters are trained together: ``"auto"`` where that is faster on this machine."""
 
+_NO_OTHER = "there is no other of its kind, with batches of the same size"
 _FEW_BATCHES = 4  # of a validation part, which are then kept in memory
 
 
@@ -52,23 +53,24 @@ def fit_vectorized(
         DivergedError: If the loss or the gradients of one became NaN or infinite; the others are then not complete.
     """
     check_vectorize(vectorize)
-    left: list[Forecaster] = []
     if vectorize is False:
         return list(forecasters)
+    left: list[Forecaster] = []
+
+    def leave(some: Sequence[Forecaster], reason: str) -> None:
+        if vectorize is True:
+            raise ConfigError(f"vectorize: {some[0].architecture.name} cannot be trained so: {reason}.")
+        left.extend(some)
+
     for places in _alike(forecasters):
         chosen = [forecasters[place] for place in places]
-        reason = unsupported_setting(chosen[0].training)
-        if reason is None and len(chosen) > 1:
-            starts = [initials[place] if initials else None for place in places]
-            phases = _prepared_phases(chosen, [panels[place] for place in places], starts)
-            for group in _same_batch_size(phases):
-                reason = group.run(forced=vectorize is True)
-                left += [] if reason is None else [phase.forecaster for phase in group.phases]
-        else:
-            reason = reason or "there is no other of its kind"
-            left += chosen
-        if reason is not None and vectorize is True:
-            raise ConfigError(f"vectorize: {chosen[0].architecture.name} cannot be trained so: {reason}.")
+        if reason := unsupported_setting(chosen[0].training) or (_NO_OTHER if len(chosen) == 1 else None):
+            leave(chosen, reason)
+            continue
+        starts = [initials[place] if initials else None for place in places]
+        for group in _same_batch_size(_prepared_phases(chosen, [panels[place] for place in places], starts)):
+            if reason := group.run(forced=vectorize is True):
+                leave([phase.forecaster for phase in group.phases], reason)
     return left
 
 
@@ -87,7 +89,7 @@ class VectorizedFit:
     def run(self, *, forced: bool) -> str | None:
         """Train all of them, or return why not: it is not possible or, unless it is ``forced``, not faster."""
         if len(self.phases) == 1:
-            return "there is no other of its kind"
+            return _NO_OTHER
         members = self._members(self.first)
         reason = why_not(members)
         if reason is not None:

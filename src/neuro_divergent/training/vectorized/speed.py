@@ -90,7 +90,7 @@ def _compare(members: Sequence[Member], modules: list[nn.Module], batch: Stacked
     rates = [[group["lr"]] * len(modules) for group in optimizer.param_groups]
 
     def step_alone() -> None:
-        cost(alone(own), own).backward()
+        trainer.precision.backward(cost(alone(own), own))
         clip.clip(parameters)
         optimizer.step()
         for parameter in parameters:
@@ -101,7 +101,7 @@ def _compare(members: Sequence[Member], modules: list[nn.Module], batch: Stacked
         clip_rows(clip, stack.gradients).tolist()
         stacked.step(rates)
 
-    cost(alone(own), own).backward()
+    trainer.precision.backward(cost(alone(own), own))
     stack.differentiate(batch.batch)
     if not _agree(parameters, stack.gradients) or any(
         not torch.equal(buffers[name], item) for name, item in alone.named_buffers()

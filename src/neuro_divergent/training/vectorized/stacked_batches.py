@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Loader, WindowLoader
 from neuro_divergent.training.state import TrainingState
+
+Value = TypeVar("Value")
 
 
 class StackedBatch(NamedTuple):
@@ -35,7 +37,8 @@ class StackedBatch(NamedTuple):
     def of(self, place: int) -> Batch:
         """Return the batch of one training."""
         number = self.places.index(place)
-        return Batch(*(None if item is None else item[number] for item in self.batch))
+        parts: list[Any] = [None if item is None else item[number] for item in self.batch]
+        return Batch(*parts)
 
 
 class StackedBatches:
@@ -54,25 +57,25 @@ class StackedBatches:
 
     def draw(self, states: dict[int, TrainingState]) -> list[StackedBatch]:
         """Return the next batches of some trainings, from the state of each by its number."""
-        by_size: dict[int, list[tuple[int, tuple[Ints, Ints]]]] = {}
+        found: dict[int, tuple[Ints, Ints]] = {}
         for place, state in states.items():
             if state.batch == 0 or place not in self._epochs:
                 self._epochs[place] = self._loaders[place].places(state.epoch, state.batch)
-            found = next(self._epochs[place])
-            by_size.setdefault(len(found[1]), []).append((place, found))
-        return [self._stack(size, members) for size, members in by_size.items()]
-
-    def _stack(self, size: int, members: list[tuple[int, tuple[Ints, Ints]]]) -> StackedBatch:
-        places = [place for place, _ in members]
+            found[place] = next(self._epochs[place])
         if self._shared is not None:
-            series, rows = (np.concatenate(parts) for parts in zip(*(found for _, found in members), strict=True))
-            joined = self._shared.windows(series, rows)
-            parts = (None if item is None else item.unflatten(0, (len(places), size)) for item in joined)
-            return StackedBatch(places, Batch(*parts))
-        batches = [self._loaders[place].batcher.windows(*found) for place, found in members]
-        return StackedBatch(
-            places, Batch(*(None if items[0] is None else torch.stack(items) for items in zip(*batches, strict=True)))
-        )
+            sizes = _by_value({place: len(rows) for place, (_, rows) in found.items()})
+            return [self._cut([found[place] for place in places], size, places) for size, places in sizes]
+        batches = {place: self._loaders[place].batcher.windows(*windows) for place, windows in found.items()}
+        shapes = {place: tuple(item is not None and item.shape for item in batch) for place, batch in batches.items()}
+        return [_stack([batches[place] for place in places], places) for _, places in _by_value(shapes)]
+
+    def _cut(self, windows: list[tuple[Ints, Ints]], size: int, places: list[int]) -> StackedBatch:
+        """Cut the windows of several trainings at once."""
+        assert self._shared is not None
+        series, rows = (np.concatenate(arrays) for arrays in zip(*windows, strict=True))
+        joined = self._shared.windows(series, rows)
+        parts: list[Any] = [None if item is None else item.view(-1, size, *item.shape[1:]) for item in joined]
+        return StackedBatch(places, Batch(*parts))
 
 
 class CachedLoader(Loader):
@@ -89,6 +92,21 @@ class CachedLoader(Loader):
         if not self._batches:
             self._batches = list(self._loader.epoch(0))
         return iter(self._batches[start:])
+
+
+def _stack(batches: list[Batch], places: list[int]) -> StackedBatch:
+    """Stack batches of the same shape."""
+    fields = zip(*batches, strict=True)
+    parts: list[Any] = [None if items[0] is None else torch.stack(items) for items in fields]
+    return StackedBatch(places, Batch(*parts))
+
+
+def _by_value(values: dict[int, Value]) -> list[tuple[Value, list[int]]]:
+    """Return each value once, with the numbers that have it."""
+    found: dict[Value, list[int]] = {}
+    for number, value in values.items():
+        found.setdefault(value, []).append(number)
+    return list(found.items())
 
 
 def _is_same(one: WindowBatcher, other: WindowBatcher) -> bool:

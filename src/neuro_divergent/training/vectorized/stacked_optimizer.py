@@ -96,7 +96,7 @@ def _row_norms(gradients: list[Tensor]) -> Tensor:
     from neuro_divergent.training.gradients.norm import norm_of
 
     parts = [torch.linalg.vector_norm(gradient, dim=1) for gradient in gradients]
-    norms = parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    norms: Tensor = parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts), dim=0)
     if not norms.isfinite().all():  # perhaps it is only the squares that are too large
         rows = (~norms.isfinite()).nonzero().flatten().tolist()
         for row in rows:

@@ -103,7 +103,7 @@ def _unsupported(config: TrainingConfig) -> Iterator[str]:
         yield f"precision {config.precision!r}"
     if config.divergence.policy != "stop":
         yield f"divergence {config.divergence.policy!r}"
-    usual = {"accumulate": 1, "recompute": 0, "compile": False, "prefetch": 0}
+    usual: dict[str, Any] = {"accumulate": 1, "recompute": 0, "compile": False, "prefetch": 0}
     usual |= dict.fromkeys(("max_seconds", "stop_file", "curriculum", "teacher_forcing"))
     usual |= dict.fromkeys(("freeze", "augment", "callbacks"), ())
     for name, value in usual.items():
