@@ -46,6 +46,7 @@ class CurveTask:
 
     @property
     def size(self) -> int:
+        """Rows to train on, of all series together."""
         return int(self.lengths[self.fold.train_series].sum())
 
 

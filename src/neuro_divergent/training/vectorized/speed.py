@@ -23,7 +23,7 @@ from neuro_divergent.training.vectorized.stacked_optimizer import StackedOptimiz
 from neuro_divergent.training.vectorized.support import clip_of
 from neuro_divergent.training.vectorized.trainer import Member, vectorized_threads
 
-WORTHWHILE = 1.1  # speedup from which on it is used: less would be decided by chance, differently in each process
+WORTHWHILE = 1.1  # speedup from which on it is used: with less, chance would choose, differently in each process
 _WARM_UP, _TIMED = 2, 5
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-9}
 _speedups: dict[Any, float] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +10,6 @@ import torch
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Loader, WindowLoader
 from neuro_divergent.training.state import TrainingState
 
@@ -52,7 +50,7 @@ class StackedBatches:
     def __init__(self, loaders: Sequence[WindowLoader]) -> None:
         self._loaders = loaders
         first = loaders[0].batcher
-        self._shared = first if all(_is_same(first, loader.batcher) for loader in loaders) else None
+        self._shared = first if all(first.is_same(loader.batcher) for loader in loaders) else None
         self._epochs: dict[int, Iterator[tuple[Ints, Ints]]] = {}
 
     def draw(self, states: dict[int, TrainingState]) -> list[StackedBatch]:
@@ -107,14 +105,3 @@ def _by_value(values: dict[int, Value]) -> list[tuple[Value, list[int]]]:
     for number, value in values.items():
         found.setdefault(value, []).append(number)
     return list(found.items())
-
-
-def _is_same(one: WindowBatcher, other: WindowBatcher) -> bool:
-    """Whether two batchers make the same batches: their settings are equal, and their arrays the same objects."""
-    for field in dataclasses.fields(one):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
-        if mine is not theirs and (
-            isinstance(mine, np.ndarray) or field.name in ("panel", "covariates") or mine != theirs
-        ):
-            return False
-    return True
