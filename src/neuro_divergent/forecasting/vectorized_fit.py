@@ -99,6 +99,8 @@ class VectorizedFit:
             return "torch has no batching rule for a layer, or a layer draws random numbers or changes buffers"
         if gain < WORTHWHILE and not forced:
             return f"it is {gain:.2f} times as fast as one after the other"
+        for phase in self.phases:
+            phase.forecaster.run = None
         _train(members)
         pairs = zip(self.phases, self.first, strict=True)
         again = [phase for phase, training in pairs if phase.finish_first(training)]
@@ -160,9 +162,10 @@ def _train(members: list[Member]) -> None:
 
 
 def _alike(forecasters: Sequence[Forecaster]) -> list[list[int]]:
-    """Return the places of forecasters that differ only in what may differ."""
+    """Return the places of forecasters that differ only in what may differ; one that comes twice has one place."""
     kinds: list[tuple[Any, list[int]]] = []
-    for place, forecaster in enumerate(forecasters):
+    unique = {id(forecaster): (place, forecaster) for place, forecaster in reversed(list(enumerate(forecasters)))}
+    for place, forecaster in sorted(unique.values(), key=lambda item: item[0]):
         training = forecaster.training
         own = training if unsupported_setting(training) else shared_settings(training)
         kind = (forecaster.architecture, forecaster._task, own)

@@ -118,6 +118,13 @@ def test_a_member_that_diverges_ends_the_fit_with_its_error() -> None:
         nd.Ensemble([forecaster(training=good), forecaster(training=broken)]).fit(data(), vectorize=True)
 
 
+def test_a_forecaster_that_is_a_member_twice_is_trained_once_at_a_time() -> None:
+    one, other = forecaster(), forecaster(training=TRAINING.replace(seed=2))
+    nd.Ensemble([one, other, one]).fit(data(), vectorize=True)
+    apart = forecaster().fit(data())
+    assert_same(apart, one)
+
+
 def test_runs_callbacks_and_snapshots_are_not_vectorized(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="run directory"):
         nd.Ensemble.seeds(forecaster(), 2).fit(data(), run=tmp_path / "run", vectorize=True)

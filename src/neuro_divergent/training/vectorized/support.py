@@ -60,6 +60,8 @@ def why_not(members: Sequence[Member]) -> str | None:
             return reason
         if type(member.train) is not WindowLoader:
             return "their batches are not those of windows alone"
+        if not len(member.train):
+            return "there is no batch to train on"
         if shared_settings(trainer.config) != shared_settings(first.config) or trainer.loss != first.loss:
             return "they differ in settings that change what a step computes"
         if not _is_same_shape(trainer.module, first.module):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from neuro_divergent.core.errors import DivergedError, NeuroDivergentError
+from neuro_divergent.core.errors import DivergedError
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.data.loader import Loader, WindowLoader
@@ -39,7 +39,7 @@ class Member:
     trainer: Trainer
     train: WindowLoader
     validation: Loader | None = None
-    error: NeuroDivergentError | None = None
+    error: DivergedError | None = None
 
 
 class VectorizedTrainer:
@@ -99,8 +99,6 @@ class VectorizedTrainer:
             lambda output, batch: objective.mean(output, Example.of(batch), 0.0),
         )
         self._optimizer = StackedOptimizer(trainer.config.optimizer, trainer.module, self._stack)
-        for place in list(self._active):  # of a plan without any step
-            self._finish_if_over(place)
 
     def _step(self) -> None:
         """Change the weights of all networks once, then let the trainer of each do what follows."""
@@ -115,9 +113,10 @@ class VectorizedTrainer:
         losses = self._differentiate(drawn)
         norms = clip_rows(self._clip, self._stack.gradients).tolist()
         healthy = [self._is_healthy(row, losses[place], norms[row]) for row, place in enumerate(active)]
+        for row, place in enumerate(active):
+            if not healthy[row]:
+                self._end_diverged(row, place, drawn, losses[place])
         groups = range(len(self._stack.matrices))
-        if not all(healthy):
-            self._explain(healthy, drawn, losses)
         self._optimizer.step(
             [[trainer.optimizer.param_groups[group]["lr"] for trainer in trainers] for group in groups]
         )
@@ -146,19 +145,16 @@ class VectorizedTrainer:
             math.isfinite(norm) or all(bool(gradient[row].isfinite().all()) for gradient in self._stack.gradients)
         )
 
-    def _explain(self, healthy: list[bool], drawn: list[StackedBatch], losses: dict[int, float]) -> None:
-        """End the trainings whose loss or gradients are not finite, with an error that says where it began."""
-        for row, place in enumerate(self._active):
-            if healthy[row]:
-                continue
-            trainer = self._members[place].trainer
-            batch = next(item.of(place) for item in drawn if place in item.places)
-            self._stack.expose_gradients(row)
-            message = trainer._guard.explain(trainer, [batch], torch.tensor(losses[place]))
-            try:
-                trainer._guard.recover(trainer, message)
-            except DivergedError as error:
-                self._fail(place, error)
+    def _end_diverged(self, row: int, place: int, drawn: list[StackedBatch], loss: float) -> None:
+        """End a training whose loss or gradients are not finite, with an error that says where it began."""
+        trainer = self._members[place].trainer
+        batch = next(item.of(place) for item in drawn if place in item.places)
+        self._stack.expose_gradients(row)
+        message = trainer._guard.explain(trainer, [batch], torch.tensor(loss))
+        try:
+            trainer._guard.recover(trainer, message)
+        except DivergedError as error:
+            self._fail(place, error)
 
     def _finish_step(self, place: int, loss: float, norm: float, windows: int) -> None:
         """Count the step of a training, validate and log it where that is due, and finish it if it was the last."""
@@ -167,17 +163,13 @@ class VectorizedTrainer:
         trainer._advance(loss, norm, batches=1, rows=windows)
         try:
             trainer._finish_step(trainer.module, member.train, member.validation)
-            self._finish_if_over(place)
+            if trainer.is_over:
+                trainer._finish(trainer.module, member.validation)
+                self._active.remove(place)
         except DivergedError as error:
             self._fail(place, error)
 
-    def _finish_if_over(self, place: int) -> None:
-        member = self._members[place]
-        if member.trainer.is_over:
-            member.trainer._finish(member.trainer.module, member.validation)
-            self._active.remove(place)
-
-    def _fail(self, place: int, error: NeuroDivergentError) -> None:
+    def _fail(self, place: int, error: DivergedError) -> None:
         trainer = self._members[place].trainer
         for parameter in trainer.module.parameters():
             parameter.grad = None
@@ -201,7 +193,7 @@ class VectorizedTrainer:
         self._stack.keep([])
         try:
             trainer._loop(module, module, member.train, member.validation)
-        except NeuroDivergentError as error:
+        except DivergedError as error:
             self._fail(place, error)
 
     def _release(self) -> None:
