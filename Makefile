@@ -70,10 +70,11 @@ format: setup ## Format and fix what can be fixed
 bench: $(BENCH)/.ready ## Measure against NeuralForecast, in an environment of its own
 	$(BENCH)/bin/python benchmarks/versus_neuralforecast.py --data $(DATA)
 
-bench-training: setup ## Measure the trainer: overhead, being watched, ladder, recomputing, batch sizes, optimizers and schedules
+bench-training: setup ## Measure the trainer: overhead, being watched, ladder, vectorizing, recomputing, batch sizes, optimizers and schedules
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/training_ladder.py
+	$(BIN)/python benchmarks/vectorized.py
 	$(BIN)/python benchmarks/recompute.py
 	$(BIN)/python benchmarks/batch_size.py --data $(DATA)
 	$(BIN)/python benchmarks/optimizers.py --data $(DATA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -110,6 +111,14 @@ class WindowBatcher:
     def target_weight(self, rows: Ints) -> Tensor | None:
         """Return how much each target counts of windows that begin at some rows; ``None`` where all count the same."""
         return None if self.weight is None else self._cut(self.weight, rows + self.input_size, self.horizon)
+
+    def is_same(self, other: WindowBatcher) -> bool:
+        """Whether another batcher makes the same batches: settings are equal, and arrays are the same objects."""
+        for field in dataclasses.fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine is not theirs and (isinstance(mine, (np.ndarray, Panel, CovariateScaling)) or mine != theirs):
+                return False
+        return True
 
     @cached_property
     def scaling(self) -> ScalingPipeline:

@@ -112,11 +112,11 @@ class WindowLoader(Loader):
         return ahead(batches, self.prefetch) if self.prefetch else batches
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for series, rows in self._places(number, start):
+        for series, rows in self.places(number, start):
             yield self.batcher.windows(series, rows)
 
-    def _places(self, number: int, start: int) -> Iterator[tuple[Ints, Ints]]:
-        """Yield the series and first rows of the windows of each batch."""
+    def places(self, number: int, start: int = 0) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the series and first rows of the windows of each batch of an epoch, from batch ``start`` on."""
         for numbers in self.order.batches(self._size, number, start):
             if self._balanced is not None:
                 yield self._balanced.locate(numbers, number)

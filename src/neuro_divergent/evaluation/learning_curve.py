@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from neuro_divergent.core.arrays import AnyFloats, Bools, Ints
+from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
-from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.arguments import require_counts
-from neuro_divergent.evaluation.baselines import Baselines
-from neuro_divergent.evaluation.cross_validation.fold_task import clone, training_part, windows_to_test
 from neuro_divergent.evaluation.cross_validation.forecast_values import native
-from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
-from neuro_divergent.evaluation.cross_validation.window_list import WindowList
+from neuro_divergent.evaluation.curve_task import CurveTask, fit_all
 from neuro_divergent.evaluation.splitters.fold import Fold
 from neuro_divergent.evaluation.splitters.time_series import TimeSeriesSplit
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
-    from neuro_divergent.forecasting.predictor import WindowForecasts
     from neuro_divergent.forecasting.task import Task
+    from neuro_divergent.forecasting.vectorized_fit import Vectorize
 
 UNDERFITTING, OVERFITTING, DATA_LIMITED, WELL_FITTED = "underfitting", "overfitting", "data-limited", "well fitted"
 
@@ -43,7 +39,6 @@ LITTLE_SKILL = 0.05  # skill, compared with the seasonal naive forecast, below w
 
 SIZES = (0.1, 0.2, 0.4, 0.7, 1.0)
 _HELD_OUT = 0.3  # fraction of a series that all folds together are tested on
-_MOST_WINDOWS = 512  # of the training part that are forecast
 
 _ADVICE = {
     UNDERFITTING: "Increase capacity or training: train longer (max_steps), raise the learning rate, choose a larger "
@@ -117,6 +112,7 @@ def learning_curve(
     season_length: int | None = None,
     jobs: int = 1,
     threads: int | None = None,
+    vectorize: Vectorize = "auto",
     progress: Callable[[int, int, str], None] | None = None,
     **schema: Any,
 ) -> LearningCurve:
@@ -138,6 +134,9 @@ def learning_curve(
         season_length: Rows in a season; unset, it follows from the frequency.
         jobs: Number of worker processes, as for ``cross_validate``.
         threads: Threads of all processes together, as for ``cross_validate``.
+        vectorize: Whether trainings with batches of the same size are done in one step for all of them, which gives the
+            same errors up to rounding: ``"auto"`` where a short measurement shows that it is faster and the copies of
+            the data are small; ``True`` with an error where it is not possible. Not with several processes.
         progress: Called with the number of finished trainings, of all trainings, and a text.
         schema: Fields of ``Schema``, as for ``fit``.
 
@@ -152,6 +151,8 @@ def learning_curve(
         folds=folds, repeats=repeats, max_steps=max_steps, season_length=season_length, jobs=jobs, threads=threads
     )
     _check_sizes(sizes)
+    if jobs != 1 and vectorize is True:
+        raise InputError("vectorize: trainings in several processes are not trained together. Pass jobs=1.")
     began = time.perf_counter()
     panel = data if isinstance(data, Panel) else load_panel(data, Schema(**schema))
     season = panel.frequency.season_length if season_length is None else season_length
@@ -163,13 +164,13 @@ def learning_curve(
         input_size=plan.input_size,
     )
     tasks = [
-        _CurveTask(template, fold, lengths, repeat, season)
+        CurveTask(template, fold, lengths, repeat, season)
         for fold in plan.folds
         for lengths in plan.sizes
         for repeat in range(repeats)
     ]
     rows: list[dict[str, Any]] = []
-    with closing(_fit_all(tasks, panel, jobs, threads)) as finished:
+    with closing(fit_all(tasks, panel, jobs, threads, vectorize)) as finished:
         for task, errors in finished:
             rows.append({"size": task.size, "fold": task.fold.number, "repeat": task.repeat, **errors})
             if progress is not None:
@@ -310,82 +311,6 @@ def _only(fold: Fold, series: Bools) -> Fold:
         fold.test_begins[test],
         fold.test_ends[test],
     )
-
-
-def _last_rows(fold: Fold, lengths: Ints) -> Fold:
-    """Return the fold with the last rows of its training part only."""
-    return replace(fold, train_begins=np.maximum(fold.train_begins, fold.train_ends - lengths[fold.train_series]))
-
-
-@dataclass(frozen=True, eq=False)
-class _CurveTask:
-    """One training: on the last rows of a fold's training part.
-
-    Attributes:
-        template: The forecaster; a clone of it is trained.
-        fold: Fold with all that may be trained on.
-        lengths: Rows of each series of the panel to train on.
-        repeat: Added to the seed.
-        season: Rows in a season.
-    """
-
-    template: Forecaster
-    fold: Fold
-    lengths: Ints
-    repeat: int
-    season: int
-
-    @property
-    def size(self) -> int:
-        return int(self.lengths[self.fold.train_series].sum())
-
-
-def _fit_all(
-    tasks: list[_CurveTask], panel: Panel, jobs: int, threads: int | None
-) -> Generator[tuple[_CurveTask, dict[str, float]], None, None]:
-    """Yield the errors of each task as it ends."""
-    if jobs == 1:
-        yield from ((task, _fit(task, panel, threads)) for task in tasks)
-        return
-    with panel_pool(_fit, panel, jobs=jobs, threads=threads) as pool:
-        for result in pool.run(tasks):
-            yield result.task, result.get()
-
-
-def _fit(task: _CurveTask, panel: Panel, threads: int | None = None) -> dict[str, float]:
-    """Train a clone; return its errors on the training and validation part, and that of the seasonal naive forecast."""
-    forecaster: Forecaster = clone(task.template, threads)
-    forecaster.training = forecaster.training.replace(seed=forecaster.training.seed + task.repeat)
-    forecaster.fit(training_part(forecaster.task, _last_rows(task.fold, task.lengths), panel))
-    result = forecaster.forecast_windows(windows_to_test(forecaster.task, task.fold, panel))
-    scale = _scale(panel, task.fold, task.season)
-    naive = Baselines(panel, result.series, result.rows, result.point.shape[1], task.season).seasonal_naive()
-    return {
-        "train": _training_error(forecaster, panel, scale),
-        "validation": _error(result, result.point, scale),
-        "naive": _error(result, naive, scale),
-    }
-
-
-def _training_error(forecaster: Forecaster, panel: Panel, scale: AnyFloats) -> float:
-    """Return the error on windows of the training part."""
-    assert forecaster.split is not None
-    result = forecaster.forecast_windows(WindowList.sample(forecaster.split.train, _MOST_WINDOWS))
-    places = {name: place for place, name in enumerate(panel.ids.to_list())}
-    own = [places[name] for name in forecaster.split.train.panel.ids.to_list()]
-    return _error(result, result.point, scale[own])
-
-
-def _error(result: WindowForecasts, forecast: AnyFloats, scale: AnyFloats) -> float:
-    return metrics.mase(result.actual, forecast, scale[result.series], result.observed)
-
-
-def _scale(panel: Panel, fold: Fold, season: int) -> AnyFloats:
-    """Return the seasonal error of each series in the complete training part of a fold; 1 if no series has one."""
-    ends = panel.offsets[:-1].copy()
-    ends[fold.train_series] = fold.train_ends
-    scale = metrics.seasonal_error(panel.y, panel.offsets, ends, season, panel.mask)
-    return scale if bool((np.isfinite(scale) & (scale > 0)).any()) else np.ones_like(scale)
 
 
 def _over_folds(per_fold: pl.DataFrame) -> pl.DataFrame:

@@ -37,7 +37,7 @@ class TaughtLoader(WindowLoader):
         self._later = student.input_size - teacher.task.history
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for series, rows in self._places(number, start):
+        for series, rows in self.places(number, start):
             batch = self.batcher.windows(series, rows)
             yield batch._replace(soft_y=self._forecast(series, rows, batch))
 

@@ -38,9 +38,17 @@ class TrainingPhases:
         self, callbacks: Sequence[CallbackLike], *, resume: Checkpoint | None = None, allow_changes: bool = False
     ) -> bool:
         """Train on the training part, and return whether to train again: not if somebody stopped it."""
-        self._forget()
-        training = self._build(self.forecaster.training, self.prepared, callbacks)
+        training = self.first_training(callbacks)
         training.trainer.fit(self._taught(training), training.validation, resume=resume, allow_changes=allow_changes)
+        return self.finish_first(training)
+
+    def first_training(self, callbacks: Sequence[CallbackLike] = ()) -> NetworkTraining:
+        """Return the training on the training part, for the caller to run and to finish."""
+        self._forget()
+        return self._build(self.forecaster.training, self.prepared, callbacks)
+
+    def finish_first(self, training: NetworkTraining) -> bool:
+        """Keep the model of the first training, and return whether to train again."""
         self.forecaster._fitted = training.fitted_model()
         return self._refits and not training.trainer.state.stop_requested
 
@@ -59,19 +67,31 @@ class TrainingPhases:
         If that is stopped on the way, the first model stays: weights whose rate has not fallen yet are worse. Its
         events go to ``further`` callbacks and, of those of the first training, to the ones with ``in_refit``.
         """
-        first = self.forecaster.fitted
-        assert first.trained_on is not None
-        config = self.forecaster.training.replace(
-            max_steps=max(first.trained_on.steps, 1), max_epochs=None, early_stopping=None, metrics=(), callbacks=()
-        )
-        task = self.prepared.task.replace(validation=0)
-        data = PreparedData.of(task, self.prepared.panel, self.prepared.backend)
-        data = dataclasses.replace(data, initial=self.prepared.initial)
         heard = [callback for callback in callbacks if getattr(callback, "in_refit", False)]
-        training = self._build(config, data, [*heard, *further])
-        training.trainer.label = "all rows"
+        training = self.second_training(self.all_rows(), [*heard, *further])
         training.trainer.fit(self._taught(training), resume=resume, allow_changes=True)
+        self.finish_second(training)
+
+    def all_rows(self) -> PreparedData:
+        """Return the data of the second training."""
+        task = self.prepared.task.replace(validation=0)
+        return PreparedData.of(task, self.prepared.panel, self.prepared.backend)
+
+    def second_training(self, data: PreparedData, callbacks: Sequence[CallbackLike] = ()) -> NetworkTraining:
+        """Return the training on all rows, for the caller to run and to finish."""
+        trained_on = self.forecaster.fitted.trained_on
+        assert trained_on is not None
+        config = self.forecaster.training.replace(
+            max_steps=max(trained_on.steps, 1), max_epochs=None, early_stopping=None, metrics=(), callbacks=()
+        )
+        training = self._build(config, dataclasses.replace(data, initial=self.prepared.initial), callbacks)
+        training.trainer.label = "all rows"
+        return training
+
+    def finish_second(self, training: NetworkTraining) -> None:
+        """Keep the model of the second training, unless that was stopped."""
         if training.trainer.state.stop_reason is None:
+            first = self.forecaster.fitted
             self.forecaster._set_fitted(training.refitted_model(first), validated=first)
 
     @property

@@ -255,19 +255,25 @@ class Trainer:
 
     def _run(self, loader: Loader, validation_loader: Loader | None, resume: Mapping[str, Any] | None) -> None:
         """Do all of training."""
+        module, in_training = self._start(loader, with_validation=validation_loader is not None, resume=resume)
+        self._loop(module, in_training, loader, validation_loader)
+
+    def _start(
+        self, loader: Loader, *, with_validation: bool, resume: Mapping[str, Any] | None = None
+    ) -> tuple[nn.Module, nn.Module]:
+        """Build what training needs and load the state to go on from; return the module and what steps call."""
         config = self.config
         steps_per_epoch = math.ceil(len(loader) / config.accumulate)
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
-        callbacks = config.build_callbacks(self.callbacks, with_validation=validation_loader is not None)
+        callbacks = config.build_callbacks(self.callbacks, with_validation=with_validation)
         self._callback_list = CallbackList([*unfreezers, *callbacks])
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module)
         in_training = compiled(module) if config.compile else module
         self.optimizer = config.optimizer.build(self.module, ever_trained)
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
-        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
-        self._train_step.prepare(parameters)
+        self._train_step.prepare(self._parameters)
         self._running_metrics = RunningMetrics()
         config.gradient.start(self.module)
 
@@ -277,6 +283,18 @@ class Trainer:
         self._emit("fit_start")
         self.history.start()
         self._guard.keep(self)
+        return module, in_training
+
+    @property
+    def _parameters(self) -> list[nn.Parameter]:
+        """What the optimizer changes, group after group."""
+        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+
+    def _loop(
+        self, module: nn.Module, in_training: nn.Module, loader: Loader, validation_loader: Loader | None
+    ) -> None:
+        """Step, validate, log and emit until training is over."""
+        parameters = self._parameters
         is_restored = True
         while True:
             try:
@@ -321,13 +339,18 @@ class Trainer:
             self._guard.overflowed(self.state.step + 1)
         for parameter in parameters:  # what zero_grad does, without its bookkeeping
             parameter.grad = None
+        rows = sum(len(batch[0]) for batch in batches)
+        self._advance(loss if is_healthy else None, norm, batches=len(batches), rows=rows)
+
+    def _advance(self, loss: Tensor | float | None, norm: Tensor | float, *, batches: int, rows: int) -> None:
+        """Count a step and set the learning rate of the next; a step that was left out has no loss."""
         rate = self.optimizer.param_groups[0]["lr"]
         self.lr_scheduler.step()
         self.state.step += 1
-        self.state.batch += len(batches)
+        self.state.batch += batches
         self.state.pending_validation = True
-        if is_healthy:
-            self._running_metrics.add(loss, sum(len(batch[0]) for batch in batches), rate, norm)
+        if loss is not None:
+            self._running_metrics.add(loss, rows, rate, norm)
         self._lower_threads()
         self._emit("step_end")
 

@@ -14,11 +14,11 @@ class RunningMetrics:
     """Adds up losses and samples between two rows of the history, without reading a number back from the device."""
 
     def __init__(self) -> None:
-        self._total: Tensor | None = None
+        self._total: Tensor | float | None = None
         self._steps = 0
         self._samples = 0
         self._rate: float | None = None
-        self._norm: Tensor | None = None
+        self._norm: Tensor | float | None = None
         self._waited = 0.0
         self._since = time.perf_counter()
 
@@ -26,7 +26,7 @@ class RunningMetrics:
         """Add time in which there was no batch to work on."""
         self._waited += seconds
 
-    def add(self, loss: Tensor, samples: int, rate: float, norm: Tensor) -> None:
+    def add(self, loss: Tensor | float, samples: int, rate: float, norm: Tensor | float) -> None:
         """Add a step."""
         self._total = loss if self._total is None else self._total + loss
         self._steps += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import check_lengths
 from neuro_divergent.forecasting.ensemble.run import EnsembleRun
@@ -13,6 +14,7 @@ from neuro_divergent.forecasting.ensemble.snapshots import Snapshots, with_weigh
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.prepared_data import read_panel
 from neuro_divergent.forecasting.training_run import TrainingRun
+from neuro_divergent.forecasting.vectorized_fit import Vectorize, check_vectorize, fit_vectorized
 from neuro_divergent.forecasting.warm_start import Initial, fitted_before
 from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
@@ -29,6 +31,8 @@ class MemberTraining:
         takes_snapshots: Whether the members are snapshots of one training.
         place: Directory with a run for each training; one that has begun is resumed, or loaded if it is finished.
         checkpoints: When checkpoints are written there.
+        vectorize: Whether members that are alike are trained in one step for all of them. Those in a directory are not:
+            a member that is resumed must get the weights it would have had.
     """
 
     forecasters: Sequence[Forecaster]
@@ -36,6 +40,7 @@ class MemberTraining:
     takes_snapshots: bool
     place: EnsembleRun | None = None
     checkpoints: Checkpointing | None = None
+    vectorize: Vectorize = "auto"
 
     def read(self, data: Any, schema: Mapping[str, Any]) -> Panel:
         """Read the data, and treat series that are too short for one member alike for all."""
@@ -54,8 +59,12 @@ class MemberTraining:
 
     def train(self, panel: Panel, callbacks: Sequence[CallbackLike]) -> tuple[Forecaster, ...]:
         """Return the trained members; the callbacks receive the events of each training."""
+        left = self._fit_vectorized(panel, callbacks)
         if not self.takes_snapshots:
-            return tuple(self._train(number, panel, callbacks) for number in range(len(self.forecasters)))
+            return tuple(
+                self._train(number, panel, callbacks) if any(forecaster is other for other in left) else forecaster
+                for number, forecaster in enumerate(self.forecasters)
+            )
         schedule = self.forecasters[0].training.schedule
         assert isinstance(schedule, Chain)
         snapshots = Snapshots(schedule, None if self.place is None else self.place.snapshots)
@@ -66,6 +75,22 @@ class MemberTraining:
             others.append(last.clone())
             others[-1]._set_fitted(with_weights(last.fitted, last.architecture, weights, validation))
         return (*others, last)
+
+    def _fit_vectorized(self, panel: Panel, callbacks: Sequence[CallbackLike]) -> Sequence[Forecaster]:
+        """Train members that are alike together where that is possible and faster; return those that are left."""
+        check_vectorize(self.vectorize)
+        reasons = {
+            "in a run directory, where each is resumed by itself": self.place is not None,
+            "with callbacks, which receive the events of one training after the other": bool(callbacks),
+            "where they are snapshots of one training": self.takes_snapshots,
+        }
+        found = [reason for reason, holds in reasons.items() if holds]
+        if not found:
+            panels = [panel] * len(self.forecasters)
+            return fit_vectorized(self.forecasters, panels, self.initials, vectorize=self.vectorize)
+        if self.vectorize is True:
+            raise ConfigError(f"vectorize: members are not trained together {found[0]}. Leave vectorize out.")
+        return self.forecasters
 
     def _train(self, number: int, panel: Panel, callbacks: Sequence[CallbackLike]) -> Forecaster:
         """Train a forecaster, or resume its run, or load it if that is finished."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
@@ -17,6 +19,8 @@ class Adadelta(WrappedOptimizer):
     Attributes:
         rho: How much of the running means is kept at each step.
     """
+
+    elementwise: ClassVar[bool] = True
 
     lr: float = knob(1.0, low=0.1, high=10.0, log=True, gt=0)
     rho: float = Field(default=0.9, ge=0, lt=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ class Adagrad(WrappedOptimizer):
 
     The steps shrink by themselves, so it wants a larger rate than Adam. Weight decay is added to the gradient.
     """
+
+    elementwise: ClassVar[bool] = True
 
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
     eps: float = Field(default=1e-10, gt=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 @register("adam")
 class Adam(WrappedOptimizer):
     """Adam (Kingma & Ba, 2015), in torch's fused form; weight decay is added to the gradient."""
+
+    elementwise: ClassVar[bool] = True
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(default=1e-8, gt=0)

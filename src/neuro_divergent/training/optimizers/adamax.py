@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
@@ -15,6 +17,8 @@ class Adamax(WrappedOptimizer):
 
     Weight decay is added to the gradient.
     """
+
+    elementwise: ClassVar[bool] = True
 
     lr: float = knob(2e-3, low=2e-4, high=2e-2, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)

@@ -30,10 +30,13 @@ class Optimizer(Component):
             ``train()``, to call before training steps, and ``eval()``, to call before validating and at the end; both
             change the parameters in place and do nothing when called twice. Weights and state saved in either mode can
             be loaded again.
+        elementwise: Whether the change of a weight depends on that weight and its gradients alone, and is proportional
+            to the learning rate, so that networks can be stacked (``training/vectorized``).
     """
 
     registry: ClassVar[Registry] = Registry("optimizer", "neuro_divergent.training.optimizers")
     averages: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -32,6 +32,8 @@ class Muon(AdamW):
         iterations: How often the orthogonalisation is repeated.
         exclude: Patterns of more matrices to leave to AdamW, such as the output layers of a network with several.
     """
+
+    elementwise: ClassVar[bool] = False
 
     momentum: float = Field(default=0.95, ge=0, lt=1)
     nesterov: bool = True

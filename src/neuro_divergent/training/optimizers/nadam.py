@@ -21,6 +21,7 @@ class NAdam(WrappedOptimizer):
         momentum_decay: How fast the first beta grows to its full value.
     """
 
+    elementwise: ClassVar[bool] = True
     arguments: ClassVar[dict[str, str]] = {"decoupled": "decoupled_weight_decay"}
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)

@@ -18,6 +18,7 @@ class RAdam(WrappedOptimizer):
     It warms up by itself. Weight decay is apart from the gradient, as in AdamW, unless ``decoupled`` is off.
     """
 
+    elementwise: ClassVar[bool] = True
     arguments: ClassVar[dict[str, str]] = {"decoupled": "decoupled_weight_decay"}
 
     betas: tuple[Beta, Beta] = (0.9, 0.999)

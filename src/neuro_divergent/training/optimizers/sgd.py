@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 @register("sgd")
 class SGD(WrappedOptimizer):
     """Gradient descent with momentum, in torch's fused form; weight decay is added to the gradient."""
+
+    elementwise: ClassVar[bool] = True
 
     momentum: float = Field(default=0.9, ge=0, lt=1)
     nesterov: bool = False
