@@ -224,6 +224,11 @@ class Study:
         return TrialStore(self.config, self.name, self.directory, self._space())
 
     @property
+    def space(self) -> Space:
+        """What is searched, for the settings that are not."""
+        return self._space()
+
+    @property
     def importances(self) -> dict[str, float]:
         """How much of the first objective each setting explains, the most important first."""
         from neuro_divergent.search.figures import importances
@@ -234,21 +239,16 @@ class Study:
         """Return a plotly figure.
 
         Args:
-            name: ``convergence``, ``importances``, ``slice-<setting>``, ``parallel-coordinates`` or ``pareto-front``.
+            name: ``convergence``, ``importances``, ``parallel-coordinates``, ``pareto-front``, ``slice-<setting>``,
+                ``partial-dependence-<setting>`` or ``contour-<setting>,<setting>``.
 
         Raises:
             InputError: If there is no such figure, or not enough trials for it.
         """
-        from neuro_divergent.reporting.figures.search import slice_figure
         from neuro_divergent.reporting.plotly.figure import to_plotly
-        from neuro_divergent.search.figures import figures_of
+        from neuro_divergent.search.figures import StudyFigures
 
-        if name.startswith("slice-"):
-            return to_plotly(slice_figure(self.table, self.config.objectives[0].name, name.removeprefix("slice-")))
-        figures = figures_of(self)
-        if name not in figures:
-            raise InputError(f"{name!r}: no such figure, or too few trials for it; there are {', '.join(figures)}.")
-        return to_plotly(figures[name])
+        return to_plotly(StudyFigures(self).figure(name))
 
     def write_plots(self) -> Path:
         """Draw all figures as SVG files in ``plots/`` of the study, and return that directory."""
