@@ -64,10 +64,6 @@ class RecordedStudy(Study):
         times = [_time_of(self.directory / name) for name in (STUDY, JOURNAL, DATABASE, TRIALS)]
         return max((found for found in times if found is not None), default=0.0)
 
-    def runs_of(self, trial: Trial) -> list[Path]:
-        """Return the run directories of a trial that are here."""
-        return self.run_directories.get(trial.number, [])
-
     @property
     def run_directories(self) -> dict[int, list[Path]]:
         """The run directories of all trials, by number."""

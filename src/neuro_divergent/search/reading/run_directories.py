@@ -28,6 +28,8 @@ _FAILED = ("failed", "diverged", "damaged")
 def find_runs(trials: Path) -> dict[int, list[Path]]:
     """Return the run directories of each trial by its number: one, or one for each fold and seed."""
     found: dict[int, list[Path]] = defaultdict(list)
+    if trials.is_symlink():  # its target is not part of the study
+        return {}
     try:
         with os.scandir(trials) as items:
             for item in items:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.formatting import format_duration, format_number
+from neuro_divergent.search.progress import best_so_far, time_left
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,27 +34,6 @@ def sparkline(values: Sequence[float], *, plain: bool = False) -> str:
     low, high = min(values), max(values)
     size = (high - low) or 1.0
     return "".join(bars[round((value - low) / size * (len(bars) - 1))] for value in values)
-
-
-def best_so_far(trials: Sequence[Trial], config: StudyConfig) -> list[float]:
-    """Return the best value of the first objective after each complete trial."""
-    goal = config.objectives[0]
-    found: list[float] = []
-    for trial in trials:
-        if trial.is_candidate:
-            value = trial.values[goal.name]
-            found.append(value if not found else goal.sign * min(goal.sign * value, goal.sign * found[-1]))
-    return found
-
-
-def time_left(trials: Sequence[Trial], limits: Limits, jobs: int, deadline: float) -> float | None:
-    """Return how many seconds are left at the pace of the trials so far; ``None`` if that cannot be said."""
-    left = [] if deadline == float("inf") else [max(0.0, deadline - time.monotonic())]
-    done = [trial.seconds for trial in trials if trial.counts and trial.is_done and trial.seconds is not None]
-    if limits.trials is not None and done:
-        missing = limits.trials - sum(trial.counts and trial.is_done for trial in trials)
-        left.append(max(0, missing) * sum(done) / len(done) / max(jobs, 1))
-    return min(left, default=None)
 
 
 def trial_rows(trials: Sequence[Trial], config: StudyConfig, most: int = _SHOWN) -> RenderableType:
