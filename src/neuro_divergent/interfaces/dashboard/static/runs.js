@@ -142,7 +142,6 @@ class RunsPage {
 
   show({ runs, total, counts }) {
     this.total = total;
-    this.count(counts);
     for (const cell of this.headers) {
       if (!cell.dataset.sort) continue;
       const isSorted = cell.dataset.sort === query.sort;
@@ -151,6 +150,7 @@ class RunsPage {
     const rows = new Map(runs.map((run) => [run.id, this.rows.get(run.id) ?? new Row(run, () => this.choose())]));
     runs.forEach((run) => rows.get(run.id).update(run));
     this.rows = rows;
+    this.count(counts);
     this.arrange([...rows.values()].map((row) => row.element));
     const isEmpty = !runs.length;
     this.table.hidden = isEmpty;
@@ -192,7 +192,8 @@ class RunsPage {
       this.states.value = query.state;
     }
     const live = counts?.running ?? 0;
-    setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : "runs"}, ${count(live)} running` : "");
+    const what = [...this.rows.values()].some((row) => row.isStudy) ? "runs and studies" : "runs";
+    setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : what}, ${count(live)} running` : "");
   }
 
   receive({ changed = [], removed = [], counts }) {

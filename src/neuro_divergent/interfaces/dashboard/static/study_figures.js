@@ -17,8 +17,8 @@ const figureOf = (study, name) => get(`${study.path}/figures/${encodeURIComponen
 /** Convergence, importances and, of several objectives, the Pareto front. */
 export class Overview {
   constructor(study) {
-    Object.assign(this, { study, charts: new Map(), timer: null, isLoading: false });
-    this.place = make("div", { class: "charts" });
+    Object.assign(this, { study, charts: new Map(), timer: null });
+    this.place = make("div", { class: "charts steady" }); // a chart that comes later does not move the others
     this.empty = nothing("Figures appear with the first trials that are complete.");
     this.element = make("div", {}, this.empty, this.place);
     study.signal.addEventListener("abort", () => clearTimeout(this.timer));
@@ -34,23 +34,25 @@ export class Overview {
     this.timer = null;
     const several = this.study.details.objectives.length > 1;
     const names = ["convergence", ...(several ? ["pareto-front"] : []), "importances"];
-    for (const name of names) {
-      try {
-        const figure = await figureOf(this.study, name);
-        const known = this.charts.get(name);
-        const chart = known ?? serverChart(figure.title, figure);
-        if (known) await redraw(chart, figure);
-        else {
-          this.charts.set(name, chart);
-          this.place.append(chart.element);
-          await chart.draw();
-        }
-      } catch (error) {
-        if (this.study.signal.aborted) return;
-        if (error.status !== 404) this.study.page.announce(error.message); // too few trials so far
-      }
+    const found = await Promise.all(names.map((name) => figureOf(this.study, name).catch((error) => error)));
+    if (this.study.signal.aborted) return;
+    for (const [place, figure] of found.entries()) {
+      if (!(figure instanceof Error)) await this.draw(names[place], figure);
+      else if (figure.status !== 404) this.study.page.announce(figure.message); // 404: too few trials so far
     }
-    this.empty.hidden = this.charts.size > 0;
+  }
+
+  async draw(name, figure) {
+    this.empty.hidden = true;
+    const known = this.charts.get(name);
+    if (known) {
+      await redraw(known, figure);
+      return;
+    }
+    const chart = serverChart(figure.title, figure);
+    this.charts.set(name, chart);
+    this.place.append(chart.element);
+    await chart.draw();
   }
 }
 

@@ -53,7 +53,10 @@ export class Trials {
       ...goals.map(({ name, isHigh }) => ({ title: name, numeric: true, goal: true, isHigh, value: (trial) => trial.values[name] })),
       ...limits.map((name) => ({ title: name, numeric: true, value: (trial) => trial.values[name] })),
       { title: "Time", numeric: true, text: (trial) => duration(trial.seconds), value: (trial) => trial.seconds },
-      ...settings.map((name) => ({ title: name, numeric: true, value: (trial) => trial.settings[name] })),
+      ...settings.map((name) => ({
+        title: name, heading: name.replace(/^(model|task|training)\./, ""), value: (trial) => trial.settings[name],
+        numeric: trials.every((trial) => ["number", "undefined"].includes(typeof trial.settings[name])),
+      })),
       { title: "Remarks", class: "reason", value: remarks },
     ];
   }
@@ -63,11 +66,11 @@ export class Trials {
     if (titles !== this.titles) {
       this.titles = titles;
       this.head.replaceChildren(...this.columns.map((column) => make("th", { scope: "col", class: column.numeric ? "number" : null },
-        button(column.title, () => {
+        button(column.heading ?? column.title, () => {
           this.isDescending = this.sort === column.title ? !this.isDescending : Boolean(column.isHigh);
           this.sort = column.title;
           this.show();
-        }, { class: "sort" }))));
+        }, { class: "sort", title: column.heading ? column.title : null }))));
     }
     this.columns.forEach(({ title }, place) => {
       const order = this.isDescending ? "descending" : "ascending";
