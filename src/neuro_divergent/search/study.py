@@ -279,6 +279,7 @@ class Study:
         Raises:
             InputError: If no trial is complete.
         """
+        from neuro_divergent.search.report import write_best_report
         from neuro_divergent.workflow.train_run import train_run
 
         best = trial or self.best
@@ -286,7 +287,9 @@ class Study:
             raise InputError(f"{self.directory}: no trial is complete and meets the constraints.")
         config = self.settings_of(best)
         config = config.replace(task=config.task.replace(refit=refit and self.config.run.task.refit))
-        return train_run(config, self.directory / BEST if run is None else run, data)
+        outcome = train_run(config, self.directory / BEST if run is None else run, data)
+        write_best_report(self, Path(outcome.files["report"]), best)
+        return outcome
 
     def start(self, panel: Panel) -> Point:
         """Return the first point: the settings of the forecaster, or the nearest values of the space."""
