@@ -33,7 +33,7 @@ TABS = {
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("studies")
-    StudyMaker(root / "sales", with_runs=True).run(12)
+    StudyMaker(root / "shop", with_runs=True).run(12)
     StudyMaker(root / HOSTILE, limit=3, objectives=["mae", "parameters"]).run(3)
     return root
 
@@ -50,7 +50,7 @@ def watch(browser: Browser, studies: Path) -> Iterator[Watch]:
 def test_pages_of_a_study_fit_and_everybody_can_use_them(watch: Watch, studies: Path, size: Size) -> None:
     page = watch.open(**SIZES[size])
     problems = []
-    pages = {tab: (f"#/study/{id_of(studies / 'sales')}/{tab}", shown) for tab, shown in TABS.items()}
+    pages = {tab: (f"#/study/{id_of(studies / 'shop')}/{tab}", shown) for tab, shown in TABS.items()}
     pages["front"] = (f"#/study/{id_of(studies / HOSTILE)}", ".plot .main-svg")
     for name, (fragment, shown) in pages.items():
         page.goto(watch.dashboard.address(fragment))
@@ -65,7 +65,7 @@ def test_pages_of_a_study_fit_and_everybody_can_use_them(watch: Watch, studies: 
 
 def test_study_is_opened_from_the_list_and_its_trials_lead_to_their_runs(watch: Watch, studies: Path) -> None:
     page = watch.open()
-    row = page.locator("#runs tbody tr", has_text="sales")
+    row = page.locator("#runs tbody tr", has_text="shop")
     expect(row).to_contain_text("12 of 12 trials")
     row.get_by_role("link").click()
     page.get_by_role("tab", name="Trials").click()
@@ -77,13 +77,13 @@ def test_study_is_opened_from_the_list_and_its_trials_lead_to_their_runs(watch: 
     expect(page.locator("#trials th[aria-sort=descending]")).to_have_text(re.compile("mae"))
     assert [float(text) for text in rows.locator("td:nth-child(3)").all_inner_texts()] == sorted(values, reverse=True)
     rows.last.get_by_role("link").click()
-    expect(page.locator("#run-study a")).to_have_text("sales")
+    expect(page.locator("#run-study a")).to_have_text("shop")
     page.locator("#run-study a").click()
-    expect(page.locator("main h1")).to_have_text("sales")
+    expect(page.locator("main h1")).to_have_text("shop")
 
 
 def test_figures_of_settings_are_drawn_when_they_are_chosen(watch: Watch, studies: Path) -> None:
-    page = watch.open(f"#/study/{id_of(studies / 'sales')}/figures")
+    page = watch.open(f"#/study/{id_of(studies / 'shop')}/figures")
     for kind, words in {
         "partial-dependence": "leave-one-out R²",
         "contour": "Other settings count as noise",
@@ -91,11 +91,11 @@ def test_figures_of_settings_are_drawn_when_they_are_chosen(watch: Watch, studie
     }.items():
         page.get_by_label("Figure", exact=True).select_option(kind)
         expect(page.locator("#panel-figures .note")).to_contain_text(words)
-        wait_until(page, "document.querySelector('#panel-figures .plot').data?.length > 0")
+        wait_until(page, "document.querySelector('#panel-figures .plot')?.data?.length > 0")
 
 
 def test_best_settings_are_copied_as_toml(watch: Watch, studies: Path) -> None:
-    page = watch.open(f"#/study/{id_of(studies / 'sales')}/best")
+    page = watch.open(f"#/study/{id_of(studies / 'shop')}/best")
     page.get_by_role("button", name="Copy").click()
     expect(page.locator("#announcer")).to_have_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == page.locator("#best-toml").inner_text()
@@ -123,6 +123,6 @@ def test_page_follows_a_search_without_being_loaded_again(browser: Browser, tmp_
         best = min(trial.values["mae"] for trial in made.study.trials)
         expect(page.locator("#study-best")).to_contain_text(re.compile(rf"mae {math.floor(best * 100) / 100}"))
         page.get_by_role("tab", name="Overview").click()
-        wait_until(page, "document.querySelector('#panel-overview .plot').data?.[0].x.length === 8")
+        wait_until(page, "document.querySelector('#panel-overview .plot')?.data?.[0].x.length === 8")
         assert page.evaluate("window.isSame")
         assert watch.close() == []

@@ -32,8 +32,10 @@ export class Overview {
   async show() {
     clearTimeout(this.timer);
     this.timer = null;
-    const several = this.study.details.objectives.length > 1;
-    const names = ["convergence", ...(several ? ["pareto-front"] : []), "importances"];
+    const { objectives, counts } = this.study.details;
+    const complete = counts.complete ?? 0;
+    const names = ["convergence", ...(objectives.length > 1 ? ["pareto-front"] : []), ...(complete > 1 ? ["importances"] : [])];
+    if (!complete) return;
     const found = await Promise.all(names.map((name) => figureOf(this.study, name).catch((error) => error)));
     if (this.study.signal.aborted) return;
     for (const [place, figure] of found.entries()) {
@@ -93,6 +95,7 @@ export class Explorer {
   async draw() {
     const [name, , needed] = KINDS.find(([value]) => value === this.kind.value);
     this.fields.forEach((field, place) => { field.hidden = place >= needed; });
+    if (!this.settings) return; // they are being loaded, and it is drawn then
     if (needed === 2 && this.first.value === this.second.value) {
       this.place.replaceChildren(nothing("Choose two different settings."));
       return;
