@@ -32,9 +32,10 @@ def report(
     """Write a run as one page: scores, curves, forecasts, findings; or a study: trials, what matters, best settings."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.runs.status import is_run
+    from neuro_divergent.search.reading.recorded_study import is_study
 
-    is_study = (run / "study.json").is_file()
-    if not is_study and not is_run(run):
+    of_study = is_study(run)
+    if not of_study and not is_run(run):
         what = "is neither a run nor a study" if run.exists() else "not found"
         raise InputError(f"{run}: {what}; give a directory that 'nd train' or 'nd search' wrote.")
     page = run / "report.html" if output is None else output
@@ -46,14 +47,14 @@ def report(
     from neuro_divergent.reporting.browser import print_page
 
     screen = Screen(as_json=as_json)
-    state, notes, size = (_write_study if is_study else _write_run)(run, page)
+    state, notes, size = (_write_study if of_study else _write_run)(run, page)
     files = {"report": str(page)}
     if pdf:
         files["pdf"] = str(page.with_suffix(".pdf"))
         print_page(page, page.with_suffix(".pdf"))
     for note in notes:
         screen.say(note)
-    what = "study" if is_study else "run"
+    what = "study" if of_study else "run"
     if state != "finished":
         screen.say(f"This {what} is not finished ({state}); the page shows its state so far.")
     screen.facts([*files.items(), ("size", format_bytes(size))])

@@ -15,9 +15,10 @@ from typing import Any
 
 from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.interfaces.dashboard.speed import read_speed
-from neuro_divergent.interfaces.dashboard.studies import StudyEntry, describe_study, is_study
+from neuro_divergent.interfaces.dashboard.studies import StudyEntry, describe_study
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
 from neuro_divergent.runs.status import RunSummary, describe_run, is_run
+from neuro_divergent.search.reading.recorded_study import is_study
 from neuro_divergent.search.reading.run_directories import find_runs
 from neuro_divergent.search.study import BEST
 from neuro_divergent.search.trial_runner import TRIALS

@@ -59,11 +59,6 @@ def describe_study(key: str, path: Path, known: StudyEntry | None) -> StudyEntry
         return StudyEntry(key, path, {**_EMPTY, "id": key, "name": path.name, "message": message}, stamp, None)
 
 
-def is_study(path: str | Path) -> bool:
-    """Whether a directory has the description of a study."""
-    return _stat(f"{path}/{STUDY}") is not None
-
-
 class StudyView:
     """What the page of a study shows, from one reading of its trials.
 

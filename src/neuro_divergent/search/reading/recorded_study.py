@@ -71,6 +71,7 @@ class RecordedStudy(Study):
 
     @cached_property
     def store(self) -> NoReturn:
+        """Not available: a study that is only read has no storage to write to."""
         raise InputError(f"{self.directory}: is only read here; open it with Study.load to work on it.")
 
     @cached_property
@@ -139,10 +140,8 @@ def is_study(directory: Path) -> bool:
 def study_of(run: Path) -> Path | None:
     """Return the study that a run belongs to, as one of its trials or its best; ``None`` if there is none."""
     parent = run.absolute().parent
-    for place in (parent.parent if parent.name == TRIALS else parent,):
-        if is_study(place):
-            return place
-    return None
+    place = parent.parent if parent.name == TRIALS else parent
+    return place if is_study(place) else None
 
 
 def _time_of(path: Path) -> float | None:

@@ -154,9 +154,8 @@ class _View:
                 config = self._study.config
                 left = time_left(trials, self._limits, self._jobs, self._deadline)
                 lines = summary(trials, config, plain=self._plain)
-                lines[0] = f"{self._progress(trials)}: {lines[0]}"
-                if left:
-                    lines[0] += f", about {format_duration(left)} left"
+                remaining = f", about {format_duration(left)} left" if left else ""
+                lines[0] = f"{self._progress(trials)}{remaining}: {lines[0]}"
                 running = running_rows(trials, time.time())[:_SHOWN]
                 cut = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*lines, *running)]
                 best = trial_rows(trials, config, one_line=True)
