@@ -36,7 +36,7 @@ def report(
 
     of_study = is_study(run)
     if not of_study and not is_run(run):
-        what = "is neither a run nor a study" if run.exists() else "not found"
+        what = "is not a run or study" if run.exists() else "not found"
         raise InputError(f"{run}: {what}; give a directory that 'nd train' or 'nd search' wrote.")
     page = run / "report.html" if output is None else output
     if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
