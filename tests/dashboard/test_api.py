@@ -29,8 +29,8 @@ from tests.dashboard.run_maker import line, make_run, row, start
 MakeClient = Callable[..., Client]
 
 ROW = {
-    "id", "name", "state", "message", "step", "total_steps", "phase", "quiet", "time", "model", "data", "horizon",
-    "metric", "best", "score", "seconds_left", "samples_per_second",
+    "kind", "id", "name", "state", "message", "step", "total_steps", "phase", "quiet", "time", "model", "data",
+    "horizon", "metric", "best", "score", "seconds_left", "samples_per_second",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from neuro_divergent.core.storage.lock import RunLock
 from tests.dashboard.client import TOKEN, Client, Reply
 from tests.dashboard.conftest import ids, tree_digest
 from tests.dashboard.run_maker import make_run
+from tests.dashboard.study_maker import RATE, StudyMaker
 
 MakeClient = Callable[..., Client]
 
@@ -82,6 +83,8 @@ class Scene:
         self.root = place / "runs"
         make_run(self.root / "first", series=("A", "<script>"))
         make_run(self.root / "second", model="patchtst")
+        StudyMaker(self.root / "study").run(2)
+        (self.root / "study" / "study.db").symlink_to(outside / "canary.txt")
         (self.root / "link").symlink_to(outside)
         (self.root / "link.txt").symlink_to(outside / "canary.txt")
         for name in ("link", "canary.txt", "plots"):
@@ -94,6 +97,7 @@ class Scene:
         self.client.stream_seconds = 0.01
         self.run = ids(self.client)["first"]
         self.other = ids(self.client)["second"]
+        self.study = ids(self.client)["study"]
         self.described = self.client.get("/api/openapi.json").json()["paths"]
         self.before = tree_digest(place)
         self.statuses: dict[int, int] = {}
@@ -127,10 +131,10 @@ def valid(parameter: dict[str, Any], scene: Scene, chance: random.Random) -> str
     """Return a value that a parameter takes."""
     name, schema = parameter["name"], parameter["schema"]
     known = {
-        "id": [scene.run, scene.other],
+        "id": [scene.run, scene.other, scene.study],
         "ids": [f"{scene.run},{scene.other}", f"{scene.other},{scene.run}"],
         "series": ["A", "<script>"],
-        "name": ["loss", "scores", "ranking", "index.html", "plotly.min.js"],
+        "name": ["loss", "scores", "ranking", "index.html", "plotly.min.js", "convergence", f"slice-{RATE}"],
         "columns": ["train_loss", "train_loss,validation_loss", ""],
         "column": ["train_loss", "seconds"],
         "search": ["", "a", "first"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ from typer.testing import CliRunner
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DataError, InputError, MissingDependencyError
+from neuro_divergent.core.formatting import format_number
 from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.interfaces.cli.search import app
 from neuro_divergent.interfaces.cli.search.live import _View, sparkline, time_left
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import describe_run, list_runs
@@ -25,6 +28,7 @@ from neuro_divergent.search.dependency import load_optuna
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.study import Study
 from neuro_divergent.search.trial import Trial
+from tests.dashboard.study_maker import StudyMaker
 from tests.integration.test_command_line import nd as run_nd
 from tests.integration.test_command_line import start
 
@@ -91,7 +95,11 @@ def test_best_settings_are_trained_on_all_rows_by_choice(tmp_path: Path) -> None
     assert outcome.forecaster.fitted.trained_on is not None
     assert outcome.forecaster.fitted.trained_on.all_rows
     assert describe_run(study.directory / "best").state == "finished"
-    assert (study.directory / "best" / "report.html").is_file()
+    page = (study.directory / "best" / "report.html").read_text()
+    best = study.best
+    assert best is not None
+    assert f"This run has the settings of trial {best.number}, trained again." in page
+    assert 'href="../trials/"' in page
 
 
 def test_cross_validation_and_seeds_give_the_mean_of_their_trainings(tmp_path: Path) -> None:
@@ -229,9 +237,40 @@ def test_terminal_shows_the_best_trials_while_a_study_runs(finished: Study) -> N
     console = Console(file=io.StringIO(), width=120)
     console.print(_View(finished.directory, Limits(trials=10), 2).render())
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "4 complete, about " in shown
+    assert re.search(r"4 of 10 trials, about .* left: 4 complete", shown)
     assert "best mae " in shown
     assert "optimizer.lr=" in shown
+
+
+def test_live_view_cuts_long_settings_at_the_width_and_never_a_value(finished: Study) -> None:
+    console = Console(file=io.StringIO(), width=40)
+    console.print(_View(finished.directory, Limits(trials=10), 2).render())
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(len, lines)) <= 40
+    assert len(lines) == 2 + 1 + 4  # summary, titles, a line for each trial
+    best = finished.best
+    assert best is not None
+    assert any(format_number(best.values["mae"]) in line and "…" in line for line in lines[3:])
+
+
+def test_live_view_shows_running_trials_and_tells_each_that_ended_once(tmp_path: Path) -> None:
+    made = StudyMaker(tmp_path / "study", limit=4).run(2)
+    made.study.store.report(made.begin(), 5, 1.25)
+    console = Console(file=io.StringIO(), width=100)
+    view = _View(made.directory, Limits(trials=4), 1, plain=True)
+    console.print(view.render())
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert re.search(r"2 of 4 trials, about .* left: 2 complete, 1 running", shown)
+    assert re.search(r"trial 2 runs for .*, 1.25 so far: hidden_size=", shown)
+    assert [line.partition(":")[0] for line in view.news()] == ["trial 0 complete", "trial 1 complete"]
+    assert view.news() == []
+
+
+def test_figure_is_written_by_name(finished: Study, tmp_path: Path) -> None:
+    path = tmp_path / "figure.svg"
+    result = CliRunner().invoke(app, ["show", str(finished.directory), "--figure", "pareto-front", "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    assert path.read_text().startswith("<svg")
 
 
 def test_time_left_is_that_of_the_missing_trials_at_the_pace_of_the_others() -> None:

@@ -224,6 +224,11 @@ class Study:
         return TrialStore(self.config, self.name, self.directory, self._space())
 
     @property
+    def space(self) -> Space:
+        """What is searched, for the settings that are not."""
+        return self._space()
+
+    @property
     def importances(self) -> dict[str, float]:
         """How much of the first objective each setting explains, the most important first."""
         from neuro_divergent.search.figures import importances
@@ -234,21 +239,16 @@ class Study:
         """Return a plotly figure.
 
         Args:
-            name: ``convergence``, ``importances``, ``slice-<setting>``, ``parallel-coordinates`` or ``pareto-front``.
+            name: ``convergence``, ``importances``, ``parallel-coordinates``, ``pareto-front``, ``slice-<setting>``,
+                ``partial-dependence-<setting>`` or ``contour-<setting>,<setting>``.
 
         Raises:
             InputError: If there is no such figure, or not enough trials for it.
         """
-        from neuro_divergent.reporting.figures.search import slice_figure
         from neuro_divergent.reporting.plotly.figure import to_plotly
-        from neuro_divergent.search.figures import figures_of
+        from neuro_divergent.search.figures import StudyFigures
 
-        if name.startswith("slice-"):
-            return to_plotly(slice_figure(self.table, self.config.objectives[0].name, name.removeprefix("slice-")))
-        figures = figures_of(self)
-        if name not in figures:
-            raise InputError(f"{name!r}: no such figure, or too few trials for it; there are {', '.join(figures)}.")
-        return to_plotly(figures[name])
+        return to_plotly(StudyFigures(self).figure(name))
 
     def write_plots(self) -> Path:
         """Draw all figures as SVG files in ``plots/`` of the study, and return that directory."""
@@ -279,6 +279,7 @@ class Study:
         Raises:
             InputError: If no trial is complete.
         """
+        from neuro_divergent.search.report import write_best_report
         from neuro_divergent.workflow.train_run import train_run
 
         best = trial or self.best
@@ -286,7 +287,9 @@ class Study:
             raise InputError(f"{self.directory}: no trial is complete and meets the constraints.")
         config = self.settings_of(best)
         config = config.replace(task=config.task.replace(refit=refit and self.config.run.task.refit))
-        return train_run(config, self.directory / BEST if run is None else run, data)
+        outcome = train_run(config, self.directory / BEST if run is None else run, data)
+        write_best_report(self, Path(outcome.files["report"]), best)
+        return outcome
 
     def start(self, panel: Panel) -> Point:
         """Return the first point: the settings of the forecaster, or the nearest values of the space."""

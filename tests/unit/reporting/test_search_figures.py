@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.reporting.figures.figure import Bars, Figure, Line, Points
+from neuro_divergent.reporting.figures.dependence import contour_figure, partial_dependence_figure
+from neuro_divergent.reporting.figures.figure import Bars, Figure, Heatmap, Line, Points
 from neuro_divergent.reporting.figures.search import (
     convergence_figure,
     parallel_coordinates_figure,
@@ -36,6 +37,20 @@ FIGURES = {
     "slice of numbers": slice_figure(TABLE, "mae", "training.optimizer.lr"),
     "slice of choices": slice_figure(TABLE, "mae", "training.optimizer"),
     "parallel coordinates": parallel_coordinates_figure(TABLE, "mae"),
+    "partial dependence on numbers": partial_dependence_figure(
+        "mae", "training.optimizer.lr", [1e-4, 1e-2], np.array([2.0, 3.0]), np.array([1.0, 2.5]), np.array([3.0, 3.5])
+    ),
+    "partial dependence on choices": partial_dependence_figure(
+        "mae", "training.optimizer", ["adamw", [1, 2]], np.array([2.0, 3.0]), np.array([1.0, 2.5]), np.array([3.0, 3.5])
+    ),
+    "contour": contour_figure(
+        "mae",
+        ("training.optimizer.lr", "training.optimizer"),
+        ([1e-4, 1e-3, 1e-2], ["adamw", "sgd"]),
+        np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        (np.array([0.0, 1.5]), np.array([0.0, 1.0])),
+        best=0,
+    ),
     "pareto front": pareto_figure(TABLE, "mae", "parameters", [2, 0, 4], 0),
 }
 
@@ -71,6 +86,20 @@ def test_parallel_coordinates_leave_out_settings_that_a_trial_does_not_have() ->
     lines = [mark for mark in FIGURES["parallel coordinates"].marks if isinstance(mark, Line)]
     assert sorted(len(line.x) for line in lines) == [2, 3, 3]
     assert all(((line.x >= 0) & (line.x <= 1)).all() for line in lines)
+
+
+def test_contour_has_the_first_value_of_the_second_setting_at_the_bottom() -> None:
+    heat, trials, best = FIGURES["contour"].marks
+    assert isinstance(heat, Heatmap)
+    assert isinstance(trials, Points)
+    assert isinstance(best, Points)
+    assert list(heat.y) == ["sgd", "adamw"]
+    np.testing.assert_array_equal(heat.values[1], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(trials.y, [1.0, 0.0])  # rows are counted from the top
+    np.testing.assert_array_equal((best.x[0], best.y[0]), (0.0, 1.0))
+    assert (
+        "least, 1, where training.optimizer.lr is 0.0001 and training.optimizer is adamw" in FIGURES["contour"].alt_text
+    )
 
 
 def test_figures_without_complete_trials_say_so() -> None:

@@ -12,6 +12,7 @@ from neuro_divergent.interfaces.dashboard.live import LiveHistories
 from neuro_divergent.interfaces.dashboard.log import Logs
 from neuro_divergent.interfaces.dashboard.settings import Settings
 from neuro_divergent.interfaces.dashboard.stream import Streams
+from neuro_divergent.interfaces.dashboard.studies import FiguresOfStudies, StudyEntry
 from neuro_divergent.interfaces.dashboard.tables import TablesOfRuns
 
 
@@ -25,6 +26,7 @@ class Board:
         self.logs = Logs()
         self.tables = TablesOfRuns(self.histories)
         self.diagnoses = Diagnoses()
+        self.study_figures = FiguresOfStudies()
         self.streams = Streams(self.index)
 
 
@@ -40,5 +42,13 @@ def _run(request: Request, key: Annotated[str, Path(alias="id", description="Id 
     return entry
 
 
+def _study(request: Request, key: Annotated[str, Path(alias="id", description="Id of a study.")]) -> StudyEntry:
+    entry = _board(request).index.find_study(key)
+    if entry is None:
+        raise HTTPException(404, "There is no such study here.")
+    return entry
+
+
 TheBoard = Annotated[Board, Depends(_board)]
 TheRun = Annotated[Entry, Depends(_run)]
+TheStudy = Annotated[StudyEntry, Depends(_study)]

@@ -13,8 +13,9 @@ from typing import Any
 import anyio
 from anyio.to_thread import run_sync
 
-from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of
+from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of, id_of
 from neuro_divergent.interfaces.dashboard.response import to_json
+from neuro_divergent.interfaces.dashboard.studies import StudyView
 from neuro_divergent.runs.directory import EVENTS
 from neuro_divergent.runs.events import EventFile, parse_events
 
@@ -45,6 +46,10 @@ class Streams:
     def list(self) -> AsyncIterator[bytes]:
         """Yield which runs changed, came and went."""
         return self._counted(self._list())
+
+    def study(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the trials of a study that changed, and how far it is, until nobody works on it."""
+        return self._counted(self._study(key))
 
     async def _counted(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self.number += 1
@@ -85,6 +90,40 @@ class Streams:
                 yield b": ping\n\n"
             await anyio.sleep(0 if file.offset - before > _BYTES_AT_ONCE // 2 else _SECONDS_BETWEEN_LOOKS)
 
+    async def _study(self, key: str) -> AsyncIterator[bytes]:
+        shown: dict[int, Row] | None = None
+        last: Row = {}
+        next_ping = time.monotonic() + _SECONDS_BETWEEN_PINGS
+        yield b"retry: 1000\n\n"
+        while not self.is_closing:
+            row, trials, progress = await run_sync(self._read_study, key)
+            changed = [item for number, item in trials.items() if shown is None or shown.get(number) != item]
+            now = time.monotonic()
+            if changed or _news(row) != _news(last):
+                yield _event("trials", {"row": row, "trials": changed, **progress})
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+            elif now >= next_ping:
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+                yield b": ping\n\n"
+            shown, last = trials, row
+            if row.get("state") != "running":
+                yield _event("end", {})
+                return
+            await self._pause(now)
+
+    def _read_study(self, key: str) -> tuple[Row, dict[int, Row], Row]:
+        entry = self._index.find_study(key)
+        if entry is None or entry.study is None:
+            return {}, {}, {}
+        view = StudyView(entry.study, id_of)
+        return entry.row, view.rows, view.progress()
+
+    async def _pause(self, since: float) -> None:
+        """Wait until the next look at all of a list, or until all streams are to end."""
+        wake = since + _SECONDS_BETWEEN_LISTS
+        while time.monotonic() < wake and not self.is_closing:
+            await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
+
     async def _list(self) -> AsyncIterator[bytes]:
         shown: dict[str, Row] = {}
         next_ping = time.monotonic() + _SECONDS_BETWEEN_PINGS
@@ -108,9 +147,7 @@ class Streams:
                 next_ping = now + _SECONDS_BETWEEN_PINGS
                 yield b": ping\n\n"
             shown, is_first = rows, False
-            wake = now + _SECONDS_BETWEEN_LISTS
-            while time.monotonic() < wake and not self.is_closing:
-                await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
+            await self._pause(now)
 
 
 def short(event: dict[str, Any]) -> dict[str, Any]:

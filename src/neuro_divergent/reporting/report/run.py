@@ -23,6 +23,7 @@ from neuro_divergent.reporting.figures.forecast import forecast_figure
 from neuro_divergent.reporting.report import facts, summary
 from neuro_divergent.reporting.report.plain import names, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
+from neuro_divergent.reporting.report.search import SearchSection
 from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
@@ -37,12 +38,16 @@ _MOST_TEXT = 1024**2
 _MOST_LAYERS = 40
 
 
-def render_run(run: Path, *, is_finished: bool = False, notes: Sequence[str] = ()) -> str:
+def render_run(
+    run: Path, *, is_finished: bool = False, notes: Sequence[str] = (), search: SearchSection | None = None
+) -> str:
     """Return the page of a run in whatever state; the same files always give the same page.
 
-    The process that writes its last files still holds its lock, so it says that the run counts as finished.
+    The process that writes its last files still holds its lock, so it says that the run counts as finished. ``search``
+    says how its settings were found, if they were searched.
     """
-    return template("run.html").render(_Page(run, is_finished=is_finished).values(notes))
+    values = _Page(run, is_finished=is_finished).values(notes)
+    return template("run.html").render(values, search=None if search is None else search.to_template())
 
 
 class _Page:

@@ -37,7 +37,8 @@ def run_study(
     if not limits and not study.is_begun:
         limits = {"trials": _DEFAULT_TRIALS}
     shown = Limits(**limits) if limits else study.limits
-    screen.facts([("study", str(study.directory)), *_facts(study)])
+    watch = f"nd dashboard {shlex.quote(str(study.directory))}"
+    screen.facts([("study", str(study.directory)), *_facts(study), ("watch", watch)])
     count = available_cores() if jobs == -1 else jobs
     with interruptible(study.directory), watching(study.directory, screen, shown, count):
         study.run(data, **limits, jobs=jobs)

@@ -16,24 +16,38 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   nd search show studies/sales-nhits-20260101-120000
+  nd search show studies/sales-nhits-20260101-120000 --figure partial-dependence-training.optimizer.lr
   nd search best studies/sales-nhits-20260101-120000 > best.toml
   nd search best studies/sales-nhits-20260101-120000 --fit
 """
 _ENOUGH = 10  # complete trials from which the importance of settings is more than chance
+_LONGEST = 300  # letters of a reason
 StudyPath = Annotated[Path, typer.Argument(metavar="STUDY", help="Directory of a study.")]
 
 
 def show_command(
     study: StudyPath,
     most: Annotated[int, typer.Option("--best", help="How many of the best trials to show.", min=1)] = 10,
+    figure: Annotated[
+        str | None,
+        option(
+            "--figure", metavar="NAME", text="Write a figure as SVG, or to --output: convergence, slice-SETTING, ..."
+        ),
+    ] = None,
+    output: Annotated[Path | None, option("--output", "-o", text="File of the figure (STUDY/plots/NAME.svg).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the best trials, the importance of settings and the failures of a study."""
+    """Show the best trials, the importance of settings and the failures of a study, or write one of its figures."""
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.cli.search.running import document_of
     from neuro_divergent.search.study import Study
 
     found, screen = Study.load(study), Screen(as_json=as_json)
+    if figure is not None:
+        path = _write_figure(found, figure, output)
+        screen.facts([("figure", str(path))])
+        screen.result({"figure": str(path)})
+        return
     show_study(found, screen, most)
     screen.result({**document_of(found), "importances": found.importances})
 
@@ -68,6 +82,21 @@ def best_command(
     screen.result({"trial": chosen.to_dict(), "config": config.to_dict()})
 
 
+def _write_figure(study: Study, name: str, output: Path | None) -> Path:
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.core.storage.atomic import write_file
+    from neuro_divergent.reporting.svg.file import render_svg
+    from neuro_divergent.search.figures import StudyFigures
+
+    path = study.directory / "plots" / f"{name}.svg" if output is None else output
+    if path.suffix.lower() != ".svg":
+        raise InputError(f"{path}: figures are written as .svg.")
+    content = render_svg(StudyFigures(study).figure(name)).encode("utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, content)
+    return path
+
+
 def show_study(study: Study, screen: Screen, most: int = 10) -> None:
     """Show counts, the best trials or the Pareto front, what matters, and why trials failed."""
     from neuro_divergent.interfaces.cli.search.live import describe_settings, summary, trial_rows
@@ -90,4 +119,4 @@ def show_study(study: Study, screen: Screen, most: int = 10) -> None:
                 screen.facts([("matters", ", ".join(weights))])
     failed = [trial for trial in trials if trial.state in ("failed", "refused")]
     for trial in failed[-3:]:
-        screen.say(f"trial {trial.number} {trial.state}: {trial.reason}")
+        screen.say(f"trial {trial.number} {trial.state}: {trial.reason[:_LONGEST]}")

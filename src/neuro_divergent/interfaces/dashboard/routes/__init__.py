@@ -12,11 +12,13 @@ from neuro_divergent.interfaces.dashboard.routes import (
     report,
     runs,
     streams,
+    studies,
 )
 
 ROUTERS = tuple(
     part.router
     for part in (
         pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, control_requests,
+        studies,
     )
 )  # fmt: skip

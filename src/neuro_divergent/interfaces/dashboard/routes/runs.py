@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query
 
 from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.core.storage.regular_file import read_file
-from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
-from neuro_divergent.interfaces.dashboard.index import Row, counts_of
+from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun
+from neuro_divergent.interfaces.dashboard.index import Row, counts_of, id_of
 from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.runs.directory import CONFIG, EVENTS
 from neuro_divergent.runs.events import EventFile
 from neuro_divergent.runs.tables import RunTables
+from neuro_divergent.search.reading.recorded_study import study_of
 
 router = APIRouter()
 
@@ -41,7 +42,7 @@ def list_runs(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> JsonResponse:
-    """List runs: how many there are in each state, and a page of them."""
+    """List runs and studies: how many there are in each state, and a page of them."""
     rows = [entry.row for entry in board.index.entries().values()]
     counts = counts_of(rows)
     terms, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
@@ -53,7 +54,7 @@ def list_runs(
 
 
 @router.get("/api/runs/{id}")
-def show_run(run: TheRun) -> JsonResponse:
+def show_run(board: TheBoard, run: TheRun) -> JsonResponse:
     """Return the details of a run."""
     summary = run.summary
     path = summary.path
@@ -73,9 +74,17 @@ def show_run(run: TheRun) -> JsonResponse:
             "scores": tables.scores,
             "notes": _notes(tables.scores or {}),
             "can_control": run.accepts_requests,
+            "study": _study(board, path),
             "has": {**has, "layers": _has_layers(path)},
         }
     )
+
+
+def _study(board: Board, run: Path) -> dict[str, str] | None:
+    """Return id and name of the study that a run belongs to, if that is shown here."""
+    place = study_of(run)
+    found = None if place is None else board.index.find_study(id_of(place))
+    return None if found is None else {"id": found.id, "name": found.path.name}
 
 
 def _has(row: Row, terms: list[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun
+from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun, TheStudy
 from neuro_divergent.interfaces.dashboard.stream import MOST_STREAMS
 
 router = APIRouter()
@@ -25,9 +25,15 @@ async def follow_run(
     return _response(request, board, board.streams.run(run.id, run.summary.path, offset))
 
 
+@router.get("/api/studies/{id}/stream")
+async def follow_study(request: Request, board: TheBoard, study: TheStudy) -> Response:
+    """Send which trials of a study changed until nobody works on it."""
+    return _response(request, board, board.streams.study(study.id))
+
+
 @router.get("/api/stream")
 async def follow_runs(request: Request, board: TheBoard) -> Response:
-    """Send which runs changed, came and went."""
+    """Send which runs and studies changed, came and went."""
     return _response(request, board, board.streams.list())
 
 

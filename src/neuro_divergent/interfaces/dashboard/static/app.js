@@ -5,6 +5,7 @@ import { sweep } from "./charts.js";
 import { showComparison } from "./compare.js";
 import { showRun } from "./run.js";
 import { showRuns } from "./runs.js";
+import { showStudy } from "./study.js";
 import { takeToken } from "./server.js";
 
 const SILENCE = 8000;
@@ -61,6 +62,7 @@ function route() {
   else byId("to-runs").setAttribute("aria-current", "page");
   if (!name) showRuns(place, page, current.signal);
   else if (name === "run" && rest) showRun(place, page, current.signal, rest, tab);
+  else if (name === "study" && rest) showStudy(place, page, current.signal, rest, tab);
   else if (name === "compare" && rest) showComparison(place, page, current.signal, rest.split(","));
   else {
     page.title("Not found");

@@ -132,6 +132,12 @@ export function serverChart(title, figure, options = {}) {
   return chart;
 }
 
+/** Draw a chart again with a newer figure of the server. */
+export function redraw(chart, figure) {
+  chart.say(figure.note, figure.alt_text);
+  return chart.draw((place) => serverContent(figure, place));
+}
+
 /** Return what Plotly needs for a figure of the server; the title stands above it already. */
 function serverContent(figure, place) {
   const { data = [], layout = {} } = structuredClone({ data: figure.data, layout: figure.layout });

@@ -7,6 +7,7 @@ import { Diagnostics } from "./diagnostics.js";
 import { Evaluation } from "./evaluation.js";
 import { Forecasts } from "./forecasts.js";
 import { ModelTab } from "./model.js";
+import { Tabs } from "./tabs.js";
 import { Training } from "./training.js";
 import { follow, get } from "./server.js";
 import { count, duration, isLive, percent, progress } from "./format.js";
@@ -53,7 +54,7 @@ class RunPage {
       clearTimeout(this.timer);
     });
     await this.tabs.get("training").load();
-    this.select(this.wanted);
+    this.tabBar.select(this.wanted);
     this.follow();
   }
 
@@ -65,36 +66,24 @@ class RunPage {
     this.left = make("span", { id: "run-left" });
     this.quiet = make("span", { id: "run-quiet" });
     this.message = make("p", { id: "run-message" });
-    const buttons = TABS.map(([name, title]) => make("button", {
-      type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, text: title,
-      on: { click: () => this.select(name), keydown: (event) => this.move(event) },
-    }));
-    const panels = TABS.map(([name, title, Tab]) => {
-      const tab = new Tab(this);
-      tab.panel = make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true });
-      tab.panel.append(make("h2", { class: "unseen", text: title }), tab.element);
-      this.tabs.set(name, tab);
-      return tab.panel;
-    });
+    this.tabBar = new Tabs("Parts of the run", TABS.map(([name, title, Tab]) => {
+      this.tabs.set(name, new Tab(this));
+      return [name, title, this.tabs.get(name).element];
+    }), (name) => this.reveal(name));
     this.place.replaceChildren(
       make("div", { class: "heading" }, make("h1", { text: this.details.name }), this.state),
       this.line,
+      this.details.study
+        ? make("p", { class: "quiet", id: "run-study" }, "Part of the study ",
+          make("a", { href: `#/study/${encodeURIComponent(this.details.study.id)}`, text: this.details.study.name }))
+        : "",
       make("div", { class: "now" }, this.bar, this.step, this.left, this.quiet),
       this.message,
-      make("div", { role: "tablist", "aria-label": "Parts of the run", class: "tabs" }, buttons),
-      ...panels);
+      this.tabBar.list, ...this.tabBar.panels);
   }
 
-  /** Show a tab; outdated content is loaded again. */
-  select(name) {
-    for (const [other, tab] of this.tabs) {
-      const isShown = other === name;
-      const button = document.getElementById(`tab-${other}`);
-      button.setAttribute("aria-selected", String(isShown));
-      button.tabIndex = isShown ? 0 : -1;
-      tab.panel.hidden = !isShown;
-    }
-    this.shown = name;
+  /** Fill a tab that is shown; outdated content is loaded again. */
+  reveal(name) {
     const suffix = name === "training" ? "" : `/${name}`;
     history.replaceState(null, "", `#/run/${encodeURIComponent(this.id)}${suffix}`);
     const tab = this.tabs.get(name);
@@ -102,16 +91,6 @@ class RunPage {
       tab.isOld = false;
       tab.show();
     }
-  }
-
-  move(event) {
-    const names = TABS.map(([name]) => name);
-    const place = names.indexOf(this.shown);
-    const steps = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: names.length - 1 };
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    this.select(names.at(steps[event.key] % names.length));
-    document.getElementById(`tab-${this.shown}`).focus();
   }
 
   /** Follow the run while it trains; wait for its next start while it does not. */
@@ -169,7 +148,7 @@ class RunPage {
     this.update(this.details);
     for (const [name, tab] of this.tabs) {
       if (name === "training" || name === "log") continue; // these follow by themselves
-      if (name === this.shown && !(tab.keeps && isLive(this.details))) tab.show();
+      if (name === this.tabBar.shown && !(tab.keeps && isLive(this.details))) tab.show();
       else tab.isOld = true;
     }
     sweep();

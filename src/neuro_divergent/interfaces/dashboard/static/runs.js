@@ -142,7 +142,6 @@ class RunsPage {
 
   show({ runs, total, counts }) {
     this.total = total;
-    this.count(counts);
     for (const cell of this.headers) {
       if (!cell.dataset.sort) continue;
       const isSorted = cell.dataset.sort === query.sort;
@@ -151,6 +150,7 @@ class RunsPage {
     const rows = new Map(runs.map((run) => [run.id, this.rows.get(run.id) ?? new Row(run, () => this.choose())]));
     runs.forEach((run) => rows.get(run.id).update(run));
     this.rows = rows;
+    this.count(counts);
     this.arrange([...rows.values()].map((row) => row.element));
     const isEmpty = !runs.length;
     this.table.hidden = isEmpty;
@@ -177,6 +177,7 @@ class RunsPage {
       make("h2", { text: "No runs here yet" }),
       make("p", { text: "Train a model, and it appears here while it trains:" }),
       make("pre", {}, make("code", { text: "nd train FILE --horizon 24" })),
+      make("p", { text: "Searches for settings are in studies/ unless you name another place: nd dashboard studies" }),
     ];
   }
 
@@ -191,7 +192,8 @@ class RunsPage {
       this.states.value = query.state;
     }
     const live = counts?.running ?? 0;
-    setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : "runs"}, ${count(live)} running` : "");
+    const what = [...this.rows.values()].some((row) => row.isStudy) ? "runs and studies" : "runs";
+    setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : what}, ${count(live)} running` : "");
   }
 
   receive({ changed = [], removed = [], counts }) {
@@ -229,7 +231,8 @@ class Row {
       else chosen.delete(this.run.id);
       changed();
     });
-    this.link = make("a", { href: `#/run/${encodeURIComponent(run.id)}`, text: run.name });
+    this.isStudy = run.kind === "study"; // which is not compared with runs
+    this.link = make("a", { href: `#/${run.kind}/${encodeURIComponent(run.id)}`, text: run.name });
     this.bar = make("progress", { max: "1", "aria-label": `Progress of ${run.name}` });
     this.step = make("span");
     this.time = make("time");
@@ -239,7 +242,8 @@ class Row {
       time: make("td", { class: "number" }, this.time),
     };
     this.element = make("tr", { "data-run": run.id },
-      make("td", { class: "choice" }, this.box), make("th", { scope: "row" }, this.link), Object.values(this.cells));
+      make("td", { class: "choice" }, this.isStudy ? null : this.box),
+      make("th", { scope: "row" }, this.link, this.isStudy ? make("span", { class: "kind", text: "study" }) : null), Object.values(this.cells));
   }
 
   update(run) {
@@ -269,6 +273,7 @@ class Row {
 
 function progressText(run, fraction) {
   if (typeof run.step !== "number") return "–";
+  if (run.kind === "study") return `${count(run.step)}${run.total_steps ? ` of ${count(run.total_steps)}` : ""} trials`;
   if (fraction === null) return `step ${count(run.step)}`;
   return isLive(run) ? `${percent(fraction)} of ${count(run.total_steps)}` : `${count(run.step)} of ${count(run.total_steps)}`;
 }
