@@ -137,7 +137,7 @@ class Study:
         Args:
             data: As for ``Forecaster.fit``; of a study that was begun with a file, that file if left out.
             trials: Number of trials of the study, those of earlier calls included; unset in all calls, 50.
-            seconds: Time from now on after which no trial is begun.
+            seconds: Time from now on. A trial that runs then is stopped, and goes on when the study is resumed.
             target_value: Value of the first objective that is good enough.
             patience: Trials since the best one after which none is begun.
             jobs: Processes to run trials in; -1 for one per core. A script that uses several needs
@@ -148,25 +148,32 @@ class Study:
         given = {"trials": trials, "seconds": seconds, "target_value": target_value, "patience": patience}
         given = {key: value for key, value in given.items() if value is not None}
         limits = Limits(**(given or self._document.get("limits") or {"trials": 50}))
+        deadline = limits.deadline()
         if not self.is_begun:
             self._describe_data(data, schema)
         panel = self._open(data, limits)
         from neuro_divergent.search.parallel import run_workers
 
-        run_workers(self, panel, limits, jobs=jobs, threads=threads)
+        run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline)
         return self
 
-    def work(self, panel: Panel, limits: Limits, threads: int | None = None) -> str:
-        """Run trials in this process until a limit is reached, and return which."""
+    def work(
+        self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None
+    ) -> str:
+        """Run trials in this process until a limit is reached, and return which.
+
+        ``deadline`` is when the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
+        """
         from neuro_divergent.search.settings import require_buildable
         from neuro_divergent.search.trial_runner import TrialRunner
         from neuro_divergent.search.worker import Worker
 
         store = TrialStore(self.config, self.name, self.directory, self._space(panel))
-        runner = TrialRunner(self.config, self.directory, store, panel, threads)
+        deadline = limits.deadline() if deadline is None else deadline
+        runner = TrialRunner(self.config, self.directory, store, panel, threads=threads, deadline=deadline)
         check = partial(require_buildable, self.config.run, panel=panel)
         try:
-            return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits)
+            return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits, deadline)
         finally:
             store.close()
 
@@ -283,10 +290,16 @@ class Study:
 
         best = trial or self.best
         if best is None:
-            raise InputError(f"{self.directory}: no trial is complete and meets the constraints.")
+            raise InputError(self.why_no_best())
         config = self.settings_of(best)
         config = config.replace(task=config.task.replace(refit=refit and self.config.run.task.refit))
         return train_run(config, self.directory / BEST if run is None else run, data)
+
+    def why_no_best(self) -> str:
+        """Return what to say where no trial can be the best."""
+        stopped = [trial.number for trial in self.trials if trial.state == "stopped"]
+        hint = f" Trial {stopped[0]} was stopped when the time was up; resume the study with more." if stopped else ""
+        return f"{self.directory}: no trial is complete and meets the constraints.{hint}"
 
     def start(self, panel: Panel) -> Point:
         """Return the first point: the settings of the forecaster, or the nearest values of the space."""

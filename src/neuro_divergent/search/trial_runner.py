@@ -18,6 +18,7 @@ from neuro_divergent.core.errors import (
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.runs.directory import CHECKPOINTS
 from neuro_divergent.search.config import StudyConfig
+from neuro_divergent.search.deadline import Deadline
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.reporter import Reporter
 from neuro_divergent.search.settings import config_for
@@ -48,13 +49,21 @@ class TrialRunner:
         store: Where trials are recorded.
         panel: The data.
         threads: Threads that training may use; unset, what its settings say.
+        deadline: When the time is up, in terms of ``time.monotonic``.
     """
 
     def __init__(
-        self, config: StudyConfig, directory: Path, store: TrialStore, panel: Panel, threads: int | None = None
+        self,
+        config: StudyConfig,
+        directory: Path,
+        store: TrialStore,
+        panel: Panel,
+        *,
+        threads: int | None = None,
+        deadline: float = float("inf"),
     ) -> None:
         self._config, self._directory, self._store, self._panel = config, directory, store, panel
-        self._threads = threads
+        self._threads, self._deadline = threads, deadline
         self._folds: list[Fold | None] = [None]
         if config.splitter is not None:
             self._folds = list(config.splitter.split(panel))
@@ -62,8 +71,8 @@ class TrialRunner:
     def run(self, trial: Trial) -> None:
         """Run a trial to its end and record it; one that was begun before goes on from its last checkpoint.
 
-        What goes wrong in the trial is recorded as its reason. What goes wrong with the disk, or a signal, is raised,
-        and the trial can be continued.
+        What goes wrong in the trial is recorded as its reason. What goes wrong with the disk, a signal or the deadline
+        is raised, and the trial can be continued.
         """
         try:
             values = self._values(trial)
@@ -96,7 +105,8 @@ class TrialRunner:
                 if len(parts) == 1 and pruner is not None:
                     reporter = Reporter(lambda step, value: self._store.report(trial.number, step, value), goal.sign)
                 was_trained = part.is_trained  # by a process that died before it had recorded that
-                forecaster = part.fit([] if reporter is None else [reporter])
+                ends = Deadline(self._deadline)
+                forecaster = part.fit([ends] if reporter is None else [ends, reporter])
                 if reporter is not None and (
                     reporter.is_pruned or (was_trained and self._store.should_prune(trial.number))
                 ):

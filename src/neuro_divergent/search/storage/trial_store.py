@@ -19,7 +19,7 @@ from neuro_divergent.search.storage.open import open_storage
 from neuro_divergent.search.trial import State, Trial
 
 _PROPOSAL, _VALUES, _REASON, _REFUSED, _ATTEMPTS = "proposal", "values", "reason", "refused", "attempts"
-_QUEUE = "queue"
+_QUEUE, _STOPPED = "queue", "stopped"
 
 
 class TrialStore:
@@ -36,15 +36,15 @@ class TrialStore:
         self.config, self.name, self.space = config, name, space
         self._directory = directory
         self._optuna = load_optuna()
-        self.storage = open_storage(config.storage, directory)
+        self.storage, self._close = open_storage(config.storage, directory)
         with without_warnings():
-            study = self._optuna.create_study(
+            self._optuna.create_study(
                 study_name=name,
                 storage=self.storage,
                 directions=[goal.direction for goal in config.objectives],
                 load_if_exists=True,
             )
-        self._study_id = study._study_id
+        self._study_id = self.storage.get_study_id_from_name(name)
         self._done: dict[int, Trial] = {}  # those that have ended do not change
 
     def claims(self) -> Claims:
@@ -57,10 +57,7 @@ class TrialStore:
 
     def close(self) -> None:
         """Close the connections to a database."""
-        engine = getattr(getattr(self.storage, "_backend", self.storage), "engine", None)
-        if engine is not None:
-            self.storage.remove_session()
-            engine.dispose()
+        self._close()
 
     def trials(self) -> list[Trial]:
         """Return all trials, in the order in which they were begun."""
@@ -127,6 +124,18 @@ class TrialStore:
         """Record how often a trial was begun."""
         self.storage.set_trial_user_attr(self._id(number), _ATTEMPTS, attempts)
 
+    def stop(self, number: int, reason: str) -> None:
+        """Record that a trial is not run for the time being, and why; for Optuna it is still running."""
+        trial_id = self._id(number)
+        self.storage.set_trial_user_attr(trial_id, _REASON, reason)
+        self.storage.set_trial_user_attr(trial_id, _STOPPED, True)
+
+    def resume(self, number: int) -> None:
+        """Record that a trial that was stopped is run again."""
+        trial_id = self._id(number)
+        self.storage.set_trial_user_attr(trial_id, _REASON, "")
+        self.storage.set_trial_user_attr(trial_id, _STOPPED, False)
+
     def report(self, number: int, step: int, value: float) -> bool:
         """Record a result of a running trial, and return whether the pruner would end it."""
         self.storage.set_trial_intermediate_value(self._id(number), step, value)
@@ -182,9 +191,14 @@ class TrialStore:
         attrs, proposal = item.user_attrs, item.user_attrs.get(_PROPOSAL, {})
         values = attrs.get(_VALUES, {}) if item.state.name == "COMPLETE" else {}
         limits = self.config.constraints.items()
+        state: State = _STATES[item.state.name]
+        if state == "running" and attrs.get(_STOPPED):
+            state = "stopped"
+        elif state == "failed" and attrs.get(_REFUSED):
+            state = "refused"
         return Trial(
             number=item.number,
-            state="refused" if attrs.get(_REFUSED) and item.state.is_finished() else _STATES[item.state.name],
+            state=state,
             settings=dict(proposal.get("point", {})),
             origin=proposal.get("origin", ""),
             values=dict(values),

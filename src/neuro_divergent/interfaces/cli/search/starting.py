@@ -29,7 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 Trials = Annotated[int | None, option("--trials", "-n", text="Trials to run (50).", panel="Search")]
 Time = Annotated[
     str | None,
-    option("--budget", metavar="30m", text="Time after which no trial is begun: 90s, 30m, 8h.", panel="Search"),
+    option("--budget", metavar="30m", text="Time after which the search ends: 90s, 30m, 8h.", panel="Search"),
 ]
 Target = Annotated[float | None, option("--target-value", text="Value that is good enough.", panel="Search")]
 Patience = Annotated[int | None, option("--patience", text="Trials without a better one.", panel="Search")]
