@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from neuro_divergent.search.study import Study
 
 
-def run_workers(
-    study: Study, panel: Panel, limits: Limits, *, jobs: int, threads: int | None, deadline: float
-) -> None:
+def run_workers(study: Study, panel: Panel, limits: Limits, *, jobs: int, threads: int | None, deadline: float) -> None:
     """Run trials in this process, or in several that share the data and the cores, until ``deadline`` at most.
 
     A worker that dies is replaced at once; its trial is taken over from its last checkpoint.

@@ -18,6 +18,8 @@ from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.runs.directory import fingerprint
 from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.limits import Limits
+from neuro_divergent.search.naive_error import naive_errors
+from neuro_divergent.search.objective import Objective
 from neuro_divergent.search.pareto import pareto_front, recommend
 from neuro_divergent.search.settings import config_for
 from neuro_divergent.search.space import Space
@@ -51,7 +53,7 @@ class Study:
         directory: New directory for the study.
         space: What to try: a ``Space``, or settings as for one; unset, the default space around the forecaster.
         config: Further fields of ``StudyConfig``: ``objectives``, ``constraints``, ``splitter``, ``seeds``,
-            ``method``, ``pruner``, ``seed`` and ``storage``.
+            ``method``, ``pruner``, ``seed``, ``storage`` and ``keep``.
 
     Raises:
         InputError: If the directory exists.
@@ -66,7 +68,7 @@ class Study:
         **config: Any,
     ) -> None:
         self.directory = Path(directory)
-        if self.directory.exists() and any(self.directory.iterdir()):
+        if self.directory.exists() and not all(_is_leftover(item) for item in self.directory.iterdir()):
             hint = "; load it with Study.load, or 'nd search resume'" if (self.directory / STUDY).is_file() else ""
             raise InputError(f"{self.directory}: exists already{hint}.")
         base = forecaster if isinstance(forecaster, RunConfig) else _as_run(forecaster)
@@ -78,6 +80,7 @@ class Study:
             config["splitter"] = as_splitter(config["splitter"])
         self.config = StudyConfig(run=base, space=chosen.to_dict(), **config)
         self.config.method.check(chosen, len(self.config.objectives))
+        self._chooses_objective = "objectives" not in config
         self.name = f"{self.directory.resolve().name}-{uuid.uuid4().hex[:8]}"
         self._document: dict[str, Any] = {}
 
@@ -99,6 +102,7 @@ class Study:
         study = cls.__new__(cls)
         study.directory, study.name, study._document = Path(directory), str(document["name"]), document
         study.config = StudyConfig.from_dict(document["config"])
+        study._chooses_objective = False
         return study
 
     def enqueue(self, settings: Mapping[str, Any]) -> None:
@@ -157,9 +161,7 @@ class Study:
         run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline)
         return self
 
-    def work(
-        self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None
-    ) -> str:
+    def work(self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None) -> str:
         """Run trials in this process until a limit is reached, and return which.
 
         ``deadline`` is when the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
@@ -168,10 +170,11 @@ class Study:
         from neuro_divergent.search.trial_runner import TrialRunner
         from neuro_divergent.search.worker import Worker
 
-        store = TrialStore(self.config, self.name, self.directory, self._space(panel))
+        store = self._open_store(self._space(panel))
         deadline = limits.deadline() if deadline is None else deadline
         runner = TrialRunner(self.config, self.directory, store, panel, threads=threads, deadline=deadline)
         check = partial(require_buildable, self.config.run, panel=panel)
+        runner.remove_models()  # which a process that died may have left
         try:
             return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits, deadline)
         finally:
@@ -228,7 +231,7 @@ class Study:
         """The trials in their storage."""
         if not self._document:
             raise InputError(f"{self.directory}: the study has not been run yet.")
-        return TrialStore(self.config, self.name, self.directory, self._space())
+        return self._open_store(self._space())
 
     @property
     def importances(self) -> dict[str, float]:
@@ -310,6 +313,9 @@ class Study:
         values["training"]["batch_size"] = run.training.batch_size_for(len(task.split(panel).train))
         return self._space(panel).start(values)
 
+    def _open_store(self, space: Space) -> TrialStore:
+        return TrialStore(self.config, self.name, self.directory, space, self._document.get("queue", ()))
+
     @cached_property
     def _waiting(self) -> list[Point]:
         return []
@@ -341,11 +347,18 @@ class Study:
         if self._document and self._document["data"] != now:
             raise DataError(f"{self.directory}: the data have changed since the study began; begin a new one.")
         if limits is not None:
+            if self._chooses_objective:
+                self._choose_objective(panel)
             self._write(panel, now, limits)
         return panel
 
+    def _choose_objective(self, panel: Panel) -> None:
+        """Take the mean absolute error where no series has a naive error that others could be divided by."""
+        ends = self.config.run.task.replace(joint=False).split(panel).train.ends
+        if not (naive_errors(panel, ends) > 0).any():
+            self.config = self.config.replace(objectives=(Objective(name="mae"),))
+
     def _write(self, panel: Panel, data: dict[str, Any], limits: Limits) -> None:
-        is_new = not self._document
         self.directory.mkdir(parents=True, exist_ok=True)
         document = {
             "format": _FORMAT,
@@ -354,16 +367,18 @@ class Study:
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "data": data,
             "history": self.config.run.task.history_for(panel),
+            "queue": self._waiting,
             **self._document,
             "config": self.config.to_dict(),
             "limits": limits.to_dict(),
         }
         write_file(self.directory / STUDY, strict_json.dumps(document, indent=1))
         self._document = document
-        if is_new:
-            self.__dict__.pop("store", None)
-            for point in self._waiting:
-                self.enqueue(point)
+
+
+def _is_leftover(path: Path) -> bool:
+    """Whether a file is what a process left that was killed before the study had begun."""
+    return path.name.startswith(f".{STUDY}.")
 
 
 def _as_run(forecaster: Forecaster) -> RunConfig:

@@ -61,9 +61,7 @@ class Worker:
                     return f"{limits.seconds or 0.0:g} seconds"
                 with claims.exclusive():
                     trials = self._store.trials()
-                    taken = next(
-                        (item for item in trials if not item.is_done and claims.try_claim(item.number)), None
-                    )
+                    taken = next((item for item in trials if not item.is_done and claims.try_claim(item.number)), None)
                     reason = limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials)
                     if taken is None and reason is None:
                         _require_success(trials)

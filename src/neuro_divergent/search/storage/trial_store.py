@@ -30,10 +30,14 @@ class TrialStore:
         name: Name of the study in its storage.
         directory: Directory of the study.
         space: Its space, for the settings that are not searched.
+        queue: Points that were enqueued before the study was begun.
     """
 
-    def __init__(self, config: StudyConfig, name: str, directory: Path, space: Space) -> None:
+    def __init__(
+        self, config: StudyConfig, name: str, directory: Path, space: Space, queue: Sequence[Point] = ()
+    ) -> None:
         self.config, self.name, self.space = config, name, space
+        self._first = list(queue)
         self._directory = directory
         self._optuna = load_optuna()
         self.storage, self._close = open_storage(config.storage, directory)
@@ -74,11 +78,11 @@ class TrialStore:
 
     def queue(self) -> list[Point]:
         """Return the points that were enqueued, those that were tried included."""
-        return list(self.storage.get_study_user_attrs(self._study_id).get(_QUEUE, []))
+        return [*self._first, *self._enqueued()]
 
     def enqueue(self, point: Point) -> None:
         """Add a point to be tried before the method proposes more; the caller has exclusive access."""
-        self.storage.set_study_user_attr(self._study_id, _QUEUE, [*self.queue(), point])
+        self.storage.set_study_user_attr(self._study_id, _QUEUE, [*self._enqueued(), point])
 
     def begin(self) -> int:
         """Begin a trial, whose point is still to be proposed, and return its number."""
@@ -175,6 +179,9 @@ class TrialStore:
         """Return the study as an object of Optuna, to look at."""
         with without_warnings():
             return self._study(None)
+
+    def _enqueued(self) -> list[Point]:
+        return list(self.storage.get_study_user_attrs(self._study_id).get(_QUEUE, []))
 
     def _tell(self, number: int, state: str, values: Sequence[float] | None) -> None:
         study = self._study(self._optuna.samplers.RandomSampler(seed=0))

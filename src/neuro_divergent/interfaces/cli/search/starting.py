@@ -72,7 +72,7 @@ def start_command(
         option(
             "--objective",
             metavar="NAME[:WEIGHT]",
-            text="Metric, seconds, latency or parameters; several for a front (mae).",
+            text="Metric, seconds, latency or parameters; several for a front (mase).",
             panel="Search",
         ),
     ] = None,
@@ -102,6 +102,12 @@ def start_command(
     storage: Annotated[
         str | None,
         option("--storage", text="journal, sqlite or postgresql://user@host/database (journal).", panel="Search"),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        option(
+            "--keep", metavar="N", text="Models to keep: a number of the best trials, best or all (5).", panel="Search"
+        ),
     ] = None,
     jobs: Jobs = 1,
     fit_best: Annotated[
@@ -143,6 +149,7 @@ def start_command(
         "seeds": seeds,
         "seed": search_seed,
         "storage": storage,
+        "keep": int(keep) if keep is not None and keep.isdecimal() else keep,
     }
     config = {key: value for key, value in config.items() if value is not None}
     if pruner is not None:
