@@ -46,6 +46,34 @@ def test_last_report_to_the_pruner_is_the_value_of_the_objective(objective: str,
     assert trial.reports[20] == pytest.approx(trial.values[objective], rel=1e-4)
 
 
+def test_search_by_mase_serves_the_many_small_series_where_one_by_mae_serves_the_large_one(tmp_path: Path) -> None:
+    """A large random walk needs its last values only; small series have a season that a short history does not show."""
+    draw, rows, horizon = np.random.default_rng(1), 260, 14
+    season = np.sin(2 * np.pi * np.arange(rows) / 14)
+    small = [10 + season + 0.1 * draw.normal(size=rows) for _ in range(8)]
+    large = [1000 * draw.normal(size=rows).cumsum() for _ in range(2)]
+    data = pl.concat(
+        pl.DataFrame({"unique_id": f"{number}", "ds": np.arange(rows), "y": values})
+        for number, values in enumerate([*small, *large])
+    )
+    train, test = data.filter(pl.col("ds") < rows - horizon), data.filter(pl.col("ds") >= rows - horizon)
+    training = nd.TrainingConfig(max_steps=150, threads=1, early_stopping=None)
+    errors = {}
+    for objective in ("mae", "mase"):
+        forecaster = nd.Forecaster("nlinear", horizon=horizon, validation=4 * horizon, training=training)
+        space = {"task.input_size": [2, 28]}
+        study = Study(forecaster, tmp_path / objective, space, method="grid", pruner=None, objectives=objective)
+        best = study.run(train, trials=2).best
+        assert best is not None
+        chosen = forecaster.with_settings({"task.input_size": best.settings["task.input_size"]}).fit(train)
+        joined = test.rename({"y": "actual"}).join(chosen.predict(), on=["unique_id", "ds"])
+        errors[objective] = nd.score(
+            joined, models=["forecast"], metrics=["mase"], train=train, train_target="y", season_length=1
+        )["mase"][0]
+        assert best.settings["task.input_size"] == {"mae": 2, "mase": 28}[objective]
+    assert errors["mase"] < 0.8 * errors["mae"]
+
+
 def test_default_objective_is_mase_in_which_series_of_all_sizes_count_alike(tmp_path: Path) -> None:
     data = panel(num_series=4)
     study = study_of(data, tmp_path / "study")
@@ -59,4 +87,9 @@ def test_default_objective_of_constant_series_is_the_mean_absolute_error(tmp_pat
     data = panel(num_series=2).with_columns(y=pl.lit(3.0))
     study = study_of(data, tmp_path / "study")
     assert [goal.name for goal in study.config.objectives] == ["mae"]
+    assert [trial.state for trial in study.trials] == ["complete"]
+
+
+def test_search_of_series_that_are_shorter_than_a_window_pads_them_as_training_does(tmp_path: Path) -> None:
+    study = study_of(panel(num_series=20, rows=11), tmp_path / "study")
     assert [trial.state for trial in study.trials] == ["complete"]

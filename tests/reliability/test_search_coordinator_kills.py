@@ -30,12 +30,12 @@ from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.search.study import Study
 
 if __name__ == "__main__":
-    data, place, storage, trials, jobs = sys.argv[1:]
+    data, place, storage, trials, jobs, steps = sys.argv[1:]
     run = RunConfig.from_dict({
         "data": {"path": data},
         "model": "nlinear",
         "task": {"horizon": 7, "input_size": 14},
-        "training": {"max_steps": 200, "threads": 1, "early_stopping": "none"},
+        "training": {"max_steps": int(steps), "threads": 1, "early_stopping": "none"},
         "checkpoints": {"every_seconds": "none", "every_steps": 10},
     })
     space = {"training.optimizer.lr": {"low": 1e-4, "high": 1e-1, "log": True}}
@@ -64,9 +64,10 @@ class Search:
         self._script.write_text(SCRIPT)
         Synthetic(num_series=2, length=80, noise=1.0).frame().write_csv(self._data)
 
-    def start(self, jobs: int = 2) -> subprocess.Popen[bytes]:
-        arguments = [str(self._data), str(self.study), self._storage, str(TRIALS), str(jobs)]
-        return subprocess.Popen([sys.executable, str(self._script), *arguments])
+    def start(self, jobs: int = 2, trials: int = TRIALS, steps: int = 200) -> subprocess.Popen[bytes]:
+        numbers = [str(number) for number in (trials, jobs, steps)]
+        command = [sys.executable, str(self._script), str(self._data), str(self.study), self._storage, *numbers]
+        return subprocess.Popen(command)
 
     def await_checkpoint(self, process: subprocess.Popen[bytes], trial: int) -> bool:
         """Wait until a trial, or a later one, has a checkpoint; return whether the search is still at work then."""
@@ -77,6 +78,10 @@ class Search:
             time.sleep(0.002)
         return False
 
+    def looked_at(self) -> int:
+        """Return when a worker looked for something to do the last time; one that trains does not."""
+        return (self.study / "locks" / "study").stat().st_mtime_ns
+
     def holders(self) -> set[int]:
         """Return the processes that hold a trial now."""
         found = set()
@@ -85,6 +90,11 @@ class Search:
             if text:
                 found.add(int(text.partition('"pid": ')[2].partition(",")[0]))
         return found
+
+
+def started(run: Path) -> list[tuple[int, float]]:
+    """Return the step and the time of each start of a training."""
+    return [(event["step"], event["time"]) for event in read_events(run, "start")]
 
 
 def results(study: Study) -> list[tuple[dict[str, float], float]]:
@@ -132,3 +142,36 @@ def test_search_whose_processes_are_killed_ends_with_the_scores_of_one_that_was_
     assert kills
     record_property("kills", kills)
     record_property("trials_taken_over", len(again))
+
+
+def test_trial_of_a_killed_worker_is_taken_over_from_its_checkpoint_by_one_that_waits(
+    tmp_path: Path, record_property: Property
+) -> None:
+    """The one that waits looks for claims that have ended; how long that takes is recorded."""
+    search = Search(tmp_path / "search", "journal")
+    first = search.start(jobs=1, trials=1, steps=100_000)
+    assert search.await_checkpoint(first, 0)
+    run, before = search.study / "trials" / "00000", search.looked_at()
+    second = search.start(jobs=1, trials=1, steps=100_000)  # has nothing to do: one trial was asked for, and it runs
+    try:
+        while search.looked_at() == before:
+            assert second.poll() is None
+            time.sleep(0.01)
+        assert len(started(run)) == 1
+        first.kill()
+        first.wait()
+        killed = time.time()
+        end = time.monotonic() + 120
+        while len(started(run)) < 2:
+            assert second.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        first.kill()
+        second.kill()
+        first.wait()
+        second.wait()
+    (begun, _), (resumed, moment) = started(run)
+    assert begun == 0
+    assert resumed >= 10
+    record_property("seconds_until_taken_over", round(moment - killed, 2))

@@ -21,7 +21,7 @@ from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.naive_error import naive_errors
 from neuro_divergent.search.objective import Objective
 from neuro_divergent.search.pareto import pareto_front, recommend
-from neuro_divergent.search.settings import config_for
+from neuro_divergent.search.settings import config_for, training_windows
 from neuro_divergent.search.space import Space
 from neuro_divergent.search.storage.trial_store import TrialStore
 from neuro_divergent.search.trial import Trial, best_of
@@ -307,10 +307,9 @@ class Study:
     def start(self, panel: Panel) -> Point:
         """Return the first point: the settings of the forecaster, or the nearest values of the space."""
         run = self.config.run.resolve_training().resolve_model()
-        task = run.task.replace(input_size=run.task.history_for(panel), joint=False)
         values = run.to_dict()
-        values["task"]["input_size"] = task.input_size
-        values["training"]["batch_size"] = run.training.batch_size_for(len(task.split(panel).train))
+        values["task"]["input_size"] = run.task.history_for(panel)
+        values["training"]["batch_size"] = run.training.batch_size_for(len(training_windows(run.task, panel)))
         return self._space(panel).start(values)
 
     def _open_store(self, space: Space) -> TrialStore:
@@ -354,8 +353,8 @@ class Study:
 
     def _choose_objective(self, panel: Panel) -> None:
         """Take the mean absolute error where no series has a naive error that others could be divided by."""
-        ends = self.config.run.task.replace(joint=False).split(panel).train.ends
-        if not (naive_errors(panel, ends) > 0).any():
+        windows = training_windows(self.config.run.task, panel)
+        if not (naive_errors(windows.panel, windows.ends) > 0).any():
             self.config = self.config.replace(objectives=(Objective(name="mae"),))
 
     def _write(self, panel: Panel, data: dict[str, Any], limits: Limits) -> None:
