@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from neuro_divergent.core.errors import InputError, Interrupted
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import describe_run
+from neuro_divergent.search import deadline, worker
 from neuro_divergent.search.deadline import TIME_IS_UP, Deadline
 from neuro_divergent.search.study import Study
 from neuro_divergent.search.trial_part import TrialPart
@@ -34,15 +36,19 @@ def test_trial_that_runs_when_the_time_is_up_is_stopped_and_goes_on_exactly_when
     whole = study_in(tmp_path / "whole").run(DATA, trials=2)
     study = study_in(tmp_path / "stopped")
 
-    # The clock of the deadline stands still until step 12 of the first trial: whatever the machine does meanwhile.
+    # The clock of the search stands still until step 12 of the first trial, however slow the machine is.
+    clock, look = SimpleNamespace(now=0.0, sleep=time.sleep), Deadline.step_end
+    clock.monotonic = lambda: clock.now
+
     def step_end(self: Deadline, trainer: Any) -> None:
-        if trainer.state.step == 12:
-            trainer.interrupt(TIME_IS_UP)
-            time.sleep(max(0.0, self._end - time.monotonic()))
+        clock.now = float("inf") if trainer.state.step == 12 else 0.0
+        look(self, trainer)
 
     with monkeypatch.context() as patched:
+        patched.setattr(deadline, "time", clock)
+        patched.setattr(worker, "time", clock)
         patched.setattr(Deadline, "step_end", step_end)
-        study.run(DATA, trials=2, seconds=3)
+        study.run(DATA, trials=2, seconds=3600)
     (stopped,) = study.trials
     assert stopped.state == "stopped"
     assert stopped.reason.startswith("the time of the search was up")
