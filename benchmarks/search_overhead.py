@@ -59,7 +59,7 @@ def _per_trial(name: str, trials: int, storage: str) -> dict[str, float]:
             "training.optimizer.lr": search.log(1e-5, 1e-1),
             "training.l1": (0.0, 1.0),
             "training.accumulate": (1, 8),
-            "training.batch_size": (16, 512),
+            "task.input_size": (3, 30),
             "task.scaler": ["standard", "robust", "revin"],
             "training.schedule": ["constant", "cosine"],
         }
@@ -84,7 +84,7 @@ def _per_trial(name: str, trials: int, storage: str) -> dict[str, float]:
 
 def _formula(point: Mapping[str, Any]) -> float:
     rate = (math.log10(point["training.optimizer.lr"]) + 2) / 4
-    size = abs(point["training.batch_size"] - 128) / 512 + (point["training.accumulate"] - 2) ** 2 / 50
+    size = abs(point["task.input_size"] - 12) / 30 + (point["training.accumulate"] - 2) ** 2 / 50
     names = 0.1 * (point["task.scaler"] != "robust") + 0.1 * (point["training.schedule"] != "cosine")
     return rate**2 + (point["training.l1"] - 0.3) ** 2 + size + names
 

@@ -21,7 +21,7 @@ from tests.reliability.test_cross_validation_kills import children, is_alive
 
 SOAK = bool(os.environ.get("ND_SOAK"))
 STORAGES = ("journal", "sqlite", "postgresql") if SOAK else ("journal",)
-TRIALS = 6
+TRIALS = 6 if SOAK else 4
 VICTIMS = ("coordinator", "worker", "coordinator", "worker") if SOAK else ("worker", "coordinator")
 SCRIPT = """
 import sys

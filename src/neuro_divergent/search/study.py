@@ -166,6 +166,7 @@ class Study:
 
         ``deadline`` is when the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
         """
+        import neuro_divergent.forecasting.network_training  # noqa: F401 (torch, so that one who waits can begin at once)
         from neuro_divergent.search.settings import require_buildable
         from neuro_divergent.search.trial_runner import TrialRunner
         from neuro_divergent.search.worker import Worker
