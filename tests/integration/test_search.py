@@ -147,6 +147,22 @@ def test_interrupted_study_ends_like_one_that_was_never_interrupted(tmp_path: Pa
     assert resumed.trials[2].attempts == 2
 
 
+def test_study_that_is_killed_while_it_is_created_can_be_begun_or_resumed_with_its_queue(tmp_path: Path) -> None:
+    leftover = tmp_path / "study" / ".study.json.partial-0"
+    leftover.parent.mkdir()
+    leftover.touch()  # killed before study.json was complete
+    study = study_in(tmp_path)
+    study.enqueue({"task.input_size": 7})
+    study._open(DATA, Limits(trials=2))  # killed after that, before a storage exists
+    assert not (study.directory / "journal.log").exists()
+    resumed = Study.load(study.directory).run(DATA)
+    assert [trial.origin for trial in resumed.trials] == ["defaults", "queue 0"]
+    assert resumed.trials[1].settings["task.input_size"] == 7
+    Study.load(study.directory).enqueue({"task.input_size": 14})
+    more = Study.load(study.directory).run(DATA, trials=3)
+    assert more.trials[2].settings["task.input_size"] == 14
+
+
 @pytest.mark.long
 def test_two_processes_run_exactly_as_many_trials_as_were_asked_for(tmp_path: Path) -> None:
     study = study_in(tmp_path).run(DATA, trials=5, jobs=2)

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.models.base import Architecture
 from neuro_divergent.search.study import Study
 
 SIZES = (1.0, 10_000.0)
@@ -34,7 +35,9 @@ def study_of(
     data: pl.DataFrame, directory: Path, model: str = "nlinear", validation: float = 0.1, **config: Any
 ) -> Study:
     training = nd.TrainingConfig(max_steps=20, threads=1, validate_every=20, early_stopping=None)
-    forecaster = nd.Forecaster(model, horizon=4, input_size=8, validation=validation, training=training)
+    settings = {} if model == "nlinear" else {"hidden_size": 8, "num_heads": 2, "num_layers": 1}
+    architecture = Architecture.from_dict({"name": model, **settings})
+    forecaster = nd.Forecaster(architecture, horizon=4, input_size=8, validation=validation, training=training)
     space = {"training.optimizer.lr": [1e-3]}
     return Study(forecaster, directory, space, **{"method": "random", **config}).run(data, trials=1)
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.datasets.synthetic import Synthetic
+from neuro_divergent.interfaces.cli.run_directory import model_directory
 from neuro_divergent.runs.remove import delete_model
 from neuro_divergent.runs.status import describe_run, list_runs
 from neuro_divergent.search.objective import Objective
@@ -73,6 +75,8 @@ def test_run_whose_model_was_deleted_is_finished_and_one_whose_model_is_missing_
     run = study.directory / "trials" / "00000"
     assert delete_model(run) > 1000
     assert describe_run(run).state == "finished"
+    with pytest.raises(InputError, match=r"its model was removed, .*study --trial 0 --fit"):
+        model_directory(run)
     (run / "status.json").write_text('{"state": "finished", "time": 1.0}')
     assert describe_run(run).state == "damaged"
 
