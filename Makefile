@@ -13,7 +13,7 @@ CELLS ?= *
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training bench-search parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,10 @@ bench-training: setup ## Measure the trainer: overhead, being watched, ladder, v
 	$(BIN)/python benchmarks/recompute.py
 	$(BIN)/python benchmarks/batch_size.py --data $(DATA)
 	$(BIN)/python benchmarks/optimizers.py --data $(DATA)
+
+bench-search: $(BENCH)/.ready ## Search the space of NeuralForecast's AutoNHITS on both sides, and measure what a search takes; writes into docs/benchmarks.md
+	$(BENCH)/bin/python benchmarks/search.py --data $(DATA) --page
+	$(BIN)/python benchmarks/search_overhead.py
 
 parity: $(BENCH)/.ready ## Compare parameter counts and outputs, the stored ones too, with NeuralForecast's networks
 	$(BENCH)/bin/python -m pytest tests/parity

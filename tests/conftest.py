@@ -6,6 +6,7 @@ import os
 import re
 import reprlib
 from collections import Counter
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -41,6 +42,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for name in {"bf16" if "b" in found else "fp16" for found in _SHORT_TYPE.findall(text)}:
         if (problem := find_instructions().problems.get(name)) is not None:
             pytest.skip(f"{name} does not work on this processor: {problem}")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """Start a PostgreSQL and give its address."""
+    from tests.postgresql import find_binaries, running_postgresql
+
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("PostgreSQL is not installed; tools/install-postgresql does that")
+    pytest.importorskip("psycopg")
+    with running_postgresql(binaries) as address:
+        yield address
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -39,7 +39,8 @@ SPACE: dict[str, Any] = {"training.optimizer.lr": nd.search.log(1e-4, 1e-1), "ta
 def study_in(directory: Path, space: dict[str, Any] | None = None, **config: Any) -> Study:
     training = nd.TrainingConfig(max_steps=20, threads=1, validate_every=5)
     forecaster = nd.Forecaster("nlinear", horizon=7, training=training)
-    return Study(forecaster, directory / "study", SPACE if space is None else space, method="random", **config)
+    chosen = {"method": "random", "objectives": "mae", **config}
+    return Study(forecaster, directory / "study", SPACE if space is None else space, **chosen)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +155,22 @@ def test_interrupted_study_ends_like_one_that_was_never_interrupted(tmp_path: Pa
     assert resumed.trials[2].attempts == 2
 
 
+def test_study_that_is_killed_while_it_is_created_can_be_begun_or_resumed_with_its_queue(tmp_path: Path) -> None:
+    leftover = tmp_path / "study" / ".study.json.partial-0"
+    leftover.parent.mkdir()
+    leftover.touch()  # killed before study.json was complete
+    study = study_in(tmp_path)
+    study.enqueue({"task.input_size": 7})
+    study._open(DATA, Limits(trials=2))  # killed after that, before a storage exists
+    assert not (study.directory / "journal.log").exists()
+    resumed = Study.load(study.directory).run(DATA)
+    assert [trial.origin for trial in resumed.trials] == ["defaults", "queue 0"]
+    assert resumed.trials[1].settings["task.input_size"] == 7
+    Study.load(study.directory).enqueue({"task.input_size": 14})
+    more = Study.load(study.directory).run(DATA, trials=3)
+    assert more.trials[2].settings["task.input_size"] == 14
+
+
 @pytest.mark.long
 def test_two_processes_run_exactly_as_many_trials_as_were_asked_for(tmp_path: Path) -> None:
     study = study_in(tmp_path).run(DATA, trials=5, jobs=2)
@@ -178,7 +195,7 @@ def test_commands_begin_show_and_resume_a_search(tmp_path: Path, monkeypatch: py
     assert len(resumed["trials"]) == 3
     shown = invoke("search", "show", "study").output
     assert "3 complete" in shown
-    assert "best mae" in shown
+    assert "best mase" in shown
     written = invoke("search", "best", "study").output
     assert 'path = "sales.csv"' in written
     assert invoke("search", "worker", "study").exit_code == 0  # nothing is left to do
@@ -229,7 +246,7 @@ def test_trial_of_a_killed_process_goes_on_from_its_checkpoint_to_the_same_value
     starts = [event["step"] for event in read_events(study.directory / "trials" / "00000", "start")]
     assert starts[0] == 0
     assert starts[-1] >= 10  # the second attempt began at a checkpoint of the first
-    errors = [[trial.values["mae"] for trial in item.trials] for item in (Study.load(tmp_path / "whole"), study)]
+    errors = [[trial.values["mase"] for trial in item.trials] for item in (Study.load(tmp_path / "whole"), study)]
     assert errors[0] == errors[1]
 
 
@@ -319,4 +336,6 @@ def test_killed_searches_end_with_the_trials_of_one_that_was_never_killed(tmp_pa
     done = json.loads(run_nd("search", "resume", "study", "--json", cwd=tmp_path)[0])
     assert kills > 0
     assert [trial["settings"] for trial in done["trials"]] == [trial["settings"] for trial in whole["trials"]]
-    assert [trial["values"]["mae"] for trial in done["trials"]] == [trial["values"]["mae"] for trial in whole["trials"]]
+    assert [trial["values"]["mase"] for trial in done["trials"]] == [
+        trial["values"]["mase"] for trial in whole["trials"]
+    ]

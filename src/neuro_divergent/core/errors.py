@@ -82,7 +82,7 @@ class Interrupted(KeyboardInterrupt):
     Like its parent it is no ``Exception``, so that code which catches those does not continue by mistake.
 
     Args:
-        name: Name of the signal, ``"SIGINT"`` or ``"SIGTERM"``.
+        name: Name of the signal, ``"SIGINT"`` or ``"SIGTERM"``, or ``"deadline"`` where time was up instead.
     """
 
     def __init__(self, name: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Deletes runs, or the checkpoints of runs that are not needed.
+"""Deletes runs, or what they hold that is not needed: checkpoints, or the model.
 
 Nothing here needs torch.
 """
@@ -10,11 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.core.storage.atomic import clear_leftovers, remove_directory
+from neuro_divergent.core.storage import strict_json
+from neuro_divergent.core.storage.atomic import clear_leftovers, remove_directory, write_file
 from neuro_divergent.core.storage.lock import RunLock, holder
 from neuro_divergent.runs.diff import flatten_config, read_config
 from neuro_divergent.runs.directory import CHECKPOINTS, LOCK, MODEL, PRETRAINED, RUN, STATUS
-from neuro_divergent.runs.status import QUARANTINE, describe_run, is_run
+from neuro_divergent.runs.status import QUARANTINE, REMOVED, describe_run, is_run
 from neuro_divergent.runs.values import read_object
 
 _MOST_BYTES = 16 * 1024**2
@@ -80,6 +81,16 @@ def delete_checkpoints(path: Path) -> int:
                 remove_directory((place / QUARANTINE).absolute())
             clear_leftovers(place)
         return before - size_of(place)
+
+
+def delete_model(path: Path) -> int:
+    """Delete the model of a finished run, and return how many bytes that freed; all else stays."""
+    size = size_of(path / MODEL)
+    # Said first, so that a run without a model is never taken for a damaged one.
+    status = read_object(path / STATUS, _MOST_BYTES) or {}
+    write_file(path / STATUS, strict_json.dumps({**status, REMOVED: True}, indent=2) + b"\n")
+    remove_directory((path / MODEL).absolute())
+    return size
 
 
 def size_of(path: Path) -> int:

@@ -28,6 +28,8 @@ from neuro_divergent.runs.values import count, number, part, rows
 
 _BEST = "best.json"
 QUARANTINE = "set-aside"
+REMOVED = "model_removed"
+"""Field of the status of a finished run whose model was deleted to save room."""
 
 STALE = 300.0
 """Seconds without a heartbeat after which training counts as stalled, by default."""
@@ -179,7 +181,7 @@ def describe_run(path: Path, *, stale: float = STALE) -> RunSummary:
     state = _state(status, has_model, STATUS in files.damaged)
     if quiet is not None:
         state = "stalled" if quiet > patience(stale, phase) else "running"
-    elif state == "finished" and has_model is None:
+    elif state == "finished" and has_model is None and status.get(REMOVED) is not True:
         state = "damaged"
         files.damaged.append(MODEL)
     reports = [report for report in (beat, status) if count(report.get("step")) is not None]

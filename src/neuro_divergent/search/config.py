@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -27,7 +27,8 @@ class StudyConfig(Config):
     Attributes:
         run: Settings of a run; those of the space are put in place of its own in each trial.
         space: What may be tried, as ``Space.to_dict`` returns it.
-        objectives: What to make small or large; the first decides where trials are listed in order.
+        objectives: What to make small or large; the first decides where trials are listed in order. Unset, MASE, in
+            which all series count alike; a study of series without a naive error takes the mean absolute error.
         constraints: Largest values of metrics or resources that a trial may have to be the best.
         splitter: Folds for cross-validation; unset, the validation part of the task scores a trial.
         seeds: Trainings of a trial with different seeds, of which the mean counts.
@@ -36,11 +37,13 @@ class StudyConfig(Config):
         seed: Seed of the proposals.
         storage: Where trials are recorded: ``journal`` (a file in the directory of the study), ``sqlite`` (likewise) or
             an address such as ``postgresql://user@host/database``. Passwords come from ``PGPASSWORD`` or ``.pgpass``.
+        keep: How many models to keep: those of so many of the best trials, of the ``best`` one, or of ``all``. With
+            several objectives those of the Pareto front are kept. Settings, histories and scores of all trials stay.
     """
 
     run: RunConfig
     space: dict[str, Any]
-    objectives: tuple[Objective, ...] = (Objective(name="mae"),)
+    objectives: tuple[Objective, ...] = (Objective(name="mase"),)
     constraints: dict[str, float] = Field(default_factory=dict)
     splitter: Splitter | None = None
     seeds: int = Field(default=1, ge=1)
@@ -48,6 +51,7 @@ class StudyConfig(Config):
     pruner: Pruner | None = MedianPruner()
     seed: int = Field(default=1, ge=0)
     storage: str = "journal"
+    keep: Literal["all", "best"] | Annotated[int, Field(ge=1)] = 5
 
     @model_validator(mode="before")
     @classmethod

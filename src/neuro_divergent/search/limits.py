@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 class Limits(Config):
-    """When no more trials are begun; the first one that is reached counts.
+    """When a search ends; the first one that is reached counts.
+
+    Trials that run when a limit is reached are finished, except for the time: then they are stopped.
 
     Attributes:
         trials: Number of trials, those that failed or were pruned included; those that were refused because their
             network cannot be built do not count.
-        seconds: Time from the call on; a trial that runs then is finished.
+        seconds: Time from the call on. A trial that runs then is stopped after its next step, and goes on from there
+            when the study is resumed.
         target_value: Value of the first objective that is good enough.
         patience: Finished trials since the best one.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,33 +15,39 @@ if TYPE_CHECKING:
     from neuro_divergent.search.study import Study
 
 
-def run_workers(study: Study, panel: Panel, limits: Limits, *, jobs: int, threads: int | None) -> None:
-    """Run trials in this process, or in several that share the data and the cores.
+def run_workers(study: Study, panel: Panel, limits: Limits, *, jobs: int, threads: int | None, deadline: float) -> None:
+    """Run trials in this process, or in several that share the data and the cores, until ``deadline`` at most.
 
-    A worker that dies is replaced; its trial is taken over from its last checkpoint.
+    A worker that dies is replaced at once; its trial is taken over from its last checkpoint.
     """
     if jobs == 0 or jobs < -1:
         raise InputError(f"jobs: {jobs!r} must be a number of processes, or -1 for one per core.")
     count = available_cores() if jobs == -1 else jobs
     if count == 1:
-        study.work(panel, limits, threads)
+        study.work(panel, limits, threads=threads, deadline=deadline)
         return
     from neuro_divergent.evaluation.cross_validation.parallel import panel_pool
 
     _ = study.store  # the storage is created once, before workers open it
     with panel_pool(_work, panel, jobs=count, threads=threads) as pool:
-        missing = count
-        while missing:
-            results = list(pool.run([(str(study.directory), limits.to_dict())] * missing))
-            for result in results:
-                if result.error is not None and not isinstance(result.error, WorkerDiedError):
+        task = str(study.directory), limits.to_dict(), time.time() + deadline - time.monotonic()
+        done = 0
+        while done < count:
+            tasks = [task] * (count - done)
+            for result in pool.run(tasks):
+                if isinstance(result.error, WorkerDiedError):
+                    # The pool takes what is added until a worker has come to its end and there is nothing more.
+                    tasks.append(task)
+                elif result.error is not None:
                     raise result.error
-            missing = sum(result.error is not None for result in results)
+                else:
+                    done += 1
 
 
-def _work(task: tuple[str, dict[str, Any]], panel: Panel, threads: int) -> str:
-    """Run trials in a worker process."""
+def _work(task: tuple[str, dict[str, Any], float], panel: Panel, threads: int) -> str:
+    """Run trials in a worker process; the last part of the task is the deadline, in seconds since 1970."""
     from neuro_divergent.search.study import Study
 
-    directory, limits = task
-    return Study.load(Path(directory)).work(panel, Limits(**limits), threads)
+    directory, limits, ends = task
+    deadline = time.monotonic() + ends - time.time()
+    return Study.load(Path(directory)).work(panel, Limits(**limits), threads=threads, deadline=deadline)

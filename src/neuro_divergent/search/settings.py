@@ -11,6 +11,8 @@ from neuro_divergent.forecasting.run_config import RunConfig, override
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
+    from neuro_divergent.data.windows import Windows
+    from neuro_divergent.forecasting.task import Task
 
 
 def config_for(base: RunConfig, point: Mapping[str, Any]) -> RunConfig:
@@ -67,3 +69,11 @@ def require_buildable(base: RunConfig, point: Mapping[str, Any], panel: Panel) -
     except (ValueError, RuntimeError, AssertionError) as error:
         raise ConfigError(f"{architecture.name} cannot be built with these settings: {error}") from error
     return config
+
+
+def training_windows(task: Task, panel: Panel) -> Windows:
+    """Return the windows that a network is trained on, of a panel in which short series are padded or left out."""
+    from neuro_divergent.data.panel_builder import check_lengths
+
+    task = task.replace(input_size=task.history_for(panel), joint=False)
+    return task.split(check_lengths(panel, input_size=task.history, horizon=task.horizon)).train

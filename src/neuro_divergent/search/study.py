@@ -18,8 +18,10 @@ from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.runs.directory import fingerprint
 from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.limits import Limits
+from neuro_divergent.search.naive_error import naive_errors
+from neuro_divergent.search.objective import Objective
 from neuro_divergent.search.pareto import pareto_front, recommend
-from neuro_divergent.search.settings import config_for
+from neuro_divergent.search.settings import config_for, training_windows
 from neuro_divergent.search.space import Space
 from neuro_divergent.search.storage.trial_store import TrialStore
 from neuro_divergent.search.trial import Trial, best_of
@@ -51,7 +53,7 @@ class Study:
         directory: New directory for the study.
         space: What to try: a ``Space``, or settings as for one; unset, the default space around the forecaster.
         config: Further fields of ``StudyConfig``: ``objectives``, ``constraints``, ``splitter``, ``seeds``,
-            ``method``, ``pruner``, ``seed`` and ``storage``.
+            ``method``, ``pruner``, ``seed``, ``storage`` and ``keep``.
 
     Raises:
         InputError: If the directory exists.
@@ -66,7 +68,7 @@ class Study:
         **config: Any,
     ) -> None:
         self.directory = Path(directory)
-        if self.directory.exists() and any(self.directory.iterdir()):
+        if self.directory.exists() and not all(_is_leftover(item) for item in self.directory.iterdir()):
             hint = "; load it with Study.load, or 'nd search resume'" if (self.directory / STUDY).is_file() else ""
             raise InputError(f"{self.directory}: exists already{hint}.")
         base = forecaster if isinstance(forecaster, RunConfig) else _as_run(forecaster)
@@ -78,6 +80,7 @@ class Study:
             config["splitter"] = as_splitter(config["splitter"])
         self.config = StudyConfig(run=base, space=chosen.to_dict(), **config)
         self.config.method.check(chosen, len(self.config.objectives))
+        self._chooses_objective = "objectives" not in config
         self.name = f"{self.directory.resolve().name}-{uuid.uuid4().hex[:8]}"
         self._document: dict[str, Any] = {}
 
@@ -99,6 +102,7 @@ class Study:
         study = cls.__new__(cls)
         study.directory, study.name, study._document = Path(directory), str(document["name"]), document
         study.config = StudyConfig.from_dict(document["config"])
+        study._chooses_objective = False
         return study
 
     def enqueue(self, settings: Mapping[str, Any]) -> None:
@@ -137,7 +141,7 @@ class Study:
         Args:
             data: As for ``Forecaster.fit``; of a study that was begun with a file, that file if left out.
             trials: Number of trials of the study, those of earlier calls included; unset in all calls, 50.
-            seconds: Time from now on after which no trial is begun.
+            seconds: Time from now on. A trial that runs then is stopped, and goes on when the study is resumed.
             target_value: Value of the first objective that is good enough.
             patience: Trials since the best one after which none is begun.
             jobs: Processes to run trials in; -1 for one per core. A script that uses several needs
@@ -148,25 +152,32 @@ class Study:
         given = {"trials": trials, "seconds": seconds, "target_value": target_value, "patience": patience}
         given = {key: value for key, value in given.items() if value is not None}
         limits = Limits(**(given or self._document.get("limits") or {"trials": 50}))
+        deadline = limits.deadline()
         if not self.is_begun:
             self._describe_data(data, schema)
         panel = self._open(data, limits)
         from neuro_divergent.search.parallel import run_workers
 
-        run_workers(self, panel, limits, jobs=jobs, threads=threads)
+        run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline)
         return self
 
-    def work(self, panel: Panel, limits: Limits, threads: int | None = None) -> str:
-        """Run trials in this process until a limit is reached, and return which."""
+    def work(self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None) -> str:
+        """Run trials in this process until a limit is reached, and return which.
+
+        ``deadline`` is when the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
+        """
+        import neuro_divergent.forecasting.network_training  # noqa: F401 (torch, so that one who waits can begin at once)
         from neuro_divergent.search.settings import require_buildable
         from neuro_divergent.search.trial_runner import TrialRunner
         from neuro_divergent.search.worker import Worker
 
-        store = TrialStore(self.config, self.name, self.directory, self._space(panel))
-        runner = TrialRunner(self.config, self.directory, store, panel, threads)
+        store = self._open_store(self._space(panel))
+        deadline = limits.deadline() if deadline is None else deadline
+        runner = TrialRunner(self.config, self.directory, store, panel, threads=threads, deadline=deadline)
         check = partial(require_buildable, self.config.run, panel=panel)
+        runner.remove_models()  # which a process that died may have left
         try:
-            return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits)
+            return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits, deadline)
         finally:
             store.close()
 
@@ -221,7 +232,7 @@ class Study:
         """The trials in their storage."""
         if not self._document:
             raise InputError(f"{self.directory}: the study has not been run yet.")
-        return TrialStore(self.config, self.name, self.directory, self._space())
+        return self._open_store(self._space())
 
     @property
     def space(self) -> Space:
@@ -284,21 +295,29 @@ class Study:
 
         best = trial or self.best
         if best is None:
-            raise InputError(f"{self.directory}: no trial is complete and meets the constraints.")
+            raise InputError(self.why_no_best())
         config = self.settings_of(best)
         config = config.replace(task=config.task.replace(refit=refit and self.config.run.task.refit))
         outcome = train_run(config, self.directory / BEST if run is None else run, data)
         write_best_report(self, Path(outcome.files["report"]), best)
         return outcome
 
+    def why_no_best(self) -> str:
+        """Return what to say where no trial can be the best."""
+        stopped = [trial.number for trial in self.trials if trial.state == "stopped"]
+        hint = f" Trial {stopped[0]} was stopped when the time was up; resume the study with more." if stopped else ""
+        return f"{self.directory}: no trial is complete and meets the constraints.{hint}"
+
     def start(self, panel: Panel) -> Point:
         """Return the first point: the settings of the forecaster, or the nearest values of the space."""
         run = self.config.run.resolve_training().resolve_model()
-        task = run.task.replace(input_size=run.task.history_for(panel), joint=False)
         values = run.to_dict()
-        values["task"]["input_size"] = task.input_size
-        values["training"]["batch_size"] = run.training.batch_size_for(len(task.split(panel).train))
+        values["task"]["input_size"] = run.task.history_for(panel)
+        values["training"]["batch_size"] = run.training.batch_size_for(len(training_windows(run.task, panel)))
         return self._space(panel).start(values)
+
+    def _open_store(self, space: Space) -> TrialStore:
+        return TrialStore(self.config, self.name, self.directory, space, self._document.get("queue", ()))
 
     @cached_property
     def _waiting(self) -> list[Point]:
@@ -331,11 +350,18 @@ class Study:
         if self._document and self._document["data"] != now:
             raise DataError(f"{self.directory}: the data have changed since the study began; begin a new one.")
         if limits is not None:
+            if self._chooses_objective:
+                self._choose_objective(panel)
             self._write(panel, now, limits)
         return panel
 
+    def _choose_objective(self, panel: Panel) -> None:
+        """Take the mean absolute error where no series has a naive error that others could be divided by."""
+        windows = training_windows(self.config.run.task, panel)
+        if not (naive_errors(windows.panel, windows.ends) > 0).any():
+            self.config = self.config.replace(objectives=(Objective(name="mae"),))
+
     def _write(self, panel: Panel, data: dict[str, Any], limits: Limits) -> None:
-        is_new = not self._document
         self.directory.mkdir(parents=True, exist_ok=True)
         document = {
             "format": _FORMAT,
@@ -344,16 +370,18 @@ class Study:
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "data": data,
             "history": self.config.run.task.history_for(panel),
+            "queue": self._waiting,
             **self._document,
             "config": self.config.to_dict(),
             "limits": limits.to_dict(),
         }
         write_file(self.directory / STUDY, strict_json.dumps(document, indent=1))
         self._document = document
-        if is_new:
-            self.__dict__.pop("store", None)
-            for point in self._waiting:
-                self.enqueue(point)
+
+
+def _is_leftover(path: Path) -> bool:
+    """Whether a file is what a process left that was killed before the study had begun."""
+    return path.name.startswith(f".{STUDY}.")
 
 
 def _as_run(forecaster: Forecaster) -> RunConfig:

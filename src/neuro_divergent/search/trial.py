@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from neuro_divergent.search.parameter import Point
 
-State = Literal["running", "complete", "pruned", "failed", "refused"]
+State = Literal["running", "stopped", "complete", "pruned", "failed", "refused"]
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Trial:
 
     Attributes:
         number: Counted from 0, in the order in which trials were begun.
-        state: ``running``, ``complete``, ``pruned`` (ended early), ``failed`` or ``refused`` (its network cannot
-            be built).
+        state: ``running``, ``stopped`` (the time of the search was up, and it can be continued), ``complete``,
+            ``pruned`` (ended early), ``failed`` or ``refused`` (its network cannot be built).
         settings: Its point.
         origin: Where the point comes from: ``defaults``, ``queue`` or ``method``.
         values: Objectives and constraints by name; empty unless it is complete.
-        reason: Why it failed, was pruned or was refused.
+        reason: Why it failed, was pruned, stopped or refused.
         is_feasible: Whether it meets the constraints.
         attempts: How often it was begun; more than once if a process died.
         started: When, in seconds since 1970; ``None`` if not known.
@@ -55,7 +55,7 @@ class Trial:
     @property
     def is_done(self) -> bool:
         """Whether it has ended."""
-        return self.state != "running"
+        return self.state not in ("running", "stopped")
 
     @property
     def is_candidate(self) -> bool:

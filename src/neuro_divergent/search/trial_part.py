@@ -16,7 +16,9 @@ from neuro_divergent.core.storage.strict_json import dumps
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.runs.directory import SCORES, RunDirectory
+from neuro_divergent.search.naive_error import naive_errors
 from neuro_divergent.search.objective import RESOURCES, levels_for
+from neuro_divergent.search.reporter import Reporter
 from neuro_divergent.training.callbacks.base import CallbackLike
 
 if TYPE_CHECKING:
@@ -61,12 +63,17 @@ class TrialPart:
         """Whether training has come to its end."""
         return RunDirectory(self.directory).is_finished
 
-    def fit(self, callbacks: Sequence[CallbackLike] = ()) -> Forecaster:
-        """Train from the start or from the latest checkpoint; a model that is trained is loaded."""
+    def fit(self, callbacks: Sequence[CallbackLike] = (), scaled: Reporter | None = None) -> Forecaster:
+        """Train from the start or from the latest checkpoint; a model that is trained is loaded.
+
+        Args:
+            callbacks: Further callbacks.
+            scaled: The one of them that reports errors divided by the naive error of each series.
+        """
         directory = RunDirectory(self.directory)
         if directory.has_begun:
-            return self._fit(TrainingRun.resumed(directory, self.config), callbacks)
-        return self._fit(TrainingRun.new(directory, self.config), callbacks)
+            return self._fit(TrainingRun.resumed(directory, self.config), callbacks, scaled)
+        return self._fit(TrainingRun.new(directory, self.config), callbacks, scaled)
 
     def score(self, forecaster: Forecaster, metrics: Sequence[str]) -> dict[str, float]:
         """Return metrics and all resources, and store them."""
@@ -81,7 +88,7 @@ class TrialPart:
         write_file(self.directory / RESULT, dumps(values, indent=1))
         return values
 
-    def _fit(self, run: TrainingRun, callbacks: Sequence[CallbackLike]) -> Forecaster:
+    def _fit(self, run: TrainingRun, callbacks: Sequence[CallbackLike], scaled: Reporter | None) -> Forecaster:
         from neuro_divergent.evaluation.cross_validation.fold_task import training_part
         from neuro_divergent.forecasting.forecaster import Forecaster
 
@@ -93,6 +100,9 @@ class TrialPart:
             forecaster.panel, forecaster.split = prepared.panel, prepared.split
             return forecaster
         run.check_data(prepared.panel)
+        if scaled is not None:
+            scaled.scale = naive_errors(prepared.panel, prepared.split.train.ends)
+            scaled.joint = bool(prepared.task.joint)
         with run.opened():
             run.train(forecaster, prepared, callbacks=callbacks, state=run.load_state())
         return forecaster

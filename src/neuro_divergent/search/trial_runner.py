@@ -18,8 +18,11 @@ from neuro_divergent.core.errors import (
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.runs.directory import CHECKPOINTS
 from neuro_divergent.search.config import StudyConfig
+from neuro_divergent.search.deadline import Deadline
+from neuro_divergent.search.naive_error import is_scale_free
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.reporter import Reporter
+from neuro_divergent.search.retention import TRIALS, Retention, run_directories
 from neuro_divergent.search.settings import config_for
 from neuro_divergent.search.storage.trial_store import TrialStore
 from neuro_divergent.search.trial import Trial
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.evaluation.splitters.fold import Fold
 
-TRIALS = "trials"
 # One checkpoint is enough to go on from, and the best weights are in it.
 _CHECKPOINTS = Checkpointing(every_epochs=None, every_seconds=30.0, keep=1)
 
@@ -48,13 +50,22 @@ class TrialRunner:
         store: Where trials are recorded.
         panel: The data.
         threads: Threads that training may use; unset, what its settings say.
+        deadline: When the time is up, in terms of ``time.monotonic``.
     """
 
     def __init__(
-        self, config: StudyConfig, directory: Path, store: TrialStore, panel: Panel, threads: int | None = None
+        self,
+        config: StudyConfig,
+        directory: Path,
+        store: TrialStore,
+        panel: Panel,
+        *,
+        threads: int | None = None,
+        deadline: float = float("inf"),
     ) -> None:
         self._config, self._directory, self._store, self._panel = config, directory, store, panel
-        self._threads = threads
+        self._threads, self._deadline = threads, deadline
+        self._retention = Retention(directory, config.objectives, config.keep)
         self._folds: list[Fold | None] = [None]
         if config.splitter is not None:
             self._folds = list(config.splitter.split(panel))
@@ -62,9 +73,19 @@ class TrialRunner:
     def run(self, trial: Trial) -> None:
         """Run a trial to its end and record it; one that was begun before goes on from its last checkpoint.
 
-        What goes wrong in the trial is recorded as its reason. What goes wrong with the disk, or a signal, is raised,
-        and the trial can be continued.
+        Then models that are not among the best are removed.
+
+        What goes wrong in the trial is recorded as its reason. What goes wrong with the disk, a signal or the deadline
+        is raised, and the trial can be continued.
         """
+        self._run(trial)
+        self.remove_models()
+
+    def remove_models(self) -> None:
+        """Remove the models of trials that have ended and are not to be kept."""
+        self._retention.apply(self._store.trials())
+
+    def _run(self, trial: Trial) -> None:
         try:
             values = self._values(trial)
             self._remove_checkpoints(trial)
@@ -96,7 +117,9 @@ class TrialRunner:
                 if len(parts) == 1 and pruner is not None:
                     reporter = Reporter(lambda step, value: self._store.report(trial.number, step, value), goal.sign)
                 was_trained = part.is_trained  # by a process that died before it had recorded that
-                forecaster = part.fit([] if reporter is None else [reporter])
+                ends = Deadline(self._deadline)
+                scaled = reporter if is_scale_free(goal) else None
+                forecaster = part.fit([ends] if reporter is None else [ends, reporter], scaled)
                 if reporter is not None and (
                     reporter.is_pruned or (was_trained and self._store.should_prune(trial.number))
                 ):
@@ -113,8 +136,8 @@ class TrialRunner:
 
     def _remove_checkpoints(self, trial: Trial) -> None:
         """Remove checkpoints of a trial that is over: they are as large as its model each, and of no use."""
-        for path in (self._directory / TRIALS).glob(f"{trial.name}*/{CHECKPOINTS}"):
-            shutil.rmtree(path, ignore_errors=True)
+        for path in run_directories(self._directory, trial):
+            shutil.rmtree(path / CHECKPOINTS, ignore_errors=True)
 
     def _parts(self, name: str, point: Point) -> Iterator[TrialPart]:
         base = self.prepared(config_for(self._config.run, point))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from neuro_divergent.core.errors import ConfigError, InputError, NeuroDivergentError
+from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, NeuroDivergentError
 from neuro_divergent.search.config import StudyConfig
+from neuro_divergent.search.deadline import TIME_IS_UP
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.proposer import Proposer
@@ -45,18 +46,22 @@ class Worker:
         self._config, self._store, self._run, self._check = config, store, run, check
         self._proposer = Proposer(config, store, start)
 
-    def work(self, limits: Limits) -> str:
-        """Run trials, and return why no more are begun."""
-        deadline, claims = limits.deadline(), self._store.claims()
+    def work(self, limits: Limits, deadline: float | None = None) -> str:
+        """Run trials, and return why no more are begun.
+
+        Args:
+            limits: When to end.
+            deadline: When the time is up, in terms of ``time.monotonic``; unset, what the limits say from now on.
+        """
+        claims = self._store.claims()
+        deadline = limits.deadline() if deadline is None else deadline
         try:
             while True:
                 if time.monotonic() >= deadline:
-                    return f"{limits.seconds:g} seconds"
+                    return f"{limits.seconds or 0.0:g} seconds"
                 with claims.exclusive():
                     trials = self._store.trials()
-                    taken = next(
-                        (item for item in trials if item.state == "running" and claims.try_claim(item.number)), None
-                    )
+                    taken = next((item for item in trials if not item.is_done and claims.try_claim(item.number)), None)
                     reason = limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials)
                     if taken is None and reason is None:
                         _require_success(trials)
@@ -68,7 +73,7 @@ class Worker:
                 if taken is not None:
                     self._finish(taken.number)
                     claims.release(taken.number)
-                elif not any(item.state == "running" for item in trials):
+                elif all(item.is_done for item in trials):
                     return str(reason)
                 else:
                     time.sleep(_PAUSE)  # another worker runs the last trials, and may die
@@ -76,20 +81,24 @@ class Worker:
             claims.close()
 
     def _finish(self, number: int) -> None:
-        """Run a trial, unless it was refused; a signal leaves it to be continued, and is not a death."""
+        """Run a trial, unless it was refused; a signal or the deadline leave it to be continued, and are no death."""
         trial = self._store.trial(number)
-        if trial.state != "running":
+        if trial.is_done:
             return
         try:
             self._run(trial)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             self._store.set_attempts(number, trial.attempts - 1)
-            raise
+            if not isinstance(interruption, Interrupted) or interruption.name != TIME_IS_UP:
+                raise
+            self._store.stop(number, "the time of the search was up; it goes on from here when the study is resumed")
 
     def _take_over(self, trial: Trial) -> None:
         """Record another attempt, and find a point if its process died before it had one; others wait."""
-        if self._store.trial(trial.number).state != "running":  # it was finished before its claim was given up
+        if self._store.trial(trial.number).is_done:  # it was finished before its claim was given up
             return
+        if trial.state == "stopped":
+            self._store.resume(trial.number)
         self._store.set_attempts(trial.number, trial.attempts + 1)
         if trial.attempts >= _MOST_ATTEMPTS:
             self._store.fail(trial.number, f"its process died {_MOST_ATTEMPTS} times; often memory runs out")

@@ -181,7 +181,7 @@ class Trainer:
         self.state.stop_requested |= requested
 
     def interrupt(self, name: str) -> None:
-        """End ``fit`` after the current step with ``Interrupted``, for a signal; validation is cancelled."""
+        """End ``fit`` after the current step with ``Interrupted``, for a signal or a deadline; cancel validation."""
         self._interruption = self._interruption or name
 
     def forward(self, batch: Any) -> Tensor:

@@ -44,7 +44,7 @@ class FunctionStudy:
     ) -> None:
         given = space if isinstance(space, Space) else Space(space)
         self.function, self.start, self.directory = function, dict(start), directory
-        self.config = StudyConfig(run=BASE, space=given.to_dict(), **config)
+        self.config = StudyConfig(run=BASE, space=given.to_dict(), **{"objectives": "mae", **config})
         self.store = TrialStore(self.config, "function", directory, given.around(BASE))
         self.proposer = Proposer(self.config, self.store, self.start)
 

@@ -47,7 +47,7 @@ def test_all_methods_of_the_issue_are_registered() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_method_comes_close_to_a_known_optimum(name: str, tmp_path: Path) -> None:
-    study = FunctionStudy(tmp_path, method=method(name)).run(30)
+    study = FunctionStudy(tmp_path, method=method(name)).run(18 if name == "gp" else 30)
     # Random points of the square come within 0.05 in 30 trials in 99 of 100 cases; a grid of 5 by 5 has one at 0.01.
     assert study.best() < {"gp": 1e-3, "tpe": 0.02}.get(name, 0.05)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import glob
+import shlex
 import time
 from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
-from neuro_divergent.runs.directory import MODEL, RunDirectory
+from neuro_divergent.runs.directory import MODEL, STATUS, RunDirectory
+from neuro_divergent.runs.status import REMOVED
+from neuro_divergent.runs.values import read_object
+
+_MOST_BYTES = 1 << 20
 
 
 def named_after(data: str, model: str) -> RunDirectory:
@@ -34,6 +39,12 @@ def model_directory(path: Path) -> Path:
     for candidate in (path, path / MODEL):
         if (candidate / "model.json").is_file():
             return candidate
+    if (read_object(path / STATUS, _MOST_BYTES) or {}).get(REMOVED) is True:
+        place = path.resolve()
+        raise InputError(
+            f"{path}: its model was removed, because other trials of the study are better; train it again with: "
+            f"nd search best {shlex.quote(str(place.parent.parent))} --trial {int(place.name.partition('-')[0])} --fit"
+        )
     what = "is not a model or a run" if path.exists() else "not found"
     raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.")
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from optuna.storages.journal import JournalFileBackend
-from optuna.storages.journal._storage import JournalOperation
 
 from neuro_divergent.core.storage.lock import RunLock
 
 _PATIENCE = 300.0  # seconds; a write takes milliseconds, and the lock of a process that ends is released at once
 _BLOCK = 4096
-_SET_PARAMETER = int(JournalOperation.SET_TRIAL_PARAM)
+_PARAMETER = "param_name"  # a key of the lines that Optuna writes for a parameter, and of no others
 
 
 class JournalLock:
@@ -45,22 +44,22 @@ class JournalFile(JournalFileBackend):  # type: ignore[misc, unused-ignore]
     """
 
     def __init__(self, path: Path) -> None:
-        path = path.resolve()
-        self._journal_lock = JournalLock(path.with_name(f"{path.name}.lock"))
-        super().__init__(str(path), lock_obj=cast("Any", self._journal_lock))
+        self.path = path.resolve()
+        self._journal_lock = JournalLock(self.path.with_name(f"{self.path.name}.lock"))
+        super().__init__(str(self.path), lock_obj=cast("Any", self._journal_lock))
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Append complete lines and flush them to the disk."""
         content = "".join(f"{json.dumps(log, separators=(',', ':'))}\n" for log in logs).encode("utf-8")
         self._journal_lock.acquire()
         try:
-            with Path(self._file_path).open("r+b") as file:
+            with self.path.open("r+b") as file:
                 file.seek(_end_of_lines(file))
                 file.truncate()
                 file.write(content)
                 file.flush()
                 # Parameters are in the point of the trial as well, and reach the disk with whatever is written next.
-                if any(log.get("op_code") != _SET_PARAMETER for log in logs):
+                if not all(_PARAMETER in log for log in logs):
                     os.fsync(file.fileno())
         finally:
             self._journal_lock.release()

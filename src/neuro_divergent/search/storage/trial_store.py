@@ -19,7 +19,7 @@ from neuro_divergent.search.storage.open import open_storage
 from neuro_divergent.search.trial import State, Trial
 
 _PROPOSAL, _VALUES, _REASON, _REFUSED, _ATTEMPTS = "proposal", "values", "reason", "refused", "attempts"
-_QUEUE = "queue"
+_QUEUE, _STOPPED = "queue", "stopped"
 
 
 class TrialStore:
@@ -30,21 +30,25 @@ class TrialStore:
         name: Name of the study in its storage.
         directory: Directory of the study.
         space: Its space, for the settings that are not searched.
+        queue: Points that were enqueued before the study was begun.
     """
 
-    def __init__(self, config: StudyConfig, name: str, directory: Path, space: Space) -> None:
+    def __init__(
+        self, config: StudyConfig, name: str, directory: Path, space: Space, queue: Sequence[Point] = ()
+    ) -> None:
         self.config, self.name, self.space = config, name, space
+        self._first = list(queue)
         self._directory = directory
         self._optuna = load_optuna()
-        self.storage = open_storage(config.storage, directory)
+        self.storage, self._close = open_storage(config.storage, directory)
         with without_warnings():
-            study = self._optuna.create_study(
+            self._optuna.create_study(
                 study_name=name,
                 storage=self.storage,
                 directions=[goal.direction for goal in config.objectives],
                 load_if_exists=True,
             )
-        self._study_id = study._study_id
+        self._study_id = self.storage.get_study_id_from_name(name)
         self._done: dict[int, Trial] = {}  # those that have ended do not change
 
     def claims(self) -> Claims:
@@ -57,10 +61,7 @@ class TrialStore:
 
     def close(self) -> None:
         """Close the connections to a database."""
-        engine = getattr(getattr(self.storage, "_backend", self.storage), "engine", None)
-        if engine is not None:
-            self.storage.remove_session()
-            engine.dispose()
+        self._close()
 
     def trials(self) -> list[Trial]:
         """Return all trials, in the order in which they were begun."""
@@ -77,11 +78,11 @@ class TrialStore:
 
     def queue(self) -> list[Point]:
         """Return the points that were enqueued, those that were tried included."""
-        return list(self.storage.get_study_user_attrs(self._study_id).get(_QUEUE, []))
+        return [*self._first, *self._enqueued()]
 
     def enqueue(self, point: Point) -> None:
         """Add a point to be tried before the method proposes more; the caller has exclusive access."""
-        self.storage.set_study_user_attr(self._study_id, _QUEUE, [*self.queue(), point])
+        self.storage.set_study_user_attr(self._study_id, _QUEUE, [*self._enqueued(), point])
 
     def begin(self) -> int:
         """Begin a trial, whose point is still to be proposed, and return its number."""
@@ -127,6 +128,18 @@ class TrialStore:
         """Record how often a trial was begun."""
         self.storage.set_trial_user_attr(self._id(number), _ATTEMPTS, attempts)
 
+    def stop(self, number: int, reason: str) -> None:
+        """Record that a trial is not run for the time being, and why; for Optuna it is still running."""
+        trial_id = self._id(number)
+        self.storage.set_trial_user_attr(trial_id, _REASON, reason)
+        self.storage.set_trial_user_attr(trial_id, _STOPPED, True)
+
+    def resume(self, number: int) -> None:
+        """Record that a trial that was stopped is run again."""
+        trial_id = self._id(number)
+        self.storage.set_trial_user_attr(trial_id, _REASON, "")
+        self.storage.set_trial_user_attr(trial_id, _STOPPED, False)
+
     def report(self, number: int, step: int, value: float) -> bool:
         """Record a result of a running trial, and return whether the pruner would end it."""
         self.storage.set_trial_intermediate_value(self._id(number), step, value)
@@ -167,6 +180,9 @@ class TrialStore:
         with without_warnings():
             return self._study(None)
 
+    def _enqueued(self) -> list[Point]:
+        return list(self.storage.get_study_user_attrs(self._study_id).get(_QUEUE, []))
+
     def _tell(self, number: int, state: str, values: Sequence[float] | None) -> None:
         study = self._study(self._optuna.samplers.RandomSampler(seed=0))
         study.tell(number, values, state=self._optuna.trial.TrialState[state])
@@ -182,9 +198,14 @@ class TrialStore:
         attrs, proposal = item.user_attrs, item.user_attrs.get(_PROPOSAL, {})
         values = attrs.get(_VALUES, {}) if item.state.name == "COMPLETE" else {}
         limits = self.config.constraints.items()
+        state: State = _STATES[item.state.name]
+        if state == "running" and attrs.get(_STOPPED):
+            state = "stopped"
+        elif state == "failed" and attrs.get(_REFUSED):
+            state = "refused"
         return Trial(
             number=item.number,
-            state="refused" if attrs.get(_REFUSED) and item.state.is_finished() else _STATES[item.state.name],
+            state=state,
             settings=dict(proposal.get("point", {})),
             origin=proposal.get("origin", ""),
             values=dict(values),

@@ -70,7 +70,7 @@ def best_command(
         raise InputError(f"{study}: there is no trial {trial}; there are 0 to {len(known) - 1}.")
     chosen = found.best if trial is None else known[trial]
     if chosen is None:
-        raise InputError(f"{study}: no trial is complete and meets the constraints.")
+        raise InputError(found.why_no_best())
     if fit:
         outcome = found.fit_best(run=output, trial=chosen)
         screen.facts([("report", outcome.files["report"]), ("model", outcome.files["model"])])

@@ -29,7 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 Trials = Annotated[int | None, option("--trials", "-n", text="Trials to run (50).", panel="Search")]
 Time = Annotated[
     str | None,
-    option("--budget", metavar="30m", text="Time after which no trial is begun: 90s, 30m, 8h.", panel="Search"),
+    option("--budget", metavar="30m", text="Time after which the search ends: 90s, 30m, 8h.", panel="Search"),
 ]
 Target = Annotated[float | None, option("--target-value", text="Value that is good enough.", panel="Search")]
 Patience = Annotated[int | None, option("--patience", text="Trials without a better one.", panel="Search")]
@@ -72,7 +72,7 @@ def start_command(
         option(
             "--objective",
             metavar="NAME[:WEIGHT]",
-            text="Metric, seconds, latency or parameters; several for a front (mae).",
+            text="Metric, seconds, latency or parameters; several for a front (mase).",
             panel="Search",
         ),
     ] = None,
@@ -102,6 +102,12 @@ def start_command(
     storage: Annotated[
         str | None,
         option("--storage", text="journal, sqlite or postgresql://user@host/database (journal).", panel="Search"),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        option(
+            "--keep", metavar="N", text="Models to keep: a number of the best trials, best or all (5).", panel="Search"
+        ),
     ] = None,
     jobs: Jobs = 1,
     fit_best: Annotated[
@@ -143,6 +149,7 @@ def start_command(
         "seeds": seeds,
         "seed": search_seed,
         "storage": storage,
+        "keep": int(keep) if keep is not None and keep.isdecimal() else keep,
     }
     config = {key: value for key, value in config.items() if value is not None}
     if pruner is not None:
