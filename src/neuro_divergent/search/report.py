@@ -20,9 +20,9 @@ from neuro_divergent.reporting.report.search import SearchSection, render_study
 from neuro_divergent.search.figures import StudyFigures
 from neuro_divergent.search.reading.recorded_study import RecordedStudy, study_of
 from neuro_divergent.search.reading.run_directories import find_runs
+from neuro_divergent.search.retention import TRIALS
 from neuro_divergent.search.study import BEST, Study
 from neuro_divergent.search.trial import Trial
-from neuro_divergent.search.trial_runner import TRIALS
 
 _MOST_TRIALS = 10
 _MOST_FAILURES = 20
@@ -189,7 +189,9 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 def _state(study: Study, trials: Sequence[Trial]) -> str:
     if any(trial.state == "running" for trial in trials):
         return "interrupted"
-    return "finished" if study.limits.reason(trials, study.config.objectives) else "interrupted"
+    # Time that is up leaves no other trace than that no trial runs.
+    is_over = study.limits.seconds is not None or study.limits.reason(trials, study.config.objectives)
+    return "finished" if is_over else "interrupted"
 
 
 def _drawn(figures: StudyFigures, names: Sequence[str]) -> list[Figure]:

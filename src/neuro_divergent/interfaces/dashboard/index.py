@@ -20,8 +20,8 @@ from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK,
 from neuro_divergent.runs.status import RunSummary, describe_run, is_run
 from neuro_divergent.search.reading.recorded_study import is_study
 from neuro_divergent.search.reading.run_directories import find_runs
+from neuro_divergent.search.retention import TRIALS
 from neuro_divergent.search.study import BEST
-from neuro_divergent.search.trial_runner import TRIALS
 
 # Files that the description of a run without a lock depends on: while none of them changes, it is reused.
 _FILES = (

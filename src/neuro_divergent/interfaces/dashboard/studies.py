@@ -16,10 +16,10 @@ from neuro_divergent.core.errors import NeuroDivergentError
 from neuro_divergent.search.figures import StudyFigures
 from neuro_divergent.search.progress import best_so_far, time_left
 from neuro_divergent.search.reading.recorded_study import RecordedStudy
+from neuro_divergent.search.retention import TRIALS
 from neuro_divergent.search.storage.open import DATABASE, JOURNAL
 from neuro_divergent.search.study import BEST, STUDY
 from neuro_divergent.search.trial import Trial
-from neuro_divergent.search.trial_runner import TRIALS
 
 _DAMAGES = (NeuroDivergentError, TypeError, ValueError, KeyError, AttributeError, IndexError, ArithmeticError)
 _FILES = (STUDY, JOURNAL, DATABASE, TRIALS)

@@ -16,12 +16,12 @@ from neuro_divergent.runs.directory import LOCK
 from neuro_divergent.search.reading.journal import JournalReader
 from neuro_divergent.search.reading.run_directories import RunDirectoryReader, find_runs
 from neuro_divergent.search.reading.sqlite import SQLiteReader
+from neuro_divergent.search.retention import TRIALS
 from neuro_divergent.search.storage.claims import LOCKS
 from neuro_divergent.search.storage.open import DATABASE, JOURNAL
 from neuro_divergent.search.storage.trial_store import num_parts
 from neuro_divergent.search.study import STUDY, Study
 from neuro_divergent.search.trial import Trial
-from neuro_divergent.search.trial_runner import TRIALS
 
 StudyState = Literal["running", "finished", "interrupted"]
 

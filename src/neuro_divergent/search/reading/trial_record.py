@@ -10,6 +10,9 @@ from typing import Any
 from neuro_divergent.runs.values import number as number_of
 from neuro_divergent.search.trial import State, Trial
 
+PROPOSAL, VALUES, REASON, ATTEMPTS = "proposal", "values", "reason", "attempts"
+REFUSED, STOPPED = "refused", "stopped"
+"""Names of user attributes."""
 _STATES: dict[object, State] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
 
 
@@ -40,20 +43,19 @@ class TrialRecord:
 
     def to_trial(self, constraints: Mapping[str, float]) -> Trial:
         """Return the trial; ``constraints`` are the largest values that metrics may have."""
-        proposal = _table(self.attributes.get("proposal"))
+        proposal = _table(self.attributes.get(PROPOSAL))
         values = {}
         if self.state == "COMPLETE":
-            found = {name: number_of(value) for name, value in _table(self.attributes.get("values")).items()}
+            found = {name: number_of(value) for name, value in _table(self.attributes.get(VALUES)).items()}
             values = {name: value for name, value in found.items() if value is not None}
-        is_refused = self.is_finished and bool(self.attributes.get("refused"))
-        attempts = self.attributes.get("attempts", 1)
+        attempts = self.attributes.get(ATTEMPTS, 1)
         return Trial(
             number=self.number,
-            state="refused" if is_refused else _STATES.get(self.state, "running"),
+            state=self._state(),
             settings=_table(proposal.get("point")),
             origin=str(proposal.get("origin", "")),
             values=values,
-            reason=str(self.attributes.get("reason", "")),
+            reason=str(self.attributes.get(REASON, "")),
             is_feasible=all(values.get(name, float("inf")) <= limit for name, limit in constraints.items())
             if values
             else True,
@@ -62,6 +64,11 @@ class TrialRecord:
             finished=self.finished,
             reports=dict(sorted(self.reports.items())),
         )
+
+    def _state(self) -> State:
+        if self.is_finished:
+            return "refused" if self.attributes.get(REFUSED) else _STATES[self.state]
+        return "stopped" if self.attributes.get(STOPPED) else "running"
 
 
 def timestamp_of(text: object) -> float | None:

@@ -13,13 +13,21 @@ from neuro_divergent.search.dependency import load_optuna, without_warnings
 from neuro_divergent.search.methods.base import trial_seed
 from neuro_divergent.search.parameter import Parameter, Point
 from neuro_divergent.search.pruners.base import REPORTS
+from neuro_divergent.search.reading.trial_record import (
+    ATTEMPTS,
+    PROPOSAL,
+    REASON,
+    REFUSED,
+    STOPPED,
+    VALUES,
+    TrialRecord,
+)
 from neuro_divergent.search.space import Space
 from neuro_divergent.search.storage.claims import Claims, FileClaims
 from neuro_divergent.search.storage.open import open_storage
 from neuro_divergent.search.trial import State, Trial
 
-_PROPOSAL, _VALUES, _REASON, _REFUSED, _ATTEMPTS = "proposal", "values", "reason", "refused", "attempts"
-_QUEUE, _STOPPED = "queue", "stopped"
+_QUEUE = "queue"
 
 
 class TrialStore:
@@ -94,7 +102,7 @@ class TrialStore:
         The point is written in one piece before Optuna's parameters are, so that a trial has all of it or nothing.
         """
         trial_id = self._id(number)
-        self.storage.set_trial_user_attr(trial_id, _PROPOSAL, {"point": point, "origin": origin})
+        self.storage.set_trial_user_attr(trial_id, PROPOSAL, {"point": point, "origin": origin})
         known = self.storage.get_trial(trial_id).params
         for item in self.space:
             if item.setting in point and item.is_active(point) and item.key not in known:
@@ -126,19 +134,19 @@ class TrialStore:
 
     def set_attempts(self, number: int, attempts: int) -> None:
         """Record how often a trial was begun."""
-        self.storage.set_trial_user_attr(self._id(number), _ATTEMPTS, attempts)
+        self.storage.set_trial_user_attr(self._id(number), ATTEMPTS, attempts)
 
     def stop(self, number: int, reason: str) -> None:
         """Record that a trial is not run for the time being, and why; for Optuna it is still running."""
         trial_id = self._id(number)
-        self.storage.set_trial_user_attr(trial_id, _REASON, reason)
-        self.storage.set_trial_user_attr(trial_id, _STOPPED, True)
+        self.storage.set_trial_user_attr(trial_id, REASON, reason)
+        self.storage.set_trial_user_attr(trial_id, STOPPED, True)
 
     def resume(self, number: int) -> None:
         """Record that a trial that was stopped is run again."""
         trial_id = self._id(number)
-        self.storage.set_trial_user_attr(trial_id, _REASON, "")
-        self.storage.set_trial_user_attr(trial_id, _STOPPED, False)
+        self.storage.set_trial_user_attr(trial_id, REASON, "")
+        self.storage.set_trial_user_attr(trial_id, STOPPED, False)
 
     def report(self, number: int, step: int, value: float) -> bool:
         """Record a result of a running trial, and return whether the pruner would end it."""
@@ -158,7 +166,7 @@ class TrialStore:
     def complete(self, number: int, values: Mapping[str, float]) -> None:
         """Record the values of a trial, and that it is complete."""
         trial_id = self._id(number)
-        self.storage.set_trial_user_attr(trial_id, _VALUES, dict(values))
+        self.storage.set_trial_user_attr(trial_id, VALUES, dict(values))
         with without_warnings():
             if self.config.constraints:
                 trial = self._optuna.trial.Trial(self._study(self._optuna.samplers.RandomSampler(seed=0)), trial_id)
@@ -169,9 +177,9 @@ class TrialStore:
     def fail(self, number: int, reason: str, *, state: State = "failed") -> None:
         """Record that a trial has no values, and why."""
         trial_id = self._id(number)
-        self.storage.set_trial_user_attr(trial_id, _REASON, reason)
+        self.storage.set_trial_user_attr(trial_id, REASON, reason)
         if state == "refused":
-            self.storage.set_trial_user_attr(trial_id, _REFUSED, True)
+            self.storage.set_trial_user_attr(trial_id, REFUSED, True)
         with without_warnings():
             self._tell(number, "PRUNED" if state == "pruned" else "FAIL", None)
 
@@ -195,27 +203,15 @@ class TrialStore:
         return int(self.storage.get_trial_id_from_study_id_trial_number(self._study_id, number))
 
     def _read(self, item: Any) -> Trial:
-        attrs, proposal = item.user_attrs, item.user_attrs.get(_PROPOSAL, {})
-        values = attrs.get(_VALUES, {}) if item.state.name == "COMPLETE" else {}
-        limits = self.config.constraints.items()
-        state: State = _STATES[item.state.name]
-        if state == "running" and attrs.get(_STOPPED):
-            state = "stopped"
-        elif state == "failed" and attrs.get(_REFUSED):
-            state = "refused"
-        return Trial(
+        record = TrialRecord(
             number=item.number,
-            state=state,
-            settings=dict(proposal.get("point", {})),
-            origin=proposal.get("origin", ""),
-            values=dict(values),
-            reason=attrs.get(_REASON, ""),
-            is_feasible=all(values[name] <= limit for name, limit in limits) if values else True,
-            attempts=attrs.get(_ATTEMPTS, 1),
+            state=item.state.name,
+            attributes=item.user_attrs,
             started=None if item.datetime_start is None else item.datetime_start.timestamp(),
             finished=None if item.datetime_complete is None else item.datetime_complete.timestamp(),
-            reports=dict(sorted(item.intermediate_values.items())),
+            reports=item.intermediate_values,
         )
+        return record.to_trial(self.config.constraints)
 
 
 def num_parts(config: StudyConfig) -> int | None:
@@ -224,12 +220,3 @@ def num_parts(config: StudyConfig) -> int | None:
         return config.seeds
     splits = getattr(config.splitter, "n_splits", None)
     return None if splits is None else int(splits) * config.seeds
-
-
-_STATES: dict[str, State] = {
-    "RUNNING": "running",
-    "WAITING": "running",
-    "COMPLETE": "complete",
-    "PRUNED": "pruned",
-    "FAIL": "failed",
-}
