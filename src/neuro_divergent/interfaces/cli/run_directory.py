@@ -40,10 +40,10 @@ def model_directory(path: Path) -> Path:
         if (candidate / "model.json").is_file():
             return candidate
     if (read_object(path / STATUS, _MOST_BYTES) or {}).get(REMOVED) is True:
-        place = path.resolve()
+        study, trial = path.resolve().parent.parent, path.resolve().name.partition("-")[0].lstrip("0") or "0"
         raise InputError(
             f"{path}: its model was removed, because other trials of the study are better; train it again with: "
-            f"nd search best {shlex.quote(str(place.parent.parent))} --trial {int(place.name.partition('-')[0])} --fit"
+            f"nd search best {shlex.quote(str(study))} --trial {trial} --fit"
         )
     what = "is not a model or a run" if path.exists() else "not found"
     raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.")
