@@ -169,6 +169,8 @@ def trials(frequency: str) -> list[Member]:
             {"decay": 0.999},
             {"steps": 9000},
             {"steps": 9000, "model": "nhits"},
+            {"steps": 9000, "input_size": 288},
+            {"steps": 9000, "input_size": 240},
             {"loss": "smape"},
             {"input_size": 504},
             {"hidden_size": 512},

@@ -44,7 +44,18 @@ EXCEPTIONS = {
     BATCH_NORM: {"deepnpts", "patchtst", "rmok", "tsmixer"},
     RANDOM: {"informer", "softs"},
 }
-SLOW = ("autoformer", "fedformer", "timellm", "timemixer")
+SLOW = (
+    "autoformer",
+    "fedformer",
+    "kan",
+    "mlpmultivariate",
+    "nbeats",
+    "nbeatsx",
+    "timellm",
+    "timemixer",
+    "tsmixerx",
+    "xlinear",
+)
 SENSITIVE = ("fedformer",)  # a change in the last digit of its weights grows ten-thousandfold in 50 steps
 
 

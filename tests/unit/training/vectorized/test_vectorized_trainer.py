@@ -67,8 +67,9 @@ def test_elementwise_optimizers_are_torchs_own_but_those_that_mix_weights() -> N
     }
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
-@pytest.mark.parametrize("rates", [(1.0, 1.0), (0.3, 1.0, 2.5)], ids=["one rate", "a rate each"])
+@pytest.mark.parametrize(
+    ("name", "rates"), [*((name, (0.3, 1.0, 2.5)) for name in ELEMENTWISE), ("adamw", (1.0, 1.0)), ("sgd", (1.0, 1.0))]
+)
 def test_networks_trained_together_get_the_weights_they_get_alone_with_each_optimizer(
     name: str, rates: tuple[float, ...]
 ) -> None:
