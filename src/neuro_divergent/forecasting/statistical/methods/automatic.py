@@ -8,6 +8,7 @@ from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
 from neuro_divergent.forecasting.statistical.library import SeriesModel
 from neuro_divergent.forecasting.statistical.methods.library import LibraryMethod
+from neuro_divergent.forecasting.statistical.seasonal_adjustment import SeasonallyAdjusted
 
 
 class _AutomaticMethod(LibraryMethod):
@@ -24,8 +25,7 @@ class _AutomaticMethod(LibraryMethod):
     def build(self, models: Any, season_length: int) -> SeriesModel:
         if season_length <= self.longest_season:
             return self._model(models, season_length)
-        made: SeriesModel = models.MSTL(season_length=season_length, trend_forecaster=self._model(models, 1))
-        return made
+        return SeasonallyAdjusted(self._model(models, 1), season_length)
 
     def refusal(self, history: Floats, season_length: int) -> str | None:
         reason = super().refusal(history, season_length)
