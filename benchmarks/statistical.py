@@ -9,16 +9,13 @@ docs/statistical.md. A model that takes more than a second for a series is measu
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.default_settings.panels import PanelCase, all_cases, scores
+from default_settings.panels import PanelCase, all_cases, scores
 from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
 from neuro_divergent.forecasting.statistical.statistical import Statistical
 

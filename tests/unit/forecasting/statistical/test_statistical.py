@@ -70,6 +70,14 @@ def test_forecasts_equal_those_of_statsforecast_run_directly(name: str) -> None:
             np.testing.assert_array_equal(values_of(table, column)[place], theirs[column])
 
 
+@pytest.mark.parametrize("name", [pytest.param("auto_ces", marks=pytest.mark.long), "auto_arima"])
+def test_long_season_is_repeated_by_models_that_cannot_have_it(name: str) -> None:
+    steps = np.arange(90)
+    y = 50 + 9 * np.sin(2 * np.pi * steps / 30) + np.random.default_rng(0).normal(0, 0.1, 90)
+    found = values_of(statistical(name, season_length=30).fit(panel_of([y.tolist()])).predict())[0]
+    np.testing.assert_allclose(found, 50 + 9 * np.sin(2 * np.pi * np.arange(90, 90 + HORIZON) / 30), atol=1)
+
+
 @pytest.mark.parametrize("name", ["auto_ets", "auto_theta"])
 def test_long_season_is_taken_out_by_stl_as_by_statsforecast(name: str) -> None:
     steps = np.arange(120)
