@@ -101,11 +101,7 @@ m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writ
 epf: setup ## Forecast electricity prices; writes docs/competitions.md
 	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
 
-$(BENCH)/.statistics: $(BENCH)/.ready
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "neuro-divergent[statistics]"
-	touch $@
-
-defaults: $(BENCH)/.statistics ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
+defaults: $(BENCH)/.ready ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
 	$(BENCH)/bin/python benchmarks/defaults.py --data $(DATA)
 
 # It needs other versions of much that constraints.txt pins, so it has an environment of its own, with the same torch.
@@ -116,7 +112,7 @@ $(AUTOGLUON)/.ready: constraints.txt
 		autogluon.timeseries==1.6.3
 	touch $@
 
-auto: $(BENCH)/.statistics $(AUTOGLUON)/.ready ## Compare automatic forecasters on a quiet machine, for hours; writes docs/auto-benchmark.md
+auto: $(BENCH)/.ready $(AUTOGLUON)/.ready ## Compare automatic forecasters on a quiet machine, for hours; writes docs/auto-benchmark.md
 	$(BENCH)/bin/python benchmarks/auto.py --data $(DATA)
 
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md

@@ -17,7 +17,13 @@ from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.runs.directory import MODEL
 
-KINDS = {"conformal.json": "Conformal", "hint.json": "HINT", "ensemble.json": "Ensemble", "model.json": "Forecaster"}
+KINDS = {
+    "conformal.json": "Conformal",
+    "hint.json": "HINT",
+    "ensemble.json": "Ensemble",
+    "statistical.json": "Statistical",
+    "model.json": "Forecaster",
+}
 """Public class by the file that describes a model of its kind; where there are several files, the first decides."""
 
 
@@ -28,7 +34,7 @@ def load(path: str | Path) -> ForecastModel:
         path: A directory that ``save`` wrote, or that of a run with a trained model.
 
     Returns:
-        A ``Forecaster``, ``Ensemble``, ``HINT`` or ``Conformal``, whichever was saved.
+        A ``Forecaster``, ``Ensemble``, ``HINT``, ``Conformal`` or ``Statistical``, whichever was saved.
 
     Raises:
         UntrustedFileError: If it is not a model, was altered, or was written by a newer version.
