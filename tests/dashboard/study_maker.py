@@ -56,7 +56,8 @@ class StudyMaker:
         **config: Any,
     ) -> None:
         directory.mkdir(parents=True)
-        self.study = Study(nd.Forecaster("mlp", horizon=7), directory, space, **{"method": "random", "objectives": "mae", **config})
+        settings = {"method": "random", "objectives": "mae", **config}
+        self.study = Study(nd.Forecaster("mlp", horizon=7), directory, space, **settings)
         self.panel = load_panel(DATA, {})
         self.study._describe_data(Path("sales.csv"), {})
         self.study._open(self.panel, Limits(trials=limit))
