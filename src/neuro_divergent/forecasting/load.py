@@ -17,7 +17,13 @@ from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.runs.directory import MODEL
 
-KINDS = {"conformal.json": "Conformal", "hint.json": "HINT", "ensemble.json": "Ensemble", "model.json": "Forecaster"}
+KINDS = {
+    "auto.json": "AutoForecaster",
+    "conformal.json": "Conformal",
+    "hint.json": "HINT",
+    "ensemble.json": "Ensemble",
+    "model.json": "Forecaster",
+}
 """Public class by the file that describes a model of its kind; where there are several files, the first decides."""
 
 
