@@ -126,7 +126,7 @@ class WorkerPool(Generic[T, R]):
             tasks: Arguments of the function.
             progress: Called after each task with the number of finished tasks and of all tasks; the latter is ``None``
                 if the iterable has no length.
-            limit: Returns the seconds that a task may take, from when its worker is ready for it; ``None`` for no
+            limit: Returns the seconds that a task may take, the start of a worker for it included; ``None`` for no
                 limit. Its worker is ended after them, and the task has the error ``TaskTimeoutError``.
 
         Raises:
@@ -185,6 +185,7 @@ class WorkerPool(Generic[T, R]):
             self._workers.append(free)  # before it starts, so that no interrupt can come between
             free.start()
         free.assignment = assignment
+        free.deadline = math.inf if assignment.seconds is None else time.monotonic() + assignment.seconds
         if free.is_ready:
             free.send()
         return None
@@ -294,8 +295,6 @@ class _Worker:
 
     def send(self) -> None:
         assert self.assignment is not None
-        seconds = self.assignment.seconds
-        self.deadline = math.inf if seconds is None else time.monotonic() + seconds
         with suppress(OSError):  # of a dead worker, which is noticed when its result is read
             self.connection.send_bytes(self.assignment.message)
 

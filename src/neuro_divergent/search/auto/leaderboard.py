@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -95,6 +97,11 @@ class Leaderboard:
             findings=tuple(Finding.from_dict(item).to_dict() for item in values.get("findings", ())),
             seconds=float(values.get("seconds", 0.0)),
         )
+
+
+def prepare_comparison() -> None:
+    """Import what the significance tests need, in the background: a second that is free while others compute."""
+    threading.Thread(target=importlib.import_module, args=("scipy.stats",), daemon=True).start()
 
 
 def compare_candidates(

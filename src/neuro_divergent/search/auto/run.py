@@ -38,6 +38,7 @@ from neuro_divergent.search.auto.leaderboard import (
     compare_candidates,
     explain,
     no_better_than_naive,
+    prepare_comparison,
 )
 from neuro_divergent.search.auto.member import Member
 from neuro_divergent.search.auto.metric import Scoring
@@ -88,6 +89,7 @@ class AutoRun:
             cutoffs = self._cutoffs(self.config.details.cutoffs, self.config.details.series)
             with Executor(self.panel, self._jobs()) as executor:
                 search = self._prepare(setting, cutoffs, executor)
+                prepare_comparison()
                 search.run()
                 search.phase = "combination"
                 records, weights = self._affordable(search)
@@ -297,7 +299,9 @@ class AutoRun:
         score = math.nan if weights is None else weights.left_out
         if weights is not None and len(used) > 1:
             forecasts[COMBINATION] = weights.forecast
-        table = compare_candidates(search.cutoffs, forecasts, metric=self.config.metric, season=self.season)
+        table = None
+        if self.budget.left > 0:  # of the last moments of a short budget, tests are the part that can be missed
+            table = compare_candidates(search.cutoffs, forecasts, metric=self.config.metric, season=self.season)
         tested = {} if table is None else {row["model"]: row for row in table.table.to_dicts()}
         rows = [self._row(record, search, used, tested, notes) for record in search.records.values()]
         costs = [search.ledger.of(name) for name in search.records]
