@@ -95,11 +95,7 @@ m4: $(BENCH)/.ready ## Forecast M4 hourly and yearly beside NeuralForecast; writ
 epf: setup ## Forecast electricity prices; writes docs/competitions.md
 	$(BIN)/python benchmarks/epf.py --data $(DATA) --cells '$(CELLS)'
 
-$(BENCH)/.statistics: $(BENCH)/.ready
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "neuro-divergent[statistics]"
-	touch $@
-
-defaults: $(BENCH)/.statistics ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
+defaults: $(BENCH)/.ready ## Compare what people get with nothing set with other libraries; writes docs/defaults.md
 	$(BENCH)/bin/python benchmarks/defaults.py --data $(DATA)
 
 zoo: $(BENCH)/.ready ## Time every architecture beside NeuralForecast's; writes docs/zoo.md

@@ -33,6 +33,7 @@ from .forecasting.forecaster import Forecaster as Forecaster
 from .forecasting.hierarchy.hierarchy import Hierarchy as Hierarchy
 from .forecasting.hierarchy.hint import HINT as HINT
 from .forecasting.load import load as load
+from .forecasting.statistical.statistical import Statistical as Statistical
 from .forecasting.task import Task as Task
 from .losses.classification import CrossEntropy as CrossEntropy
 from .losses.quantile import QuantileLoss as QuantileLoss

@@ -9,6 +9,7 @@ from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.augment import Augmentation
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.evaluation.splitters.base import Splitter
+from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.weighted import Weighting
 from neuro_divergent.models.base import Architecture
@@ -40,6 +41,7 @@ FAMILIES: list[type[Component]] = [
     Schedule,
     SeriesScaler,
     Splitter,
+    StatisticalMethod,
     TeacherForcing,
     Weighting,
     WindowScaler,

@@ -43,7 +43,10 @@ KINDS: dict[str, Callable[[], nd.forecasting.ForecastModel]] = {
     "Conformal": lambda: nd.Conformal(forecaster()),
     "Conformal of a HINT": lambda: nd.Conformal(nd.HINT(forecaster(), TREE, "bottom_up")),
     BY_SERIES: lambda: nd.Conformal(nd.Ensemble.seeds(forecaster(), 2), per="series"),
+    "Statistical": lambda: nd.Statistical("seasonal_naive", horizon=HORIZON),
+    "Conformal of a Statistical": lambda: nd.Conformal(nd.Statistical("auto_theta", horizon=HORIZON), method="cqr"),
 }
+TRAINED = [kind for kind in KINDS if "Statistical" not in kind]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +63,13 @@ def fitted() -> Callable[[str], nd.forecasting.ForecastModel]:
 
 Fitted = Callable[[str], nd.forecasting.ForecastModel]
 every_kind = pytest.mark.parametrize("kind", KINDS)
+every_trained_kind = pytest.mark.parametrize("kind", TRAINED)
 
 
 def weights(model: Any) -> list[torch.Tensor]:
     """Return the weights of all networks in a model."""
+    if isinstance(model, nd.Statistical):
+        return []
     if isinstance(model, nd.Ensemble):
         return [tensor for member in model.members for tensor in weights(member)]
     if not isinstance(model, nd.Forecaster):
@@ -73,7 +79,7 @@ def weights(model: Any) -> list[torch.Tensor]:
 
 def settings(model: Any) -> Any:
     """Return everything that a model is made from."""
-    if isinstance(model, nd.Ensemble):
+    if isinstance(model, nd.Ensemble | nd.Statistical):
         return model.to_dict()
     if isinstance(model, nd.Forecaster):
         return model.architecture.to_dict(), model._task.to_dict(), model.training.to_dict()
@@ -132,7 +138,7 @@ def test_typed_load_of_another_kind_names_the_right_one(kind: str, fitted: Fitte
     model = fitted(kind)
     model.save(tmp_path / "model")
     name = type(model).__name__
-    for other in (nd.Forecaster, nd.Ensemble, nd.HINT, nd.Conformal):
+    for other in (nd.Forecaster, nd.Ensemble, nd.HINT, nd.Conformal, nd.Statistical):
         if other is not type(model):
             with pytest.raises(UntrustedFileError, match=rf"is a saved {name}, not a {other.__name__}: {name}\.load"):
                 other.load(tmp_path / "model")
@@ -165,7 +171,7 @@ def networks(model: Any) -> list[nd.Forecaster]:
     return [model] if isinstance(model, nd.Forecaster) else networks(model.forecaster)
 
 
-@every_kind
+@every_trained_kind
 def test_with_settings_changes_exactly_what_was_named(kind: str, fitted: Fitted) -> None:
     model = fitted(kind)
     before = settings(model)
@@ -201,7 +207,7 @@ def test_with_settings_of_a_wrapping_model_takes_its_own_settings_by_prefix(kind
         model.with_settings({wrong: value})
 
 
-@every_kind
+@every_trained_kind
 @pytest.mark.parametrize(
     ("key", "hint"),
     [
@@ -216,7 +222,7 @@ def test_with_settings_refuses_an_unknown_setting_with_the_closest_one(kind: str
         KINDS[kind]().with_settings({key: 1})
 
 
-@every_kind
+@every_trained_kind
 def test_repr_says_what_it_is_and_whether_it_is_fitted(kind: str, fitted: Fitted) -> None:
     model, unfitted = fitted(kind), KINDS[kind]()
     for one in (model, unfitted):
@@ -254,7 +260,7 @@ def test_model_saved_without_context_forecasts_given_data_only(kind: str, fitted
     assert nd.load(tmp_path / "again").holds == bare.holds
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != BY_SERIES])
+@pytest.mark.parametrize("kind", [kind for kind in TRAINED if kind != BY_SERIES])
 def test_points_without_context_equal_those_with_it_where_no_scaler_is_fitted_by_series(
     kind: str, tmp_path: Path
 ) -> None:

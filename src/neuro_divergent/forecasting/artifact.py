@@ -15,15 +15,14 @@ from torch import Tensor, nn
 from neuro_divergent import __version__
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import UntrustedFileError
-from neuro_divergent.core.spec import Feature, TaskSpec
+from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
-from neuro_divergent.data.schema import Schema
+from neuro_divergent.forecasting.context_file import TENSORS, context_tensors, describe_context, rebuild_context
 from neuro_divergent.forecasting.fitted import FittedModel, build_network, build_spec
 from neuro_divergent.forecasting.inspection import (
     ROLES,
@@ -51,10 +50,8 @@ _DESCRIPTION = "model.json"
 _TENSORS = "model.safetensors"
 _NETWORK = "network."
 _SERIES = ("ids", "starts", "lengths")
-_ARRAYS = ("y", "mask", "past_x", "future_x", "static_x")
 _SMALL = 2**25  # numbers of a tensor that is made without a look at the shapes of the whole network before
 _FLOAT = "$float"  # marks a JSON object that stands for a number that is not finite
-_IDS = ("String", *(f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)))
 
 
 def pack_model(
@@ -115,37 +112,22 @@ def _tensors(fitted: FittedModel) -> dict[str, Tensor]:
         arrays["spreads.usual"] = np.array([fitted.spreads.relative, fitted.spreads.absolute])
         arrays["spreads.series"] = fitted.spreads.series
     arrays |= {f"covariates.{role}": getattr(fitted.covariates, role) for role in ROLES}
-    if fitted.has_context:
-        arrays |= {f"context.{name}": getattr(fitted.context, name) for name in _ARRAYS}
     for name, array in arrays.items():
         if array is not None:
             tensors[name] = torch.from_numpy(np.ascontiguousarray(array))
-    return tensors
+    return tensors | context_tensors(fitted.context)
 
 
 def _describe(fitted: FittedModel, architecture: Architecture, training: TrainingConfig) -> dict[str, Any]:
     """Return all of a model that is not an array."""
-    context = fitted.context
     return {
         "format": FORMAT,
         "version": __version__,
         "architecture": architecture.to_dict(),
         "task": fitted.task.to_dict(),
         "training": training.to_dict(),
-        "schema": context.schema.to_dict(),
         "channels": fitted.spec.channels,
-        "frequency": str(context.frequency),
-        "context": {
-            "ids": _encode(context.ids),
-            "starts": _encode(context.starts),
-            "lengths": context.lengths.tolist(),
-        }
-        if fitted.has_context
-        else None,
-        "features": {
-            role: [[feature.name, feature.cardinality] for feature in getattr(context, role)] for role in ROLES
-        },
-        "categories": context.categories,
+        **describe_context(fitted.context),
         "backend": fitted.backend,
         "history": fitted.history.to_dicts(),
         "environment": fitted.environment,
@@ -160,7 +142,7 @@ def _rebuild(
     training = TrainingConfig.from_dict(description["training"])
     task = Task.from_dict(description["task"])
     _check_names(tensors)
-    context = _context(description, tensors)
+    context = rebuild_context(description, tensors)
     channels = description["channels"]
     if type(channels) is not int:
         raise TypeError(f"channels: {channels!r}")
@@ -252,81 +234,10 @@ def _without_memory(architecture: Architecture, task: Task, spec: TaskSpec) -> n
 def _check_names(tensors: Mapping[str, Tensor]) -> None:
     known = {"intervals.errors", "copula.ranks", "scaler.numbers", "spreads.usual", "spreads.series"}
     known |= {f"covariates.{role}" for role in ROLES}
-    known |= {f"context.{name}" for name in _ARRAYS}
+    known |= set(TENSORS)
     unknown = [name for name in tensors if name not in known and not name.startswith(_NETWORK)]
     if unknown:
         raise ValueError(f"tensor {unknown[0]!r}")
-
-
-def _context(description: dict[str, Any], tensors: dict[str, Tensor]) -> Panel:
-    """Return the ends of the series, or a panel without any series for a model without context."""
-    categories, series = description["categories"], description["context"]
-    if not isinstance(categories, dict) or not all(isinstance(values, list) for values in categories.values()):
-        raise TypeError("categories")
-    features: dict[str, Any] = {
-        role: tuple(_feature(*item) for item in description["features"][role]) for role in ROLES
-    }
-    arrays: dict[str, Any] = {
-        name: tensors[f"context.{name}"].numpy() for name in _ARRAYS if f"context.{name}" in tensors
-    }
-    if series is None:
-        if arrays:
-            raise ValueError("values of series in a model without context")
-        series = {"ids": _encode(pl.Series([], dtype=pl.String)), "starts": _encode(pl.Series([], dtype=pl.Date))}
-        series["lengths"] = []
-        arrays["y"] = np.zeros(0, np.float32)
-        arrays |= {f"{role}_x": np.zeros((0, len(found)), np.float32) for role, found in features.items() if found}
-    elif not series["lengths"]:
-        raise ValueError("a context without series")
-    lengths = series["lengths"]
-    if not isinstance(lengths, list) or not all(type(length) is int and 0 < length < 2**40 for length in lengths):
-        raise TypeError("lengths")
-    return Panel(
-        schema=Schema.from_dict(description["schema"]),
-        ids=_decode(series["ids"]),
-        starts=_decode(series["starts"]),
-        frequency=Frequency.parse(description["frequency"]),
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        categories=categories,
-        **arrays,
-        **features,
-    )
-
-
-def _feature(name: Any, cardinality: Any) -> Feature:
-    if not isinstance(name, str) or not (cardinality is None or (type(cardinality) is int and cardinality > 0)):
-        raise TypeError(f"covariate {name!r} {cardinality!r}")
-    return Feature(name, cardinality)
-
-
-def _encode(values: pl.Series) -> dict[str, Any]:
-    """Turn ids or times into JSON, with their type."""
-    kind = values.dtype
-    if isinstance(kind, pl.Datetime):
-        return {
-            "type": "Datetime",
-            "unit": kind.time_unit,
-            "zone": kind.time_zone,
-            "values": values.to_physical().to_list(),
-        }
-    if kind == pl.Date:
-        return {"type": "Date", "values": values.to_physical().to_list()}
-    if kind.is_integer():
-        return {"type": str(kind), "values": values.to_list()}
-    return {"type": "String", "values": values.cast(pl.String).to_list()}
-
-
-def _decode(encoded: dict[str, Any]) -> pl.Series:
-    kind, values = encoded["type"], encoded["values"]
-    if not isinstance(values, list) or not all(type(value) is (str if kind == "String" else int) for value in values):
-        raise TypeError(f"values of type {kind!r}")
-    if kind == "Datetime":
-        return pl.Series(values, dtype=pl.Int64).cast(pl.Datetime(encoded["unit"], encoded["zone"]))
-    if kind == "Date":
-        return pl.Series(values, dtype=pl.Int32).cast(pl.Date)
-    if kind not in _IDS:
-        raise ValueError(f"unknown type {kind!r}")
-    return pl.Series(values, dtype=getattr(pl, kind))
 
 
 def _spell(value: Any) -> Any:

@@ -17,11 +17,11 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
 from neuro_divergent.data.io.source import Backend
-from neuro_divergent.data.io.table import IN_MEMORY
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.windows import Windows
+from neuro_divergent.forecasting.context_file import without_series
 from neuro_divergent.forecasting.predictor import Predictor, WindowForecasts
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.trained_on import TrainedOn
@@ -33,7 +33,6 @@ from neuro_divergent.models.baseline import SeasonalNaiveNetwork
 from neuro_divergent.models.reversible import ReversibleNetwork
 
 _CPU = torch.device("cpu")
-_ARRAYS = ("y", "mask", "weight", "past_x", "future_x", "static_x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +159,10 @@ class FittedModel:
         Kept are the weights, the scaling of covariates and windows over all series, the values of categorical
         covariates, ranks of validation errors, and the errors themselves as at most 199 quantiles for each step.
         """
-        nothing = {name: array[:0] for name in _ARRAYS if (array := getattr(self.context, name)) is not None}
-        context = dataclasses.replace(
-            self.context,
-            ids=self.context.ids[:0],
-            starts=self.context.starts[:0],
-            offsets=np.zeros(1, np.int64),
-            source=IN_MEMORY,
-            **nothing,
-        )
         intervals = self.predictor.intervals
         predictor = dataclasses.replace(self.predictor, intervals=None if intervals is None else intervals.summarized())
         spreads = None if self.spreads is None else dataclasses.replace(self.spreads, series=None)
+        context = without_series(self.context)
         return dataclasses.replace(self, context=context, scaler_params=None, spreads=spreads, predictor=predictor)
 
     def summary(self, num_parameters: int) -> str:

@@ -42,7 +42,7 @@ def choose_history(task: Task, panel: Panel) -> HistoryChoice:
     wanted, reason = _HORIZONS * horizon, f"{_HORIZONS} horizons"
     if season > 1 and season + horizon > wanted:
         wanted, reason = season + horizon, f"a season of {season} rows and a horizon"
-    typical = _typical_length(panel)
+    typical = typical_length(panel)
     room = typical if panel.schema.short == "pad" else _unpadded_room(task, typical)
     if room < wanted:
         wanted, reason = max(1, room), f"half of the series have no more than {typical} rows"
@@ -55,6 +55,11 @@ def choose_season(task: Task, panel: Panel) -> int:
     return seasons[0] if len(seasons) == 1 else min(seasons, key=lambda season: _seasonal_error(panel, season))
 
 
+def typical_length(panel: Panel) -> int:
+    """Return how many rows the median series has from its first observed one on."""
+    return int(np.median(panel.offsets[1:] - panel.first_observed))
+
+
 def _seasons(task: Task, panel: Panel) -> list[int]:
     """Return the seasons that a panel may have, in rows.
 
@@ -64,7 +69,7 @@ def _seasons(task: Task, panel: Panel) -> list[int]:
     if task.season_length is not None:
         return [task.season_length]
     season = panel.frequency.season_length
-    has_weeks = season in _DAYS and _typical_length(panel) >= _WINDOWS * (7 * season + 2 * task.horizon)
+    has_weeks = season in _DAYS and typical_length(panel) >= _WINDOWS * (7 * season + 2 * task.horizon)
     return [season, 7 * season] if has_weeks else [season]
 
 
@@ -80,10 +85,6 @@ def _seasonal_error(panel: Panel, season: int) -> float:
         usable &= seen[season:] & seen[:-season]
     difference = np.abs(values[season:] - values[:-season])[usable]
     return float(difference.mean()) if len(difference) else np.inf
-
-
-def _typical_length(panel: Panel) -> int:
-    return int(np.median(panel.offsets[1:] - panel.first_observed))
 
 
 def _unpadded_room(task: Task, length: int) -> int:

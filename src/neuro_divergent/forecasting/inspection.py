@@ -80,12 +80,18 @@ def check_context(panel: Panel, task: Task, spec: TaskSpec) -> None:
     _require(bool((panel.lengths == task.history).all()), "series that do not have the length of the history")
     _require(spec.channels == (panel.num_series if task.joint else 1), f"{spec.channels} channels")
     _require(not task.joint or panel.aligned, "series that do not cover the same times")
+    check_series(panel, task.horizon)
+
+
+def check_series(panel: Panel, horizon: int) -> None:
+    """Refuse series with values, names, covariates or times that no data can have."""
+    _require(panel.is_consistent(), "the sizes of the series do not agree")
     _require(_is(panel.y, np.float32) and (panel.mask is None or _is(panel.mask, np.bool_)), "the type of the series")
     _require(bool(np.isfinite(panel.y).all()), "series with numbers that are not finite")
     _require(panel.ids.null_count() == 0 and panel.ids.n_unique() == panel.num_series, "series that share a name")
     for role in ROLES:
         _check_features(panel, role)
-    _check_times(panel, task.horizon)
+    _check_times(panel, horizon)
 
 
 def check_scaling(

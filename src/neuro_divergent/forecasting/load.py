@@ -22,6 +22,7 @@ KINDS = {
     "conformal.json": "Conformal",
     "hint.json": "HINT",
     "ensemble.json": "Ensemble",
+    "statistical.json": "Statistical",
     "model.json": "Forecaster",
 }
 """Public class by the file that describes a model of its kind; where there are several files, the first decides."""
@@ -34,7 +35,8 @@ def load(path: str | Path) -> ForecastModel:
         path: A directory that ``save`` wrote, or that of a run with a trained model.
 
     Returns:
-        A ``Forecaster``, ``Ensemble``, ``HINT`` or ``Conformal``, whichever was saved.
+        A ``Forecaster``, ``Ensemble``, ``HINT``, ``Conformal``, ``Statistical`` or ``AutoForecaster``, whichever was
+        saved.
 
     Raises:
         UntrustedFileError: If it is not a model, was altered, or was written by a newer version.

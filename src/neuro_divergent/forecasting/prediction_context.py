@@ -71,7 +71,13 @@ class PredictionContext:
         ahead = read_future(future, context, steps)
         batcher = fitted.batcher(context)
         return cls(
-            fitted, batcher, _split(batcher, ahead, fitted.task.horizon), steps, ahead, _index(context, steps), backend
+            fitted,
+            batcher,
+            _split(batcher, ahead, fitted.task.horizon),
+            steps,
+            ahead,
+            forecast_index(context, steps),
+            backend,
         )
 
     def table(self, levels: Sequence[float] = (), quantiles: Sequence[float] = ()) -> Any:
@@ -134,6 +140,16 @@ def read_history(data: Any, context: Panel, task: Task) -> tuple[Panel, Backend]
     return panel, table.backend
 
 
+def forecast_index(context: Panel, steps: int) -> dict[str, pl.Series]:
+    """Return the id and time columns of a forecast."""
+    ends = context.frequency.time_at(context.starts, context.lengths - 1)
+    times = context.frequency.times_after(ends, steps).rename(context.schema.time)
+    if context.schema.id is None:
+        return {context.schema.time: times}
+    repeated = context.ids.gather(np.repeat(np.arange(context.num_series, dtype=np.uint32), steps))
+    return {context.schema.id: repeated, context.schema.time: times}
+
+
 def forecast_columns(
     index: dict[str, pl.Series],
     point: Array,
@@ -192,13 +208,3 @@ def _append(panel: Panel, point: Array, future: Array | None) -> Panel:
         mask=None if panel.mask is None else moved(panel.mask, np.ones_like(point, dtype=bool)),
         future_x=None if panel.future_x is None or future is None else moved(panel.future_x, future),
     )
-
-
-def _index(context: Panel, steps: int) -> dict[str, pl.Series]:
-    """Return the id and time columns of a forecast."""
-    ends = context.frequency.time_at(context.starts, context.lengths - 1)
-    times = context.frequency.times_after(ends, steps).rename(context.schema.time)
-    if context.schema.id is None:
-        return {context.schema.time: times}
-    repeated = context.ids.gather(np.repeat(np.arange(context.num_series, dtype=np.uint32), steps))
-    return {context.schema.id: repeated, context.schema.time: times}

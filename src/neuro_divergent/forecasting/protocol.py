@@ -1,4 +1,4 @@
-"""What every model that forecasts series can do: a forecaster, an ensemble, a HINT, a calibrated model."""
+"""What every model that forecasts series can do: a network, an ensemble, a HINT, a calibrated or statistical model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Named(Protocol):
 class ForecastModel(Protocol):
     """A model that is fitted to a table of series, forecasts them, and can be saved and copied.
 
-    ``Forecaster``, ``Ensemble``, ``HINT`` and ``Conformal`` are of this kind; ``load`` reads any of them.
+    ``Forecaster``, ``Ensemble``, ``HINT``, ``Conformal`` and ``Statistical`` are of this kind; ``load`` reads any of
+    them.
     """
 
     @property

@@ -1,0 +1,1 @@
+"""Statistical models by name, one file for each kind; ``base.py`` says what they share."""
