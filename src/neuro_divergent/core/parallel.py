@@ -126,8 +126,9 @@ class WorkerPool(Generic[T, R]):
             tasks: Arguments of the function.
             progress: Called after each task with the number of finished tasks and of all tasks; the latter is ``None``
                 if the iterable has no length.
-            limit: Returns the seconds that a task may take, the start of a worker for it included; ``None`` for no
-                limit. Its worker is ended after them, and the task has the error ``TaskTimeoutError``.
+            limit: Returns the seconds that a task may take; ``None`` for no limit. Its worker is ended after them, and
+                the task has the error ``TaskTimeoutError``. A worker that has to be started for it may take as long
+                for that.
 
         Raises:
             NeuroDivergentError: If no worker can be started.
@@ -145,9 +146,7 @@ class WorkerPool(Generic[T, R]):
             _stop([worker for worker in self._workers if worker.assignment is not None])
             self._workers[:] = [worker for worker in self._workers if worker.assignment is None]
 
-    def _results(
-        self, tasks: Iterable[T], limit: Callable[[T], float | None] | None
-    ) -> Iterator[TaskResult[T, R]]:
+    def _results(self, tasks: Iterable[T], limit: Callable[[T], float | None] | None) -> Iterator[TaskResult[T, R]]:
         waiting = enumerate(tasks)
         exhausted = False
         while True:
@@ -185,7 +184,7 @@ class WorkerPool(Generic[T, R]):
             self._workers.append(free)  # before it starts, so that no interrupt can come between
             free.start()
         free.assignment = assignment
-        free.deadline = math.inf if assignment.seconds is None else time.monotonic() + assignment.seconds
+        free.set_deadline()
         if free.is_ready:
             free.send()
         return None
@@ -210,6 +209,7 @@ class WorkerPool(Generic[T, R]):
                 raise failure
             worker.is_ready = self._started = True
             self._failed_starts = 0
+            worker.set_deadline()
             worker.send()
             return
         worker.assignment = None
@@ -292,6 +292,12 @@ class _Worker:
             self.theirs.close()
             if can_mask:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def set_deadline(self) -> None:
+        """Let the time of its task begin now."""
+        assert self.assignment is not None
+        seconds = self.assignment.seconds
+        self.deadline = math.inf if seconds is None else time.monotonic() + seconds
 
     def send(self) -> None:
         assert self.assignment is not None

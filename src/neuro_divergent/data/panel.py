@@ -162,7 +162,7 @@ class Panel:
         nothing: dict[str, Any] = {role: () for role in roles if getattr(self, role)}
         if not nothing:
             return self
-        names: dict[str, tuple[str, ...]] = {role: () for role in nothing}
+        names: dict[str, tuple[str, ...]] = dict.fromkeys(nothing, ())
         if "future" in nothing:
             names["calendar"] = ()
         gone = {feature.name for role in nothing for feature in getattr(self, role)}

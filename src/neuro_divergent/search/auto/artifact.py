@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-import polars as pl
 import torch
+from torch import Tensor
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import UntrustedFileError
-from neuro_divergent.core.spec import Feature
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
-from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.schema import Schema
+from neuro_divergent.forecasting.context_file import TENSORS as CONTEXT_TENSORS
+from neuro_divergent.forecasting.context_file import (
+    context_tensors,
+    describe_context,
+    rebuild_context,
+    without_series,
+)
 from neuro_divergent.forecasting.forecaster import Forecaster
+from neuro_divergent.forecasting.inspection import check_series
 from neuro_divergent.forecasting.load import read_description, rebuilding
 from neuro_divergent.search.auto.config import AutoConfig
 from neuro_divergent.search.auto.fitted import FittedAuto
@@ -33,9 +37,6 @@ from neuro_divergent.search.auto.plan import Plan
 FORMAT = 1
 DESCRIPTION = "auto.json"
 _TENSORS = "auto.safetensors"
-_INDEX = "series.parquet"
-_ARRAYS = ("offsets", "y", "mask", "past_x", "future_x", "static_x")
-_ROLES = ("past", "future", "static")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +55,13 @@ def pack_auto(parts: AutoParts, *, context: bool = True) -> Iterator[tuple[str, 
         if member.network is not None:
             for name, content in member.network.to_files(context=context):
                 yield f"member-{number}.{name}", content
-    panel = fitted.context if context else fitted.context.take(np.zeros(0, np.int64))
+    panel = fitted.context if context else without_series(fitted.context)
     errors = fitted.intervals.errors
-    arrays: dict[str, Any] = {"errors": errors if context else np.sort(errors, axis=0)}
-    arrays |= {f"context.{name}": getattr(panel, name) for name in _ARRAYS}
+    arrays: dict[str, Any] = {"errors": errors if context else np.sort(errors, axis=0)}  # whose they are is not told
     if context:
         arrays |= {"groups": fitted.groups, **{f"ahead.{name}": made for name, made in fitted.ahead.items()}}
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items() if a is not None}
-    yield _TENSORS, dump_tensors(tensors)
-    index = io.BytesIO()
-    pl.DataFrame([panel.ids.alias("id"), panel.starts.alias("start")]).write_parquet(index)
-    yield _INDEX, index.getvalue()
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    yield _TENSORS, dump_tensors({**tensors, **context_tensors(panel)})
     yield DESCRIPTION, strict_json.dumps(_describe(parts, panel), indent=1)
 
 
@@ -76,12 +73,11 @@ def unpack_auto(files: dict[str, bytes], place: str) -> AutoParts:
     """
     files = dict(files)
     description = read_description(files.pop(DESCRIPTION), f"{place}/{DESCRIPTION}", FORMAT, kind="AutoForecaster")
-    if _TENSORS not in files or _INDEX not in files:
+    if _TENSORS not in files:
         raise UntrustedFileError(f"{place}: does not describe an AutoForecaster: holds {sorted(files)}.")
-    tensors = {name: item.numpy() for name, item in load_tensors(files.pop(_TENSORS), f"{place}/{_TENSORS}").items()}
-    index = files.pop(_INDEX)
+    tensors = load_tensors(files.pop(_TENSORS), f"{place}/{_TENSORS}")
     with rebuilding(place, "AutoForecaster"):
-        return _rebuild(description, tensors, pl.read_parquet(io.BytesIO(index)), files, place)
+        return _rebuild(description, tensors, files, place)
 
 
 def _describe(parts: AutoParts, panel: Panel) -> dict[str, Any]:
@@ -92,29 +88,23 @@ def _describe(parts: AutoParts, panel: Panel) -> dict[str, Any]:
         "plan": parts.fitted.plan.to_dict(),
         "spread_history": parts.fitted.intervals.history,
         "leaderboard": parts.leaderboard.to_dict(),
-        "schema": panel.schema.to_dict(),
-        "names": [panel.ids.name, panel.starts.name],
-        "frequency": str(panel.frequency),
-        "features": {role: [[item.name, item.cardinality] for item in getattr(panel, role)] for role in _ROLES},
-        "categories": panel.categories,
         "backend": parts.fitted.backend,
+        **describe_context(panel),
     }
 
 
-def _rebuild(
-    description: dict[str, Any],
-    tensors: dict[str, Any],
-    index: pl.DataFrame,
-    files: dict[str, bytes],
-    place: str,
-) -> AutoParts:
+def _rebuild(description: dict[str, Any], stored: dict[str, Tensor], files: dict[str, bytes], place: str) -> AutoParts:
     plan = Plan.from_dict(description["plan"])
     members = tuple(_members(plan, files, place))
     if files:
         raise ValueError(f"file {sorted(files)[0]!r}")
     if description["backend"] not in get_args(Backend):
         raise ValueError("backend")
-    errors, context = tensors.pop("errors"), _context(description, tensors, index)
+    context = rebuild_context(description, stored)
+    if context.num_series:
+        check_series(context, 1)
+    tensors = {name: item.numpy() for name, item in stored.items() if name not in CONTEXT_TENSORS}
+    errors = tensors.pop("errors")
     if errors.ndim != 2 or errors.shape[1] != plan.setting.horizon or not np.isfinite(errors).any():
         raise ValueError("errors")
     groups = tensors.pop("groups", np.zeros(0, np.int64))
@@ -140,22 +130,3 @@ def _members(plan: Plan, files: dict[str, bytes], place: str) -> Iterator[Member
             if network.task.horizon != plan.setting.horizon:
                 raise ValueError("members with different horizons")
         yield Member(member.candidate, plan.setting, network)
-
-
-def _context(description: Mapping[str, Any], tensors: dict[str, Any], index: pl.DataFrame) -> Panel:
-    arrays = {name: tensors.pop(f"context.{name}") for name in _ARRAYS if f"context.{name}" in tensors}
-    features: dict[str, Any] = {
-        role: tuple(Feature(*item) for item in description["features"][role]) for role in _ROLES
-    }
-    panel = Panel(
-        schema=Schema.from_dict(description["schema"]),
-        ids=index["id"].alias(description["names"][0]),
-        starts=index["start"].alias(description["names"][1]),
-        frequency=Frequency.parse(description["frequency"]),
-        categories={name: list(values) for name, values in description["categories"].items()},
-        **arrays,
-        **features,
-    )
-    if len(panel.offsets) > 1 and not panel.is_consistent():
-        raise ValueError("sizes do not agree")
-    return panel

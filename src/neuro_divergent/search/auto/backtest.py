@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats32, Ints
+from neuro_divergent.core.arrays import Floats, Floats32, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.search.auto.candidate import Candidate, Setting, build_network, build_statistical, visible
 from neuro_divergent.search.auto.cutoffs import Cutoffs
@@ -165,7 +165,7 @@ def _windows(task: FitTask, panel: Panel, series: Ints | None = None) -> tuple[P
     return longer, Cutoffs(longer, chosen, horizon, (horizon,))
 
 
-def _laid_out(cutoffs: Cutoffs, made: object) -> Floats32:
+def _laid_out(cutoffs: Cutoffs, made: Floats) -> Floats32:
     result = np.full((len(cutoffs), len(cutoffs.series), cutoffs.horizon), np.nan, np.float32)
     result[cutoffs.usable] = made
     return result

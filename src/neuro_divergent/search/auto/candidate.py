@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from pydantic import Field
 
 from neuro_divergent.core.config import Config
-from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
-from neuro_divergent.forecasting.protocol import ForecastModel
+from neuro_divergent.forecasting.statistical.statistical import Statistical
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.search.auto.metric import SQUARED
 
@@ -74,30 +74,20 @@ def build_network(
     return forecaster.with_settings(limits)
 
 
-def build_statistical(candidate: Candidate, setting: Setting) -> ForecastModel:
+def build_statistical(candidate: Candidate, setting: Setting) -> Statistical:
     """Return the unfitted statistical model.
 
     Raises:
         MissingDependencyError: If the extra ``statistical`` is not installed.
     """
-    import neuro_divergent
-
-    model = getattr(neuro_divergent, "Statistical", None)
-    if model is None:
-        raise MissingDependencyError("statistical models need: pip install 'neuro-divergent[statistical]'.")
     # Which rows are held out does not matter: only given windows are forecast.
     rest: dict[str, Any] = {"season_length": setting.season, "input_size": 1, "validation": 0}
-    made: ForecastModel = model(candidate.model, horizon=setting.horizon, **rest, **candidate.settings)
-    return made
+    return Statistical(candidate.model, horizon=setting.horizon, **rest, **candidate.settings)
 
 
 def has_statistical() -> bool:
-    """Whether statistical models can be used here."""
-    from importlib.util import find_spec
-
-    import neuro_divergent
-
-    return "Statistical" in neuro_divergent.__all__ and find_spec("statsforecast") is not None
+    """Whether the extra for statistical models is installed."""
+    return find_spec("statsforecast") is not None
 
 
 def visible(candidate: Candidate, panel: Panel) -> Panel:
@@ -105,4 +95,6 @@ def visible(candidate: Candidate, panel: Panel) -> Panel:
     if candidate.kind != "network":
         return panel.without_covariates("past", "future", "static")
     traits = Architecture.registry.get(candidate.model).traits
-    return panel.without_covariates(*(role for role in ("past", "future", "static") if not getattr(traits, f"{role}_x")))
+    return panel.without_covariates(
+        *(role for role in ("past", "future", "static") if not getattr(traits, f"{role}_x"))
+    )

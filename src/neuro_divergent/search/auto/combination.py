@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -120,6 +120,7 @@ class _Selection:
     forecasts: Floats
     scoring: Scoring
     folds: tuple[tuple[Ints, Ints], ...]  # (cut-offs, series) of what is left out
+    _known: dict[int | None, tuple[Ints, Floats]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, forecasts: Floats, scoring: Scoring) -> _Selection:
@@ -152,7 +153,7 @@ class _Selection:
 
     def left_out_forecast(self, rule: Rule) -> Floats:
         """Return the combination, each fold with the weights from the others."""
-        combined = np.einsum("m,mcsh->csh", self.final(rule), self.forecasts)
+        combined: Floats = np.einsum("m,mcsh->csh", self.final(rule), self.forecasts)
         for number, fold in enumerate(self.folds):
             weights = rule.weights(*self._ranked(number))
             places = np.ix_(*fold)
@@ -174,12 +175,6 @@ class _Selection:
             scores = np.array([scoring.score(member) for member in forecasts])
             self._known[without] = greedy_picks(forecasts, scoring), scores
         return self._known[without]
-
-    @property
-    def _known(self) -> dict[int | None, tuple[Ints, Floats]]:
-        if "_cache" not in self.__dict__:
-            object.__setattr__(self, "_cache", {})
-        return self.__dict__["_cache"]  # type: ignore[no-any-return]
 
 
 def _rules(members: int) -> Iterator[Rule]:

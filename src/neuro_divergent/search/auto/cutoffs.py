@@ -54,7 +54,8 @@ class Cutoffs:
         if self.panel.mask is None:
             return self.targets - begins >= MIN_HISTORY
         seen = np.concatenate([[0], np.cumsum(self.panel.mask)])
-        return seen[np.maximum(self.targets, begins)] - seen[begins] >= MIN_HISTORY
+        enough: Bools = seen[np.maximum(self.targets, begins)] - seen[begins] >= MIN_HISTORY
+        return enough
 
     @cached_property
     def actual(self) -> Floats:

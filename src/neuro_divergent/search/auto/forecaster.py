@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -106,6 +106,7 @@ class AutoForecaster(SavedModel):
         initial: InitialLike | None = None,
         directory: str | Path | None = None,
         progress: Callable[[Progress], None] | None = None,
+        began: float | None = None,
         **schema: Any,
     ) -> Self:
         """Search within the budget, and fit the best combination to all rows.
@@ -118,6 +119,7 @@ class AutoForecaster(SavedModel):
                 with what is left of its budget and repeats nothing that was finished; ``nd.load(directory)`` reads the
                 best model so far at any time after the first seconds.
             progress: Called with a ``Progress`` whenever something begins or ends.
+            began: When the budget began to run, by ``time.monotonic``; unset, now.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``.
 
         Raises:
@@ -127,7 +129,8 @@ class AutoForecaster(SavedModel):
         if initial is not None or callbacks:
             what = "initial" if initial is not None else "callbacks"
             raise ConfigError(f"{what}: an automatic search takes none; train a Forecaster with it.")
-        budget = Budget(self.config.seconds)
+        spent = 0.0 if began is None else time.monotonic() - began
+        budget = Budget(self.config.seconds, spent=spent)
         panel = read_panel(data, schema).without_weights()
         with ExitStack() as stack:
             self.directory = None if directory is None else Path(directory)
@@ -337,4 +340,7 @@ def _index(panel: Panel, horizon: int) -> dict[str, Any]:
     times = panel.frequency.times_after(ends, horizon).rename(panel.schema.time)
     if panel.schema.id is None:
         return {panel.schema.time: times}
-    return {panel.schema.id: panel.ids.gather(np.repeat(np.arange(panel.num_series, dtype=np.uint32), horizon)), panel.schema.time: times}
+    return {
+        panel.schema.id: panel.ids.gather(np.repeat(np.arange(panel.num_series, dtype=np.uint32), horizon)),
+        panel.schema.time: times,
+    }

@@ -47,9 +47,7 @@ class ErrorIntervals:
             return cls(errors, history)
         return cls(_naive_errors(cutoffs.panel, cutoffs.horizon, history), history)
 
-    def bounds(
-        self, point: Floats, spread: Floats, levels: Sequence[float]
-    ) -> dict[float, tuple[Floats, Floats]]:
+    def bounds(self, point: Floats, spread: Floats, levels: Sequence[float]) -> dict[float, tuple[Floats, Floats]]:
         """Return the lower and upper bounds of each level in percent around forecasts ``(windows, horizon)``."""
         if not levels:
             return {}
@@ -97,4 +95,5 @@ def _naive_errors(panel: Panel, horizon: int, history: int) -> Floats:
     spread = spread_at(panel, np.arange(panel.num_series), panel.offsets[1:], history)
     if not len(changes):
         changes, owners = np.ones(1), np.zeros(1, np.int64)
-    return changes[:, None] / spread[owners][:, None] * np.sqrt(np.arange(1, horizon + 1))
+    errors: Floats = changes[:, None] / spread[owners][:, None] * np.sqrt(np.arange(1, horizon + 1))
+    return errors

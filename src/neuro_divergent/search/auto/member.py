@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.core.errors import DataWarning
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.forecasting.forecaster import Forecaster
@@ -92,6 +94,12 @@ def statistical_forecast(model: ForecastModel, panel: Panel, series: Ints, targe
     chosen, places = np.unique(series, return_inverse=True)
     some = panel.take(chosen)
     rows = targets - panel.offsets[:-1][series] + some.offsets[:-1][places]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # series that it cannot be fitted to are naive, here as anywhere
+        return _estimated(model, some, places, rows, horizon)
+
+
+def _estimated(model: ForecastModel, some: Panel, places: Ints, rows: Ints, horizon: int) -> Floats:
     if not model.is_fitted:
         model.fit(some)
     windows = WindowList(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats32
+from neuro_divergent.core.arrays import Floats32, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.search.auto.backtest import FitResult, FitTask
@@ -104,14 +104,12 @@ class Refit:
             if self.budget.left <= 0 or member.name in self.notes:
                 return
             part = missing[begin : begin + size]
-            yield FitTask(
-                member.candidate, self.plan.setting, REFIT, part, (0,), seconds=max(self.budget.left, 1.0)
-            )
+            yield FitTask(member.candidate, self.plan.setting, REFIT, part, (0,), seconds=max(self.budget.left, 1.0))
 
-    def _accept(self, name: str, series: object, result: FitResult) -> None:
+    def _accept(self, name: str, series: Ints, result: FitResult) -> None:
         steps = {member.name: member.steps for member in self.plan.members}
         if name in self.ahead and len(result.forecasts):
-            self.ahead[name][series] = result.forecasts[0]  # type: ignore[index]
+            self.ahead[name][series] = result.forecasts[0]
         elif name in steps and result.steps >= steps[name]:
             self._fitted.add(name)
 

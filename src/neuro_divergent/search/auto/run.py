@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.core.arrays import Floats, Floats32, Ints
 from neuro_divergent.core.errors import InputError, did_you_mean
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import write_directory, write_file
+from neuro_divergent.core.storage.atomic import read_directory, write_directory, write_file
 from neuro_divergent.core.threads import available_cores
 from neuro_divergent.data.io.source import Backend
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.runs.directory import fingerprint
-from neuro_divergent.search.auto.artifact import AutoParts, pack_auto
+from neuro_divergent.search.auto.artifact import AutoParts, pack_auto, unpack_auto
 from neuro_divergent.search.auto.backtest import FitResult, FitTask
 from neuro_divergent.search.auto.budget import Budget, Ledger
 from neuro_divergent.search.auto.candidate import Setting, has_statistical
@@ -83,6 +84,8 @@ class AutoRun:
         setting = self._setting()
         settings = {"config": self.config.to_dict(), "data": fingerprint(self.panel)["sha256"]}
         with self.directory.opened(settings):
+            if self.directory.is_finished:
+                return unpack_auto(read_directory(self.directory.model), str(self.directory.model))
             self.budget = Budget(
                 self.config.seconds, spent=self.budget.spent + float(self.directory.progress().get("spent", 0.0))
             )
@@ -156,14 +159,14 @@ class AutoRun:
 
     def _prepare(self, setting: Setting, cutoffs: Cutoffs, executor: Executor) -> Search:
         details, known = self.config.details, has_statistical()
-        ends = np.maximum(self.panel.offsets[1:][cutoffs.series] - cutoffs.earliest, self.panel.offsets[:-1][cutoffs.series])
+        ends = np.maximum(
+            self.panel.offsets[1:][cutoffs.series] - cutoffs.earliest, self.panel.offsets[:-1][cutoffs.series]
+        )
         traits = SeriesTraits.of(self.panel, cutoffs.series, ends, horizon=setting.horizon, season=setting.season)
         portfolio = self._chosen(choose_portfolio(self.panel, traits, details, statistical=known))
         self.notes += portfolio.reasons
         if not known:
-            self.notes.append(
-                "Statistical models were left out: they need pip install 'neuro-divergent[statistical]'."
-            )
+            self.notes.append("Statistical models were left out: they need pip install 'neuro-divergent[statistical]'.")
         return Search(
             cutoffs=cutoffs,
             setting=setting,
@@ -210,7 +213,9 @@ class AutoRun:
             dearest = max(used, key=lambda record: costs[record.name])
             if dearest.candidate.kind == "network" and len(used) == 1:
                 return records, weights  # its back-test model is there
-            dearest.reason = f"too dear: fitting it to all rows takes about {costs[dearest.name]:.0f} s, {left:.0f} s are left"
+            dearest.reason = (
+                f"too dear: fitting it to all rows takes about {costs[dearest.name]:.0f} s, {left:.0f} s are left"
+            )
             records = [record for record in records if record is not dearest]
 
     def _simplest(self) -> str:
@@ -219,7 +224,7 @@ class AutoRun:
 
     def _plan(self, search: Search, records: list[Record], weights: Weights | None) -> Plan:
         overall = np.ones(1) if weights is None else weights.overall
-        groups: Mapping[str, Floats] = {} if weights is None else weights.by_group
+        groups = {} if weights is None else weights.by_group
         most = overall if weights is None else _most(weights)
         kept = [place for place in range(len(records)) if most[place] >= _LEAST_WEIGHT]
         own = {group: made[kept] / max(made[kept].sum(), 1e-12) for group, made in groups.items()}
@@ -322,7 +327,9 @@ class AutoRun:
                     "" if weights is None else str(weights.rule),
                 )
             )
-        rows.sort(key=lambda row: (row.score is None or row.round != FULL, math.inf if row.score is None else row.score))
+        rows.sort(
+            key=lambda row: (row.score is None or row.round != FULL, math.inf if row.score is None else row.score)
+        )
         singles = {record.name: record.score for record in search.complete}
         winner = COMBINATION if COMBINATION in forecasts else plan.members[0].name
         shown = [(member.name, member.weight) for member in plan.members]
@@ -333,8 +340,11 @@ class AutoRun:
             singles,
             tested.get(winner, {}).get("p_value"),
         )
-        reference, best = singles.get(REFERENCE, math.nan), score if winner == COMBINATION else singles.get(winner, math.nan)
-        findings = ()
+        reference, best = (
+            singles.get(REFERENCE, math.nan),
+            score if winner == COMBINATION else singles.get(winner, math.nan),
+        )
+        findings: tuple[dict[str, Any], ...] = ()
         if math.isfinite(reference) and not best < reference:
             findings = (no_better_than_naive(self.config.metric, best, reference).to_dict(),)
         groups = sorted({group for member in plan.members for group in member.group_weights})
@@ -372,7 +382,19 @@ class AutoRun:
         singles = {name: scoring.score(forecast) for name, forecast in made.items()}
         score = scoring.score(combined) if len(cutoffs) else math.nan
         rows = [
-            Row(item.name, item.kind, _plain(singles[item.name]), item.weight, None, None, 0.0, 0.0, FULL, item.steps, "")
+            Row(
+                item.name,
+                item.kind,
+                _plain(singles[item.name]),
+                item.weight,
+                None,
+                None,
+                0.0,
+                0.0,
+                FULL,
+                item.steps,
+                "",
+            )
             for item in plan.members
         ]
         shown = [(member.name, member.weight) for member in plan.members]
@@ -407,14 +429,15 @@ class AutoRun:
 
 def _most(weights: Weights) -> Floats:
     """Return the largest weight of each member over all series and groups."""
-    return np.max([weights.overall, *weights.by_group.values()], axis=0)
+    most: Floats = np.max([weights.overall, *weights.by_group.values()], axis=0)
+    return most
 
 
 def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _complete(made: Floats, member: Member, panel: Panel, targets: Ints) -> Floats:
+def _complete(made: Floats32, member: Member, panel: Panel, targets: Ints) -> Floats32:
     """Return forecasts with the seasonal naive one where a member has none."""
     if np.isfinite(made).all():
         return made

@@ -33,10 +33,12 @@ _FEWEST_SERIES = 40
 _STATISTICAL = 0.35  # fraction of the budget for the back-tests of all statistical models
 _ONE = 0.3  # fraction of the budget that one candidate may take
 _PROBES = 0.35  # fraction of the budget after which no probe is begun
+_ONE_PROBE = 0.15  # fraction of it after which a probe is ended
 _KEPT = 0.5  # fraction of the networks that go on after the probe
 _CLOSE = 1.1  # times the best probe within which all go on
 _HOPELESS = 1.5  # times the best probe beyond which a statistical model does not go on
 _CLOSING = 0.04  # fraction of the budget kept for combination, intervals and files
+_MOST_ROWS, _MOST_SEASONS = 1000, 10
 _CHUNK = 2.0  # seconds of a task of a statistical model, at least
 _FULL_STEPS = 2.0  # trainings of a full back-test: to find the number of steps, and again on all rows
 
@@ -121,7 +123,9 @@ class Search:
 
     def forecasts(self, records: Iterable[Record]) -> Floats:
         """Return out-of-fold forecasts, ``(candidates, cut-offs, series, horizon)``; 0 in windows without history."""
-        return np.stack([np.nan_to_num(record.forecasts, nan=0.0) for record in records if record.forecasts is not None])
+        return np.stack(
+            [np.nan_to_num(record.forecasts, nan=0.0) for record in records if record.forecasts is not None]
+        )
 
     def refit_cost(self, record: Record) -> float:
         """Return the seconds that it takes to fit a candidate to all rows."""
@@ -130,7 +134,7 @@ class Search:
             return 0.0
         if kind == "network":
             return self.ledger.predict(record.name, record.steps or self.preset.steps)
-        return self.ledger.predict(record.name, float(self.cutoffs.panel.lengths.sum()))
+        return self.ledger.predict(record.name, self._rows(np.arange(self.cutoffs.panel.num_series), 1))
 
     def time_for_tasks(self, reserved: float) -> float:
         """Return the seconds left for back-tests, if some processor seconds are needed for fitting the members."""
@@ -139,36 +143,30 @@ class Search:
     # Rounds
 
     def _probes(self) -> Iterator[FitTask]:
-        """Yield a cheap task of each candidate that is not cheap anyway."""
-        share = _CHEAP * self.budget.seconds
-        for record in list(self.records.values()):
-            if record.round or record.reason is not None:
-                continue
-            guess = self._full_cost(record)
-            if record.candidate.kind == "network":
-                if guess <= share:
-                    continue
-                cost, steps = self.ledger.predict(record.name, _PROBE_STEPS), _PROBE_STEPS
-                series, backs = self.series, self.cutoffs.backs
-            else:
-                cost, steps = self._rows(self.series[:_PROBE_SERIES], 1) * self.ledger.unit(record.name), 0
-                series, backs = self.series[:_PROBE_SERIES], self.cutoffs.backs[:1]
+        """Yield a short task of each candidate, the cheapest first, for a part of the budget."""
+        waiting = [record for record in self.records.values() if not record.round and record.reason is None]
+        for record in sorted(waiting, key=self._probe_cost):
             limit = _PROBES * self.budget.seconds - self.budget.spent
-            if cost > limit:
-                record.reason = f"too dear: a first look takes about {cost:.0f} s, {max(limit, 0.0):.0f} s are left for it"
+            if self._probe_cost(record) > limit or self._full_cost(record) <= _CHEAP * self.budget.seconds:
                 continue
+            is_network = record.candidate.kind == "network"
             yield FitTask(
                 record.candidate,
                 self.setting,
                 PROBE,
-                series,
-                backs,
-                steps=steps,
+                self.series if is_network else self.series[:_PROBE_SERIES],
+                self.cutoffs.backs if is_network else self.cutoffs.backs[:1],
+                steps=_PROBE_STEPS if is_network else 0,
                 validated=True,
                 retrained=False,
-                seconds=max(limit, 1.0),
-                directory=str(self.directory.network(record.name, PROBE)) if steps else None,
+                seconds=max(min(limit, _ONE_PROBE * self.budget.seconds), 1.0),
+                directory=str(self.directory.network(record.name, PROBE)) if is_network else None,
             )
+
+    def _probe_cost(self, record: Record) -> float:
+        if record.candidate.kind == "network":
+            return self.ledger.predict(record.name, _PROBE_STEPS)
+        return self.ledger.predict(record.name, self._rows(self.series[:_PROBE_SERIES], 1))
 
     def _choose_sample(self) -> None:
         """Judge on fewer series, if the statistical models would take too long on all."""
@@ -246,27 +244,27 @@ class Search:
 
     def _statistical_tasks(self, record: Record) -> Iterator[FitTask]:
         """Yield the series of a statistical model in parts, so that it can be stopped in between."""
-        missing = np.array([place for place in self.series.tolist() if place not in record.done], np.int64)
-        cost, unit = self._full_cost(record), self.ledger.unit(record.name)
-        refit = self.refit_cost(record)
-        room = self._room(record) * self.executor.jobs
-        if cost + refit > room or max(cost, refit) > _ONE * self.budget.seconds * self.executor.jobs:
-            record.reason = (
-                f"too dear: back-tests take about {cost:.0f} s and all series {refit:.0f} s of processor time, "
-                f"{max(room, 0.0):.0f} s are left"
+        missing = self._missing(record)
+        while len(missing) and not record.failed:
+            cost, refit = (
+                self.ledger.predict(record.name, self._rows(missing, len(self.cutoffs))),
+                self.refit_cost(record),
             )
-            return
-        per_series = unit * self._rows(missing, len(self.cutoffs)) / max(len(missing), 1)
-        size = max(int(_CHUNK / max(per_series, 1e-9)), 1)
-        for begin in range(0, len(missing), size):
-            room = self._room(record)
-            if room <= 0:
-                record.reason = f"time ran out after {len(record.done):,} of {len(self.series):,} series"
+            room, most = self._room(record), _ONE * self.budget.seconds
+            if (cost + refit) / self.executor.jobs > room or max(cost, refit) / self.executor.jobs > most:
+                record.reason = (
+                    f"too dear: its back-tests take about {cost:.0f} s more of processor time, and all series "
+                    f"{refit:.0f} s; {max(room, 0.0):.0f} s are left"
+                )
                 return
-            if record.failed:
-                return
-            part = missing[begin : begin + size]
+            per_series = self.ledger.unit(record.name) * self._rows(missing, len(self.cutoffs)) / len(missing)
+            size = max(int(_CHUNK / max(per_series, 1e-9)), 1) if self.ledger.of(record.name).work else _PROBE_SERIES
+            part, missing = missing[:size], missing[size:]
             yield FitTask(record.candidate, self.setting, FULL, part, self.cutoffs.backs, seconds=max(room, 1.0))
+
+    def _missing(self, record: Record) -> Ints:
+        """Return the series that a statistical model has not forecast yet."""
+        return np.array([place for place in self.series.tolist() if place not in record.done], np.int64)
 
     def _more_seeds(self) -> Iterator[FitTask]:
         """Train the best networks with other seeds, as long as there is time."""
@@ -294,12 +292,12 @@ class Search:
         """Return the processor seconds of a full back-test."""
         if record.candidate.kind == "network":
             return self.ledger.predict(record.name, _FULL_STEPS * (record.steps or self.preset.steps))
-        missing = np.array([place for place in self.series.tolist() if place not in record.done], np.int64)
-        return self.ledger.predict(record.name, self._rows(missing, len(self.cutoffs)))
+        return self.ledger.predict(record.name, self._rows(self._missing(record), len(self.cutoffs)))
 
     def _rows(self, series: Ints, cutoffs: int) -> float:
         """Return the rows that a statistical model is estimated from, over some series and cut-offs."""
-        return float(self.cutoffs.panel.lengths[series].sum()) * cutoffs
+        most = max(_MOST_ROWS, _MOST_SEASONS * self.setting.season)  # that statistical models use
+        return float(np.minimum(self.cutoffs.panel.lengths[series], most).sum()) * cutoffs
 
     def _waiting(self, kind: str) -> list[Record]:
         return [
@@ -317,7 +315,10 @@ class Search:
                 base, _, number = stored.name.rpartition("_")
                 if base not in self.records or not number.isdecimal():
                     continue
-                settings = {**self.records[base].candidate.settings, "training.seed": self.setting.seed + int(number) - 1}
+                settings = {
+                    **self.records[base].candidate.settings,
+                    "training.seed": self.setting.seed + int(number) - 1,
+                }
                 model = self.records[base].candidate.model
                 candidate = Candidate(name=stored.name, kind="network", model=model, settings=settings)
                 self.records[stored.name] = Record(candidate)

@@ -38,7 +38,8 @@ def greedy_picks(forecasts: Floats, scoring: Scoring, *, rounds: int = MOST_ROUN
 def weights_after(picks: Ints, rounds: int, members: int) -> Floats:
     """Return the weight of each member after so many picks; they add up to 1."""
     counts = np.bincount(picks[:rounds], minlength=members)
-    return counts / counts.sum()
+    weights: Floats = counts / counts.sum()
+    return weights
 
 
 def equal_weights(scores: Floats, count: int) -> Floats:

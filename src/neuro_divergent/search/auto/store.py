@@ -1,9 +1,9 @@
 """The directory of a search: finished tasks, from which an interrupted search resumes, and the best model so far.
 
-    DIR/  auto.json   settings and fingerprint of the data      progress.json   time spent
-          results/<candidate>-<round>-<digest>/                   out-of-fold forecasts and costs of a task
-          networks/<candidate>-<round>/                           a fitted network
-          model/                                                  the best model so far, replaced as better ones come
+DIR/  auto.json   settings and fingerprint of the data      progress.json   time spent
+      results/<candidate>-<round>-<digest>/                   out-of-fold forecasts and costs of a task
+      networks/<candidate>-<round>/                           a fitted network
+      model/                                                  the best model so far, replaced as better ones come
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ SETTINGS = "auto.json"
 PROGRESS = "progress.json"
 PLAN = "auto.toml"
 LEADERBOARD = "leaderboard.json"
+COMMAND = "command.json"
+"""The options of ``nd auto``, which are written before the search is begun."""
+
 _RESULTS, _NETWORKS = "results", "networks"
 _LOCK = "lock"
 
@@ -87,7 +90,8 @@ class SearchDirectory:
         Raises:
             InputError: If it holds a search with other settings or data, or something else, or another process uses it.
         """
-        if not self.has_begun and self.path.exists() and any(self.path.iterdir()):
+        others = [item for item in self.path.iterdir() if item.name != COMMAND] if self.path.exists() else []
+        if not self.has_begun and others:
             raise InputError(f"{self.path}: is not empty and holds no search; choose another directory.")
         self.path.mkdir(parents=True, exist_ok=True)
         with RunLock(self.path / _LOCK):
