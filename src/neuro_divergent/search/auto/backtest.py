@@ -60,6 +60,7 @@ class FitResult:
         processor: Processor seconds of it.
         work: Units of work: steps of training, or rows that statistical models were estimated from.
         measured: Seconds of that work alone.
+        is_cold: Whether it was the first task of its kind in its process, which imports and compiles what it needs.
     """
 
     forecasts: Floats32
@@ -70,6 +71,7 @@ class FitResult:
     processor: float = 0.0
     work: float = 0.0
     measured: float = 0.0
+    is_cold: bool = False
 
 
 def run_task(task: FitTask, panel: Panel) -> FitResult:
@@ -78,14 +80,20 @@ def run_task(task: FitTask, panel: Panel) -> FitResult:
     Nothing after the earliest cut-off is used to train a network, and nothing after a cut-off to forecast from it.
     """
     began, processor = time.monotonic(), time.process_time()
+    kind = task.candidate.kind if task.candidate.kind == "network" else task.candidate.name
+    is_cold = kind not in _WARM
     if task.candidate.kind == "network":
         made = _network(task, panel)
     elif task.candidate.kind == "statistical":
         made = _statistical(task, panel)
     else:
         made = _naive(task, panel)
+    _WARM.add(kind)
     return FitResult(
-        **{**made, "wall": time.monotonic() - began, "processor": time.process_time() - processor}  # type: ignore[arg-type]
+        **made,  # type: ignore[arg-type]
+        wall=time.monotonic() - began,
+        processor=time.process_time() - processor,
+        is_cold=is_cold,
     )
 
 
@@ -113,7 +121,6 @@ def _statistical(task: FitTask, panel: Panel) -> dict[str, object]:
     model = build_statistical(task.candidate, task.setting)
     if task.candidate.name not in _WARM:
         statistical_forecast(model.clone(), data, series[:1], targets[:1], task.setting.horizon)
-        _WARM.add(task.candidate.name)
     began = time.monotonic()
     made = statistical_forecast(model, data, series, targets, task.setting.horizon)
     work = float((targets - data.offsets[:-1][series]).sum())
@@ -171,4 +178,4 @@ def _laid_out(cutoffs: Cutoffs, made: Floats) -> Floats32:
     return result
 
 
-_WARM: set[str] = set()  # statistical models that were compiled in this process
+_WARM: set[str] = set()  # kinds of models that were run in this process before

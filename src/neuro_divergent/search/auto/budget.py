@@ -87,14 +87,20 @@ class Ledger:
     guesses: dict[str, float] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
 
-    def add(self, name: str, *, wall: float, processor: float, work: float, measured: float) -> None:
-        """Record a task: its seconds, and how many of them some units of work took."""
+    def add(
+        self, name: str, *, wall: float, processor: float, work: float, measured: float, is_cold: bool = False
+    ) -> None:
+        """Record a task: its seconds, and how many of them some units of work took.
+
+        A cold task is the first of its kind in a process: what it spends on imports is not spent again.
+        """
         cost = self.costs.setdefault(name, Cost())
         cost.wall += wall
         cost.processor += processor
         cost.work += work
         cost.measured += measured
-        cost.fixed = max(cost.fixed, wall - measured) if work > 0 else cost.fixed
+        if work > 0 and not is_cold:
+            cost.fixed = max(cost.fixed, wall - measured)
 
     def of(self, name: str) -> Cost:
         """Return what was measured of a candidate."""

@@ -71,18 +71,18 @@ def network_forecast(network: Forecaster, panel: Panel, series: Ints, targets: I
     history, horizon = network.task.history, network.task.horizon
     if not len(series):
         return np.zeros((0, horizon))
-    needed = np.zeros(panel.num_series, np.int64)
-    before = targets - panel.offsets[:-1][series]
-    np.maximum.at(needed, series, np.maximum(history - before, 0))
-    padded = panel if not needed.any() else panel.lengthened(panel.lengths + needed)
-    rows = targets + np.cumsum(needed)[series]
+    some, places, rows = _only(panel, series, targets)
+    needed = np.zeros(some.num_series, np.int64)
+    np.maximum.at(needed, places, np.maximum(history - (rows - some.offsets[:-1][places]), 0))
+    padded = some if not needed.any() else some.lengthened(some.lengths + needed)
+    rows = rows + np.cumsum(needed)[places]
     windows = WindowList(
         panel=padded,
         input_size=history,
         horizon=horizon,
-        begins=_first_rows(padded, series, rows),
+        begins=_first_rows(padded, places, rows),
         ends=padded.offsets[1:],
-        series=series,
+        series=places,
         targets=rows,
     )
     point = network.forecast_windows(windows).point
@@ -91,9 +91,7 @@ def network_forecast(network: Forecaster, panel: Panel, series: Ints, targets: I
 
 def statistical_forecast(model: ForecastModel, panel: Panel, series: Ints, targets: Ints, horizon: int) -> Floats:
     """Forecast windows with a statistical model, which is estimated from the rows of a series before each."""
-    chosen, places = np.unique(series, return_inverse=True)
-    some = panel.take(chosen)
-    rows = targets - panel.offsets[:-1][series] + some.offsets[:-1][places]
+    some, places, rows = _only(panel, series, targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # series that it cannot be fitted to are naive, here as anywhere
         return _estimated(model, some, places, rows, horizon)
@@ -108,10 +106,17 @@ def _estimated(model: ForecastModel, some: Panel, places: Ints, rows: Ints, hori
         horizon=horizon,
         begins=_first_rows(some, places, rows),
         ends=some.offsets[1:],
-        series=places.astype(np.int64),
+        series=places,
         targets=rows,
     )
     return np.asarray(model.forecast_windows(windows).point, np.float64)
+
+
+def _only(panel: Panel, series: Ints, targets: Ints) -> tuple[Panel, Ints, Ints]:
+    """Return a panel of the series that are forecast, and the places of the windows' series and targets in it."""
+    chosen, places = np.unique(series, return_inverse=True)
+    some = panel.take(chosen)
+    return some, places.astype(np.int64), targets - panel.offsets[:-1][series] + some.offsets[:-1][places]
 
 
 def _first_rows(panel: Panel, series: Ints, rows: Ints) -> Ints:

@@ -31,7 +31,7 @@ _CHEAP = 0.02  # fraction of the budget below which a candidate needs no probe
 _FEWEST_STEPS = 100
 _FEWEST_SERIES = 40
 _STATISTICAL = 0.35  # fraction of the budget for the back-tests of all statistical models
-_ONE = 0.3  # fraction of the budget that one candidate may take
+_ONE = 0.4  # fraction of the budget that one candidate may take
 _PROBES = 0.35  # fraction of the budget after which no probe is begun
 _ONE_PROBE = 0.15  # fraction of it after which a probe is ended
 _KEPT = 0.5  # fraction of the networks that go on after the probe
@@ -356,7 +356,12 @@ class Search:
     def _accept(self, task: FitTask, result: FitResult) -> None:
         record = self.records[task.candidate.name]
         self.ledger.add(
-            record.name, wall=result.wall, processor=result.processor, work=result.work, measured=result.measured
+            record.name,
+            wall=result.wall,
+            processor=result.processor,
+            work=result.work,
+            measured=result.measured,
+            is_cold=result.is_cold,
         )
         whole = result.forecasts.shape[:2] == (len(self.cutoffs), len(task.series))
         if task.round == PROBE and record.candidate.kind != "network":
