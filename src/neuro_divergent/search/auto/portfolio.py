@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuro_divergent.core.errors import InputError, did_you_mean
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.search.auto.candidate import Candidate
 from neuro_divergent.search.auto.groups import SeriesTraits
@@ -74,6 +76,25 @@ def choose_portfolio(panel: Panel, traits: SeriesTraits, preset: Preset, *, stat
     guesses = {item.name: _SECONDS_PER_STEP.get(item.model, 0.05) for item in nets}
     guesses |= {item.name: _SECONDS_PER_ROW.get(item.model, 5e-5) for item in some}
     return Portfolio(tuple(found), tuple(reasons), guesses)
+
+
+def find_candidate(name: str) -> Candidate:
+    """Return the candidate of a statistical model or an architecture by its name.
+
+    Raises:
+        InputError: If there is none of that name, or it takes all series at once.
+    """
+    statistical, networks = StatisticalMethod.registry.names(), Architecture.registry.names()
+    if name in statistical:
+        return Candidate(name=name, kind="statistical", model=name)
+    if name not in networks:
+        hint = did_you_mean(name, [*statistical, *networks])
+        raise InputError(f"models: {name!r} is not known.{hint} 'nd models' lists all.")
+    if Architecture.registry.get(name).traits.mixes_channels:
+        raise InputError(
+            f"models: {name!r} takes all series at once, which an automatic search does not; leave it out."
+        )
+    return Candidate(name=name, kind="network", model=name, settings=_good_settings(name))
 
 
 def _takes_covariates(name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from neuro_divergent.core.arrays import Floats, Floats32, Ints
-from neuro_divergent.core.errors import InputError, did_you_mean
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory, write_directory, write_file
 from neuro_divergent.core.threads import available_cores
@@ -28,6 +28,7 @@ from neuro_divergent.search.auto.combination import Weights
 from neuro_divergent.search.auto.config import AutoConfig
 from neuro_divergent.search.auto.cutoffs import Cutoffs, choose_cutoffs, choose_series
 from neuro_divergent.search.auto.executor import Executor
+from neuro_divergent.search.auto.files import LEADERBOARD
 from neuro_divergent.search.auto.fitted import FittedAuto
 from neuro_divergent.search.auto.groups import SeriesTraits
 from neuro_divergent.search.auto.intervals import ErrorIntervals
@@ -43,12 +44,13 @@ from neuro_divergent.search.auto.leaderboard import (
 )
 from neuro_divergent.search.auto.member import Member
 from neuro_divergent.search.auto.metric import Scoring
+from neuro_divergent.search.auto.naive import NAIVE
 from neuro_divergent.search.auto.plan import Plan, PlannedMember
-from neuro_divergent.search.auto.portfolio import Portfolio, choose_portfolio
+from neuro_divergent.search.auto.portfolio import Portfolio, choose_portfolio, find_candidate
 from neuro_divergent.search.auto.record import FULL, Progress, Record
 from neuro_divergent.search.auto.refit import Refit, backtest_network
 from neuro_divergent.search.auto.search import SHORTEST, Search
-from neuro_divergent.search.auto.store import LEADERBOARD, SearchDirectory
+from neuro_divergent.search.auto.store import SearchDirectory
 
 _LEAST_WEIGHT = 0.02  # members with less are not worth the time of fitting them
 _CLOSING = 0.02  # fraction of the budget kept for intervals and files
@@ -187,13 +189,10 @@ class AutoRun:
         wanted = self.config.models
         if wanted is None:
             return portfolio
-        known = [item.name for item in portfolio.candidates]
-        unknown = [name for name in wanted if name not in known]
-        if unknown:
-            hint = did_you_mean(unknown[0], known)
-            raise InputError(f"models: {unknown[0]!r} is no candidate here.{hint} Candidates: {', '.join(known)}.")
-        kept = tuple(item for item in portfolio.candidates if item.kind == "naive" or item.name in wanted)
-        return Portfolio(kept, portfolio.reasons, portfolio.guesses)
+        known = {item.name: item for item in portfolio.candidates}
+        kept = [item for item in portfolio.candidates if item.kind == "naive"]
+        kept += [known.get(name) or find_candidate(name) for name in wanted if name not in NAIVE]
+        return Portfolio(tuple(kept), (), portfolio.guesses)
 
     # Combination
 

@@ -26,15 +26,9 @@ from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.core.storage.tensor_file import dump_tensors, load_tensors
 from neuro_divergent.runs.directory import MODEL
 from neuro_divergent.search.auto.backtest import FitResult, FitTask
+from neuro_divergent.search.auto.files import COMMAND, LEADERBOARD, PROGRESS, SETTINGS
 
 FORMAT = 1
-SETTINGS = "auto.json"
-PROGRESS = "progress.json"
-PLAN = "auto.toml"
-LEADERBOARD = "leaderboard.json"
-COMMAND = "command.json"
-"""The options of ``nd auto``, which are written before the search is begun."""
-
 _RESULTS, _NETWORKS = "results", "networks"
 _LOCK = "lock"
 

@@ -62,9 +62,7 @@ class Simulated:
                 seconds = work * self.per_row[name]
             self.now += seconds
             made = np.nan_to_num(cutoffs.actual) + self.errors[name] * (1 + task.steps / 1e6)
-            result = FitResult(
-                made.astype(np.float32), task.steps, 8, None, seconds, seconds, work, seconds
-            )
+            result = FitResult(made.astype(np.float32), task.steps, 8, None, seconds, seconds, work, seconds)
             yield task, result
 
 
@@ -74,7 +72,7 @@ def search_in(
     panel, setting = simulated.panel, Setting(horizon=HORIZON, season=1)
     cutoffs = Cutoffs(panel, np.arange(series), HORIZON, (4, 8))
     naive = [Candidate(name=name, kind="naive", model=name) for name in NAIVE]
-    guesses = {name: cost for name, cost in (*simulated.per_step.items(), *simulated.per_row.items())}
+    guesses = simulated.per_step | simulated.per_row
     found = SearchDirectory(directory)
     return Search(
         cutoffs=cutoffs,

@@ -95,7 +95,7 @@ def _remember(directory: Path, options: AutoOptions) -> None:
     """Note the options, for ``nd auto resume``; where a search is begun already, they stay as they are."""
     from neuro_divergent.core.storage import strict_json
     from neuro_divergent.core.storage.atomic import write_file
-    from neuro_divergent.search.auto.store import COMMAND
+    from neuro_divergent.search.auto.files import COMMAND
 
     if not (directory / COMMAND).is_file() and (not directory.exists() or not any(directory.iterdir())):
         document = {
@@ -116,7 +116,7 @@ def conclude(
     from neuro_divergent.data.io.source import read_table
     from neuro_divergent.data.io.table_file import write_table
     from neuro_divergent.interfaces.cli.auto.showing import show_results
-    from neuro_divergent.search.auto.store import PLAN
+    from neuro_divergent.search.auto.files import PLAN
 
     write_file(directory / PLAN, forecaster.to_toml(data.to_dict()).encode("utf-8"))
     frame, note = _forecasts(forecaster, options)

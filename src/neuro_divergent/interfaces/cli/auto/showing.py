@@ -31,8 +31,9 @@ def show_command(
     """Show the leaderboard of a search, or what it decided as TOML."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.search.auto.files import PLAN
     from neuro_divergent.search.auto.forecaster import AutoForecaster
-    from neuro_divergent.search.auto.store import PLAN, SearchDirectory
+    from neuro_divergent.search.auto.store import SearchDirectory
 
     found = SearchDirectory(directory)
     found.settings()
@@ -54,7 +55,7 @@ def resume_command(directory: AutoPath, quiet: Quiet = False, as_json: AsJson = 
     from neuro_divergent.core.storage.atomic import read_json
     from neuro_divergent.interfaces.cli.auto.running import AutoOptions, run_auto
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.search.auto.store import COMMAND
+    from neuro_divergent.search.auto.files import COMMAND
 
     path = directory / COMMAND
     if not path.is_file():
