@@ -169,6 +169,12 @@ def test_models() -> None:
     assert models["timellm"]["parameters"] is None  # it is around a language model that must be given
     assert models["itransformer"]["mixes_channels"]
     assert models["nhits"]["covariates"] == ["past", "future", "static"]
+    statistical = {row["name"]: row for row in json.loads(output)["statistical"]}
+    assert statistical["auto_ets"]["extra"] == "statistical"
+    assert statistical["croston_sba"]["intermittent"]
+    assert statistical["drift"]["extra"] is None
+    shown, _ = nd("models", "tsb", cwd=Path.cwd())
+    assert "alpha_probability" in shown
 
 
 def test_mistakes_in_the_command_are_answered_before_torch(sales: Path) -> None:
@@ -176,6 +182,7 @@ def test_mistakes_in_the_command_are_answered_before_torch(sales: Path) -> None:
     assert "--horizon" in refused(*train, cwd=sales)
     assert "--horizon" in refused(*train, "--horizn", "3", cwd=sales)
     assert "Did you mean 'dlinear'" in refused(*train, "--horizon", "7", "--model", "dlinaer", cwd=sales)
+    assert "is a statistical model" in refused(*train, "--horizon", "7", "--model", "auto_ets", cwd=sales)
     assert "Did you mean 'max_steps'" in refused(*train, "--horizon", "7", "--set", "training.max_stepz=3", cwd=sales)
     (sales / "taken").mkdir()
     (sales / "taken/file").write_text("")

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 def supported_levels(
     forecaster: ForecastModel, windows: Windows, levels: Sequence[float]
 ) -> tuple[tuple[float, ...], dict[float, str]]:
-    """Try each level on one window.
+    """Try the levels on one window, each by itself where not all of them are supported.
 
     Returns:
         The levels that are supported, and for each of the others the reason why not.
     """
     one, reasons = WindowList.sample(windows, 1), dict[float, str]()
+    try:
+        forecaster.forecast_windows(one, levels)
+        return tuple(levels), reasons
+    except InputError:
+        pass  # of one level, or of several
     for level in levels:
         try:
             forecaster.forecast_windows(one, [level])

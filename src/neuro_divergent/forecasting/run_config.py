@@ -92,6 +92,7 @@ class RunConfig(Config):
             value = {"name": value}
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
             raise ValueError("needs a name; 'nd models' lists them")
+        _refuse_statistical(value["name"])
         return {**value, "name": Architecture.registry.check(value["name"])}
 
     @property
@@ -111,6 +112,16 @@ class RunConfig(Config):
     def resolve_model(self) -> RunConfig:
         """Return the same run with every setting of the model written out."""
         return self.replace(model=self.architecture)
+
+
+def _refuse_statistical(name: str) -> None:
+    from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
+
+    if name not in Architecture.registry.names() and name in StatisticalMethod.registry.names():
+        raise ValueError(
+            f"{name!r} is a statistical model, which no run trains; nd.Statistical({name!r}, horizon=...) forecasts "
+            "with it"
+        )
 
 
 def override(values: dict[str, Any], key: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of the architectures, for the command line and the documentation."""
+"""Descriptions of the architectures and the statistical models, for the command line and the documentation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.reporting.config_document import choices, describe_fields
 
 if TYPE_CHECKING:
+    from neuro_divergent.core.config import Component
+    from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
     from neuro_divergent.models.base import Architecture
 
 HORIZON, HISTORY = 24, 96
@@ -42,8 +44,38 @@ def describe(cls: type[Architecture]) -> dict[str, Any]:
     }
 
 
-def describe_settings(cls: type[Architecture]) -> list[dict[str, Any]]:
-    """Return the settings of an architecture: name, default, what a search tries (if anything) and meaning."""
+def describe_all_statistical() -> list[dict[str, Any]]:
+    """Describe every statistical model: those without an extra first, those for intermittent demand last."""
+    from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
+
+    registry = StatisticalMethod.registry
+    rows = [describe_statistical(registry.get(name)) for name in registry.names()]
+    return sorted(rows, key=lambda row: (row["extra"] is not None, row["intermittent"], row["name"]))
+
+
+def describe_statistical(cls: type[StatisticalMethod]) -> dict[str, Any]:
+    """Describe a statistical model in plain values."""
+    return {
+        "name": cls.name,
+        "extra": cls.extra,
+        "intermittent": cls.intermittent,
+        "paper": cls.paper,
+        "summary": (cls.__doc__ or "").strip().split("\n")[0],
+    }
+
+
+def statistical_columns(row: dict[str, Any]) -> dict[str, str]:
+    """Return what a row of the table of statistical models shows, by column."""
+    return {
+        "statistical model": row["name"],
+        "extra": row["extra"] or "none",
+        "series": "intermittent" if row["intermittent"] else "any",
+        "paper": cite(row["paper"]),
+    }
+
+
+def describe_settings(cls: type[Component]) -> list[dict[str, Any]]:
+    """Return the settings of a model: name, default, what a search tries (if anything) and meaning."""
     meanings = describe_fields(cls)
     default = cls().to_dict()
     rows = []

@@ -62,6 +62,6 @@ def unpack_statistical(files: Mapping[str, bytes], place: str) -> FittedStatisti
         if context.schema.covariates or context.schema.calendar:
             raise ValueError("covariates")
         backend, jobs = description["backend"], description["jobs"]
-        if backend not in get_args(Backend) or type(jobs) is not int:
+        if backend not in get_args(Backend) or type(jobs) is not int or not (jobs == -1 or jobs > 0):
             raise ValueError("backend or jobs")
         return FittedStatistical(StatisticalMethod.from_dict(description["method"]), task, context, backend, jobs)

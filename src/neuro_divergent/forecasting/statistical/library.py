@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuro_divergent.forecasting.statistical.methods.library import LibraryMethod
 
 _PARTS = 8  # of the work of each process, so that all end at about the same time
-_ROLLED = 24  # last values that are forecast one step ahead for the spread of a model without intervals
+_RECENT = 24  # last values that give the spread of a model without intervals
 
 
 def load_models(name: str) -> Any:
@@ -112,7 +112,7 @@ def fit_histories(task: SeriesTask) -> SeriesForecasts:
     """Fit one history after another and forecast it."""
     method, season = task.method, task.season_length
     model = method.build(load_models(method.name), season)
-    forecast = _with_intervals if method.has_intervals else _with_rolled_errors
+    forecast = _with_intervals if method.has_intervals else _around_recent_values
     count = len(task.histories)
     point = np.full((count, task.horizon), np.nan)
     quantiles = np.full((count, task.horizon, len(task.quantiles)), np.nan)
@@ -158,18 +158,14 @@ def _with_intervals(
     return made["mean"], np.stack(ends, axis=-1) if ends else np.empty((horizon, 0))
 
 
-def _with_rolled_errors(
+def _around_recent_values(
     model: SeriesModel, history: Floats, horizon: int, wanted: Sequence[float]
 ) -> tuple[Floats, Floats]:
-    """Return point and quantiles of a model without intervals: normal, as wide as its last one-step errors."""
+    """Return point and quantiles of a model that forecasts a mean: normal, as wide as the last values lie around it."""
     from scipy.special import ndtri
 
     mean = model.forecast(y=history, h=horizon)["mean"]
-    if not wanted:
-        return mean, np.empty((horizon, 0))
-    first = max(1, len(history) - _ROLLED)
-    errors = [model.forecast(y=history[:row], h=1)["mean"][0] - history[row] for row in range(first, len(history))]
-    spread = np.sqrt(np.mean(np.square(errors))) if errors else 0.0
+    spread = np.sqrt(np.mean(np.square(history[-_RECENT:] - mean[0])))
     return mean, mean[:, None] + spread * ndtri(list(wanted))
 
 

@@ -182,6 +182,7 @@ class NaiveForecasts:
         rows = np.arange(len(self.panel))
         if self.panel.mask is None:
             return rows
+        season = min(season, len(rows))  # beyond, each row has a phase of its own
         padding = -len(rows) % season
         seen = np.pad(np.where(self.panel.mask, rows, -1), (0, padding), constant_values=-1).reshape(-1, season)
         return np.maximum.accumulate(seen, axis=0).reshape(-1)[: len(rows)]

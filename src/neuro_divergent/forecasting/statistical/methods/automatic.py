@@ -8,6 +8,7 @@ from neuro_divergent.core.arrays import Floats
 from neuro_divergent.core.config import register
 from neuro_divergent.forecasting.statistical.library import SeriesModel
 from neuro_divergent.forecasting.statistical.methods.library import LibraryMethod
+from neuro_divergent.forecasting.statistical.seasonal_adjustment import SeasonallyAdjusted
 
 
 class _AutomaticMethod(LibraryMethod):
@@ -24,8 +25,7 @@ class _AutomaticMethod(LibraryMethod):
     def build(self, models: Any, season_length: int) -> SeriesModel:
         if season_length <= self.longest_season:
             return self._model(models, season_length)
-        made: SeriesModel = models.MSTL(season_length=season_length, trend_forecaster=self._model(models, 1))
-        return made
+        return SeasonallyAdjusted(self._model(models, 1), season_length)
 
     def refusal(self, history: Floats, season_length: int) -> str | None:
         reason = super().refusal(history, season_length)
@@ -77,10 +77,17 @@ class AutoCES(_AutomaticMethod):
 
 @register("auto_arima")
 class AutoARIMA(_AutomaticMethod):
-    """Seasonal ARIMA; orders are chosen by AICc for each series."""
+    """Seasonal ARIMA; orders are chosen by AICc for each series.
+
+    Attributes:
+        approximation: Whether orders are compared by conditional sums of squares, which takes a third of the time; the
+            chosen ones are fitted by maximum likelihood all the same.
+    """
 
     paper: ClassVar[str] = "https://doi.org/10.18637/jss.v027.i03"
+    longest_season: ClassVar[int] = 12  # 300 rows with a season of 24 take 12 seconds
+    approximation: bool = False
 
     def _model(self, models: Any, season_length: int) -> SeriesModel:
-        made: SeriesModel = models.AutoARIMA(season_length=season_length)
+        made: SeriesModel = models.AutoARIMA(season_length=season_length, approximation=self.approximation)
         return made

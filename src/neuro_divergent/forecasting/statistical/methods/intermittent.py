@@ -44,7 +44,7 @@ class ADIDA(_IntermittentMethod):
 class IMAPA(_IntermittentMethod):
     """Mean of smoothed sums over one row up to as many as usually lie between two demands."""
 
-    paper: ClassVar[str] = "https://doi.org/10.1016/j.ijforecast.2014.01.003"
+    paper: ClassVar[str] = "https://doi.org/10.1057/jors.2014.62"
 
     def build(self, models: Any, season_length: int) -> SeriesModel:
         made: SeriesModel = models.IMAPA()
