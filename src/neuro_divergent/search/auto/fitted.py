@@ -14,7 +14,6 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows, across
 from neuro_divergent.evaluation.conformal.request import RequestedLevels
 from neuro_divergent.forecasting.predictor import WindowForecasts
-from neuro_divergent.search.auto.groups import SeriesTraits
 from neuro_divergent.search.auto.intervals import ErrorIntervals, spread_at
 from neuro_divergent.search.auto.member import Member
 from neuro_divergent.search.auto.plan import Plan
@@ -64,7 +63,7 @@ class FittedAuto:
         total = np.zeros((len(series), self.horizon))
         for member, own in zip(self.members, weights, strict=True):
             if own.any():
-                total += own[:, None] * member.forecast(panel, series, targets)
+                total += own[:, None] * _double(member.forecast(panel, series, targets))
         return total
 
     def forecast_ahead(self, panel: Panel | None, future: Floats32 | None) -> tuple[Floats, Floats]:
@@ -76,7 +75,7 @@ class FittedAuto:
         """
         source = self.context if panel is None else panel
         series, ends = np.arange(source.num_series), source.offsets[1:]
-        groups = self.groups if panel is None else self._traits(source, series, ends)
+        groups = self.groups if panel is None else self.groups_of(source, series, ends)
         spread = spread_at(source, series, ends, self.plan.history)
         longer = source.extended(self.horizon, future)
         targets = longer.offsets[1:] - self.horizon
@@ -85,8 +84,8 @@ class FittedAuto:
         for member, own in zip(self.members, weights, strict=True):
             known = self.ahead.get(member.name) if panel is None else None
             if own.any():
-                made = member.forecast(longer, series, targets) if known is None else known.astype(np.float64)
-                total += own[:, None] * made
+                made = member.forecast(longer, series, targets) if known is None else known
+                total += own[:, None] * _double(made)
         return total, spread
 
     def forecast_windows(
@@ -113,15 +112,9 @@ class FittedAuto:
 
     def groups_of(self, panel: Panel, series: Ints, targets: Ints) -> Ints:
         """Return the group of each series of a panel, by its rows before its first window."""
-        if not any(member.group_weights for member in self.plan.members):
-            return np.zeros(panel.num_series, np.int64)
         ends = panel.offsets[1:].copy()
         np.minimum.at(ends, series, targets)
-        return self._traits(panel, np.arange(panel.num_series), ends)
-
-    def _traits(self, panel: Panel, series: Ints, ends: Ints) -> Ints:
-        setting = self.plan.setting
-        return SeriesTraits.of(panel, series, ends, horizon=setting.horizon, season=setting.season).groups
+        return self.plan.groups_of(panel, ends)
 
     @property
     def has_context(self) -> bool:
@@ -131,3 +124,8 @@ class FittedAuto:
 
 def _single(values: Floats) -> Array:
     return values.astype(np.float32)
+
+
+def _double(values: Floats | Floats32) -> Floats:
+    """Return forecasts of a member as they are stored, in single precision: those made later are the same then."""
+    return values.astype(np.float32).astype(np.float64)

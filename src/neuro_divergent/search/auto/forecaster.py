@@ -256,6 +256,7 @@ class AutoForecaster(SavedModel):
         if self._parts is not None:
             plan = self._parts.fitted.plan
             state = f"fitted, {', '.join(f'{item.name} {item.weight:.2f}' for item in plan.members)}"
+            state += "" if self._parts.fitted.has_context else ", without context"
         config = self.config
         return f"{type(self).__name__}(horizon={config.horizon}, budget={config.seconds:g}, {config.preset}, {state})"
 

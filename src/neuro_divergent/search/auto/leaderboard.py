@@ -45,15 +45,15 @@ class Row:
 
     candidate: str
     kind: str
-    score: float | None
-    weight: float
-    rank: float | None
-    p_value: float | None
-    seconds: float
-    processor_seconds: float
-    round: str
-    steps: int
-    note: str
+    score: float | None = None
+    weight: float = 0.0
+    rank: float | None = None
+    p_value: float | None = None
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+    round: str = ""
+    steps: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True)

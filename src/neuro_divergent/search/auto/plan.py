@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.core.config import Config
+from neuro_divergent.data.panel import Panel
 from neuro_divergent.search.auto.candidate import Candidate, Setting
-from neuro_divergent.search.auto.groups import GROUPS
+from neuro_divergent.search.auto.groups import GROUPS, SeriesTraits
 
 _CLOSE = 1e-6
 
@@ -77,6 +78,13 @@ class Plan(Config):
             if any(weight is not None for weight in own):
                 result[:, groups == place] = np.array([weight or 0.0 for weight in own])[:, None]
         return result
+
+    def groups_of(self, panel: Panel, ends: Ints) -> Ints:
+        """Return the group of each series of a panel by its rows before some; one group where weights do not differ."""
+        if not any(member.group_weights for member in self.members):
+            return np.zeros(panel.num_series, np.int64)
+        series, setting = np.arange(panel.num_series), self.setting
+        return SeriesTraits.of(panel, series, ends, horizon=setting.horizon, season=setting.season).groups
 
     def without(self, names: set[str]) -> Plan:
         """Return the plan without some members; the others take their weight."""

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -32,16 +31,7 @@ from neuro_divergent.search.auto.files import LEADERBOARD
 from neuro_divergent.search.auto.fitted import FittedAuto
 from neuro_divergent.search.auto.groups import SeriesTraits
 from neuro_divergent.search.auto.intervals import ErrorIntervals
-from neuro_divergent.search.auto.leaderboard import (
-    COMBINATION,
-    REFERENCE,
-    Leaderboard,
-    Row,
-    compare_candidates,
-    explain,
-    no_better_than_naive,
-    prepare_comparison,
-)
+from neuro_divergent.search.auto.leaderboard import REFERENCE, Leaderboard, prepare_comparison
 from neuro_divergent.search.auto.member import Member
 from neuro_divergent.search.auto.metric import Scoring
 from neuro_divergent.search.auto.naive import NAIVE
@@ -50,6 +40,7 @@ from neuro_divergent.search.auto.portfolio import Portfolio, choose_portfolio, f
 from neuro_divergent.search.auto.record import FULL, Progress, Record
 from neuro_divergent.search.auto.refit import Refit, backtest_network
 from neuro_divergent.search.auto.search import SHORTEST, Search
+from neuro_divergent.search.auto.standings import standings, standings_of_plan
 from neuro_divergent.search.auto.store import SearchDirectory
 
 _LEAST_WEIGHT = 0.02  # members with less are not worth the time of fitting them
@@ -104,7 +95,8 @@ class AutoRun:
                 plan, members = refit.run()
             intervals = ErrorIntervals.of(search.cutoffs, self._left_out(search, weights), plan.history)
             fitted = self._fitted(plan, members, intervals, refit, whole=False)
-            leaderboard = self._leaderboard(search, plan, records, weights, refit.notes)
+            search.phase = "leaderboard"
+            leaderboard = standings(search, plan, weights, notes=self.notes, member_notes=refit.notes)
             parts = AutoParts(self.config, fitted, leaderboard)
             if self.is_kept:
                 self._write(parts, leaderboard)
@@ -129,7 +121,7 @@ class AutoRun:
             )
             intervals = ErrorIntervals.of(cutoffs, np.asarray(combined, np.float64), plan.history)
             fitted = self._fitted(fitted_plan, members, intervals, refit, whole=False)
-            leaderboard = self._replayed(plan, cutoffs, made, np.asarray(combined))
+            leaderboard = standings_of_plan(plan, cutoffs, made, np.asarray(combined))
             parts = AutoParts(self.config, fitted, leaderboard)
             if self.is_kept:
                 self._write(parts, leaderboard)
@@ -258,7 +250,7 @@ class AutoRun:
     ) -> FittedAuto:
         """Return the fitted state; ``whole`` keeps all rows, for members whose forecasts are not made yet."""
         panel = self.panel
-        groups = self._groups(plan.setting, np.arange(panel.num_series), 0)
+        groups = plan.groups_of(panel, panel.offsets[1:])
         ahead = dict(refit.ahead) if refit is not None else {}
         context = panel
         if not whole:
@@ -293,113 +285,6 @@ class AutoRun:
         self.directory.note(spent=min(self.budget.spent, 1e12))
         write_file(self.directory.path / LEADERBOARD, strict_json.dumps(leaderboard.to_dict(), indent=1))
 
-    # Leaderboard
-
-    def _leaderboard(
-        self, search: Search, plan: Plan, records: list[Record], weights: Weights | None, notes: dict[str, str]
-    ) -> Leaderboard:
-        used = {member.name: member.weight for member in plan.members}
-        forecasts = {record.name: np.asarray(record.forecasts) for record in search.complete}
-        score = math.nan if weights is None else weights.left_out
-        if weights is not None and len(used) > 1:
-            forecasts[COMBINATION] = weights.forecast
-        table = None
-        if self.budget.left > 0:  # of the last moments of a short budget, tests are the part that can be missed
-            table = compare_candidates(search.cutoffs, forecasts, metric=self.config.metric, season=self.season)
-        tested = {} if table is None else {row["model"]: row for row in table.table.to_dicts()}
-        rows = [self._row(record, search, used, tested, notes) for record in search.records.values()]
-        costs = [search.ledger.of(name) for name in search.records]
-        if COMBINATION in forecasts:
-            found = tested.get(COMBINATION, {})
-            rows.append(
-                Row(
-                    COMBINATION,
-                    COMBINATION,
-                    _plain(score),
-                    1.0,
-                    found.get("rank"),
-                    found.get("p_value"),
-                    sum(cost.wall for cost in costs),
-                    sum(cost.processor for cost in costs),
-                    FULL,
-                    0,
-                    "" if weights is None else str(weights.rule),
-                )
-            )
-        rows.sort(
-            key=lambda row: (row.score is None or row.round != FULL, math.inf if row.score is None else row.score)
-        )
-        singles = {record.name: record.score for record in search.complete}
-        winner = COMBINATION if COMBINATION in forecasts else plan.members[0].name
-        shown = [(member.name, member.weight) for member in plan.members]
-        reason = explain(
-            self.config.metric,
-            score if winner == COMBINATION else singles.get(winner, math.nan),
-            shown,
-            singles,
-            tested.get(winner, {}).get("p_value"),
-        )
-        reference, best = (
-            singles.get(REFERENCE, math.nan),
-            score if winner == COMBINATION else singles.get(winner, math.nan),
-        )
-        findings: tuple[dict[str, Any], ...] = ()
-        if math.isfinite(reference) and not best < reference:
-            findings = (no_better_than_naive(self.config.metric, best, reference).to_dict(),)
-        groups = sorted({group for member in plan.members for group in member.group_weights})
-        if groups:
-            self.notes.append(f"Series of these groups have weights of their own: {', '.join(groups)}.")
-        return Leaderboard(self.config.metric, tuple(rows), reason, tuple(self.notes), findings, self.budget.spent)
-
-    def _row(
-        self,
-        record: Record,
-        search: Search,
-        used: dict[str, float],
-        tested: dict[str, dict[str, object]],
-        notes: dict[str, str],
-    ) -> Row:
-        cost, found = search.ledger.of(record.name), tested.get(record.name, {})
-        said = [record.reason or "", record.stopped or "", notes.get(record.name, "")]
-        return Row(
-            candidate=record.name,
-            kind=record.candidate.kind,
-            score=_plain(record.score),
-            weight=used.get(record.name, 0.0),
-            rank=found.get("rank"),  # type: ignore[arg-type]
-            p_value=found.get("p_value"),  # type: ignore[arg-type]
-            seconds=cost.wall,
-            processor_seconds=cost.processor,
-            round=record.round,
-            steps=record.steps,
-            note=". ".join(text for text in said if text),
-        )
-
-    def _replayed(self, plan: Plan, cutoffs: Cutoffs, made: dict[str, Floats], combined: Floats) -> Leaderboard:
-        """Return the leaderboard of a plan that was fitted without a search."""
-        scoring = Scoring.of(plan.setting.metric, cutoffs, plan.setting.season)
-        singles = {name: scoring.score(forecast) for name, forecast in made.items()}
-        score = scoring.score(combined) if len(cutoffs) else math.nan
-        rows = [
-            Row(
-                item.name,
-                item.kind,
-                _plain(singles[item.name]),
-                item.weight,
-                None,
-                None,
-                0.0,
-                0.0,
-                FULL,
-                item.steps,
-                "",
-            )
-            for item in plan.members
-        ]
-        shown = [(member.name, member.weight) for member in plan.members]
-        reason = explain(plan.setting.metric, score, shown, singles, None)
-        return Leaderboard(plan.setting.metric, tuple(rows), reason, (), (), 0.0)
-
     def _member_backtests(self, plan: Plan, cutoffs: Cutoffs, executor: Executor) -> dict[str, Floats]:
         """Return the out-of-fold forecasts of the members of a plan."""
         shape = len(cutoffs), len(cutoffs.series), plan.setting.horizon
@@ -430,10 +315,6 @@ def _most(weights: Weights) -> Floats:
     """Return the largest weight of each member over all series and groups."""
     most: Floats = np.max([weights.overall, *weights.by_group.values()], axis=0)
     return most
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _complete(made: Floats32, member: Member, panel: Panel, targets: Ints) -> Floats32:
