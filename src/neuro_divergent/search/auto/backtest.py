@@ -28,7 +28,7 @@ class FitTask:
         backs: Cut-offs, as rows from the end of a series; empty for none, ``(0,)`` for what follows the data.
         steps: Steps of training of a network; at most if ``validated``.
         validated: Whether a validation part decides the number of steps.
-        retrained: Whether it is trained again on all rows after a validation part decided the number of steps.
+        retrained: Whether it is trained again on all rows once a validation part has given the number of steps.
         history: Rows of history of a network, where they are known already.
         seconds: Time of training after which it is stopped; ``None`` for no limit.
         directory: Where a fitted network is saved; ``None`` for nowhere.
@@ -147,7 +147,9 @@ def _network(task: FitTask, panel: Panel) -> dict[str, object]:
     seconds = float(rows["seconds"][-1]) if rows.height else 0.0
     work = float(rows["step"][-1]) if rows.height else float(task.steps)
     stopped = None
-    if task.seconds is not None and task.validated and task.retrained and not trained_on.all_rows:
+    assert forecaster.split is not None
+    has_two = task.validated and task.retrained and len(forecaster.split.validation) > 0
+    if has_two and not trained_on.all_rows:
         stopped = "the second training was stopped by the clock"
     usable = np.nonzero(cutoffs.usable)
     made = network_forecast(forecaster, data, cutoffs.series[usable[1]], cutoffs.targets[usable])

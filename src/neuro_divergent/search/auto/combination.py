@@ -1,4 +1,4 @@
-"""The choice of weights: how members are combined, decided by what it gives at cut-offs that were left out."""
+"""The choice of weights: how members are combined, by its score at cut-offs that were left out."""
 
 from __future__ import annotations
 

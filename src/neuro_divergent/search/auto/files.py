@@ -9,7 +9,7 @@ PROGRESS = "progress.json"
 """Time spent, and how many series are judged on."""
 
 PLAN = "auto.toml"
-"""What was decided, which ``nd auto`` fits without a search."""
+"""The plan, which ``nd auto`` fits without a search."""
 
 LEADERBOARD = "leaderboard.json"
 """All candidates; it is written last."""

@@ -85,7 +85,7 @@ class AutoForecaster(SavedModel):
 
     @classmethod
     def from_plan(cls, plan: Plan | Mapping[str, Any], **settings: Any) -> Self:
-        """Return a forecaster that fits what an earlier search decided, without a search.
+        """Return a forecaster that fits the plan of an earlier search, without a search.
 
         Args:
             plan: ``plan`` of a fitted forecaster, or the section ``[auto]`` of its TOML.

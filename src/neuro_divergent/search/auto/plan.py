@@ -1,4 +1,4 @@
-"""What a search decided, as settings that reproduce it without the search."""
+"""The result of a search as settings that reproduce it without the search."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ class Refit:
     statistical model is left out, and the others take its weight.
 
     Attributes:
+        unfitted: Networks that there is no time for.
         notes: What was replaced or left out, by member.
         ahead: Forecasts of the statistical members for what follows the data.
     """
@@ -41,6 +42,7 @@ class Refit:
     budget: Budget
     ledger: Ledger
     directory: SearchDirectory
+    unfitted: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, Floats32] = field(default_factory=dict)
     _fitted: set[str] = field(default_factory=set)
@@ -78,7 +80,7 @@ class Refit:
         setting = self.plan.setting
         nothing = np.zeros(0, np.int64)
         for member in self.plan.members:
-            if member.kind == "network" and member.name not in self._fitted:
+            if member.kind == "network" and member.name not in self._fitted | self.unfitted:
                 yield FitTask(
                     member.candidate,
                     setting,

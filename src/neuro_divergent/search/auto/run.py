@@ -88,10 +88,10 @@ class AutoRun:
                 prepare_comparison()
                 search.run()
                 search.phase = "combination"
-                records, weights = self._affordable(search)
+                records, weights, unfitted = self._affordable(search)
                 plan = self._plan(search, records, weights)
                 search.phase = "refit"
-                refit = Refit(plan, self.panel, executor, self.budget, search.ledger, self.directory)
+                refit = Refit(plan, self.panel, executor, self.budget, search.ledger, self.directory, unfitted)
                 plan, members = refit.run()
             intervals = ErrorIntervals.of(search.cutoffs, self._left_out(search, weights), plan.history)
             fitted = self._fitted(plan, members, intervals, refit, whole=False)
@@ -188,26 +188,29 @@ class AutoRun:
 
     # Combination
 
-    def _affordable(self, search: Search) -> tuple[list[Record], Weights | None]:
-        """Return the weights of members that can still be fitted to all rows in time."""
-        records = search.complete
+    def _affordable(self, search: Search) -> tuple[list[Record], Weights | None, set[str]]:
+        """Return candidates, their weights, and the networks that there is no time to fit to all rows.
+
+        Those are used as they were back-tested. A statistical model has nothing to fall back on and is left out.
+        """
+        records, unfitted = search.complete, set[str]()
         if not records:
-            return [search.records[self._simplest()]], None
+            return [search.records[self._simplest()]], None, unfitted
         left = search.budget.left - _CLOSING * search.budget.seconds
         while True:
             _, weights = search.weights(records)
             used = [record for record, weight in zip(records, _most(weights), strict=True) if weight >= _LEAST_WEIGHT]
-            costs = {record.name: search.refit_cost(record) for record in used}
+            costs = {record.name: search.refit_cost(record) for record in used if record.name not in unfitted}
             needed = max(sum(costs.values()) / search.executor.jobs, max(costs.values(), default=0.0))
             if needed <= left or not any(costs.values()):
-                return records, weights
-            dearest = max(used, key=lambda record: costs[record.name])
-            if dearest.candidate.kind == "network" and len(used) == 1:
-                return records, weights  # its back-test model is there
-            dearest.reason = (
-                f"too dear: fitting it to all rows takes about {costs[dearest.name]:.0f} s, {left:.0f} s are left"
-            )
-            records = [record for record in records if record is not dearest]
+                return records, weights, unfitted
+            dearest = max(costs, key=lambda name: costs[name])
+            if search.records[dearest].candidate.kind == "network":
+                unfitted.add(dearest)
+                continue
+            reason = f"too dear: fitting it to all rows takes about {costs[dearest]:.0f} s, {left:.0f} s are left"
+            search.records[dearest].reason = reason
+            records = [record for record in records if record.name != dearest]
 
     def _simplest(self) -> str:
         """Return the naive forecast for series that are too short for a back-test."""
@@ -220,16 +223,16 @@ class AutoRun:
         kept = [place for place in range(len(records)) if most[place] >= _LEAST_WEIGHT]
         own = {group: made[kept] / max(made[kept].sum(), 1e-12) for group, made in groups.items()}
         total = overall[kept].sum()
-        shares = overall[kept] / total if total > 0 else np.full(len(kept), 1 / len(kept))
+        fractions = overall[kept] / total if total > 0 else np.full(len(kept), 1 / len(kept))
         members = [
             PlannedMember(
                 **dict(records[place].candidate),
-                weight=float(share),
+                weight=float(fraction),
                 group_weights={group: float(made[number]) for group, made in own.items()},
                 steps=records[place].steps,
                 history=records[place].history,
             )
-            for number, (place, share) in enumerate(zip(kept, shares, strict=True))
+            for number, (place, fraction) in enumerate(zip(kept, fractions, strict=True))
         ]
         task = Task(horizon=self.config.horizon, season_length=self.season)
         return Plan(

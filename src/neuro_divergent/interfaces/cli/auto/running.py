@@ -29,7 +29,7 @@ class AutoOptions:
     Attributes:
         data: Fields of ``DataConfig``, the path among them.
         settings: Fields of ``AutoConfig`` that were given.
-        plan: What an earlier search decided, to be fitted without a search; ``None`` to search.
+        plan: The plan of an earlier search, to be fitted without a search; ``None`` to search.
         levels: Intervals to forecast, in percent.
         future: File of the covariates known ahead.
         output: Run directory, or ``None`` for the usual place.
@@ -68,7 +68,7 @@ def run_auto(options: AutoOptions, screen: Screen) -> None:
     if options.plan is not None:
         unknown = [key for key in settings if key not in ("jobs", "horizon")]
         if unknown:
-            raise ConfigError(f"{unknown[0]}: is decided by the plan; leave it out, or search with a table.")
+            raise ConfigError(f"{unknown[0]}: the plan has it; leave it out, or search with a table.")
         forecaster = AutoForecaster.from_plan(options.plan, **{k: v for k, v in settings.items() if k != "horizon"})
     else:
         assert config is not None

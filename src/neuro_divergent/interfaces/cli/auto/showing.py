@@ -25,10 +25,10 @@ AutoPath = Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Directory o
 
 def show_command(
     directory: AutoPath,
-    toml: Annotated[bool, option("--toml", text="Write what it decided as TOML, for 'nd auto FILE.toml'.")] = False,
+    toml: Annotated[bool, option("--toml", text="Write its plan as TOML, for 'nd auto FILE.toml'.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the leaderboard of a search, or what it decided as TOML."""
+    """Show the leaderboard of a search, or its plan as TOML."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.search.auto.files import PLAN
