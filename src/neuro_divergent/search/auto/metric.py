@@ -45,7 +45,7 @@ class Scoring:
     Attributes:
         metric: Name of the metric.
         actual: Observed values, ``(cut-offs, series, horizon)``, NaN where there are none.
-        scale: Mean absolute seasonal naive error of each series before the earliest cut-off, ``(series,)``.
+        scale: Mean absolute seasonal naive error of each series, ``(series,)``.
         squared_scale: The root of the mean of its squares.
     """
 
@@ -56,9 +56,12 @@ class Scoring:
 
     @classmethod
     def of(cls, metric: str, cutoffs: Cutoffs, season: int) -> Scoring:
-        """Measure the naive errors of the series before the earliest cut-off; with a lag of 1 where they are short."""
-        panel, actual = cutoffs.panel, cutoffs.actual
-        ends = np.maximum(panel.offsets[1:] - cutoffs.earliest, panel.offsets[:-1])
+        """Measure the naive errors of the series; with a lag of 1 where they are short.
+
+        All rows count. The scale only says how much a series counts, and that of a few rows before the earliest cut-off
+        would let some short series decide.
+        """
+        panel, actual, ends = cutoffs.panel, cutoffs.actual, cutoffs.panel.offsets[1:]
         scales = []
         for squared in (False, True):
             by_season, by_row = (
