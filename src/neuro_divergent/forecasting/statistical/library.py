@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats
+from neuro_divergent.core.arrays import AnyFloats, Floats
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.core.parallel import WorkerPool
 
@@ -64,7 +64,7 @@ class SeriesTask:
     """
 
     method: LibraryMethod
-    histories: list[Floats]
+    histories: list[AnyFloats]
     season_length: int
     horizon: int
     quantiles: tuple[float, ...]
@@ -118,7 +118,8 @@ def fit_histories(task: SeriesTask) -> SeriesForecasts:
     quantiles = np.full((count, task.horizon, len(task.quantiles)), np.nan)
     reasons: dict[int, str] = {}
     with _undisturbed():
-        for place, history in enumerate(task.histories):
+        for place, values in enumerate(task.histories):
+            history = values.astype(np.float64)
             reason = method.refusal(history, season)
             if reason is None:
                 reason = _attempt(forecast, model, history, task.quantiles, point[place], quantiles[place])

@@ -93,7 +93,7 @@ class NaiveForecasts:
         """Return the forecasts of some of the windows."""
         return type(self)(self.panel, self.series[places], self.rows[places], self.horizon, self.season_length)
 
-    @property
+    @cached_property
     def _begins(self) -> Ints:
         """First row of the series of each window."""
         return self.panel.offsets[:-1][self.series]
@@ -139,11 +139,11 @@ class NaiveForecasts:
         """
         panel, rows = self.panel, np.arange(len(self.panel))
         before = np.full(len(rows), -1)
-        before[season:] = self._latest(season)[:-season] if season < len(rows) else before[season:]
+        if season < len(rows):
+            before[season:] = self._latest(season)[:-season]
         begins = np.repeat(panel.offsets[:-1], panel.lengths)
         known = before >= begins if panel.mask is None else panel.mask & (before >= begins)
-        with np.errstate(over="ignore"):
-            change = np.where(known, panel.y.astype(np.float64) - panel.y[np.maximum(before, 0)], 0)
+        change = np.where(known, panel.y.astype(np.float64) - panel.y[np.maximum(before, 0)], 0)
         seasons = np.where(known, (rows - before) // season, 1)
         return self._sum_before(known.astype(np.float64)), self._sum_before(np.square(change) / seasons)
 
@@ -166,10 +166,9 @@ class NaiveForecasts:
         """
         totals = np.zeros(len(self.rows))
         order = np.argsort(self.series, kind="stable")
-        bounds = np.flatnonzero(np.diff(self.series[order], prepend=-1))
-        for group in np.split(order, bounds[1:]):
-            if not len(group):
-                continue
+        firsts = np.flatnonzero(np.diff(self.series[order], prepend=-1))
+        for first, last in zip(firsts, [*firsts[1:], len(order)], strict=True):
+            group = order[first:last]
             begin, rows = int(self._begins[group[0]]), self.rows[group]
             sums = np.concatenate([[0.0], np.cumsum(terms[begin : int(rows.max())])])
             until = rows - begin

@@ -97,7 +97,7 @@ def test_long_season_is_taken_out_by_stl_as_by_statsforecast(name: str) -> None:
 def test_intervals_of_a_model_without_its_own_are_as_wide_as_the_last_values_lie_around_its_mean() -> None:
     panel = demand(count=1)
     table = statistical("croston_sba").fit(panel).predict(quantiles=[0.8413447460685429])
-    spread = np.sqrt(np.mean(np.square(panel.y[-24:] - table["forecast"][0])))
+    spread = np.sqrt(np.mean(np.square(panel.y[-24:].astype(np.float64) - table["forecast"][0])))
     np.testing.assert_allclose(table["q-0.841345"] - table["forecast"], spread)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuro_divergent.core.arrays import Floats
+from neuro_divergent.core.arrays import AnyFloats, Floats
 from neuro_divergent.forecasting.statistical.library import (
     SeriesModel,
     SeriesTask,
@@ -82,14 +82,15 @@ class LibraryMethod(StatisticalMethod):
         return MethodForecast(made.point, made.quantiles, sorted(fallbacks))
 
 
-def history_before(windows: NaiveForecasts, place: int, most: int) -> Floats:
+def history_before(windows: NaiveForecasts, place: int, most: int) -> AnyFloats:
     """Return the series before the first target of a window, from its first observed value on, without gaps.
 
-    Missing values lie on the line between their observed neighbours, and those at the end repeat the last one.
+    Missing values lie on the line between their observed neighbours, and those at the end repeat the last one. Without
+    any, it is a view of the panel: histories of many windows of a series overlap, and copies would fill the memory.
     """
     panel, series, row = windows.panel, int(windows.series[place]), int(windows.rows[place])
     begin = max(int(panel.first_observed[series]), row - most)
-    values = panel.y[begin:row].astype(np.float64)
+    values = panel.y[begin:row]
     if panel.mask is None or panel.mask[begin:row].all():
         return values
     seen = np.flatnonzero(panel.mask[begin:row])
