@@ -311,6 +311,8 @@ class Search:
     def _restore(self) -> None:
         """Take up what was finished before an interruption."""
         for stored in self.directory.results():
+            if stored.round not in (PROBE, FULL):
+                continue  # of the refit, which forecasts what follows the data
             if stored.name not in self.records:
                 base, _, number = stored.name.rpartition("_")
                 if base not in self.records or not number.isdecimal():

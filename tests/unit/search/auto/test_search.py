@@ -196,6 +196,21 @@ def test_a_resumed_search_repeats_nothing_that_was_finished(tmp_path: Path, pane
     assert {search.records[name].round for name in "abe"} == {FULL}
 
 
+def test_a_resumed_search_does_not_take_forecasts_of_the_refit_for_a_back_test(tmp_path: Path, panel: Panel) -> None:
+    simulated = Simulated(panel, {}, {"e": 0.001}, {"e": 0.1})
+    candidate, setting = classical("e")[0], Setting(horizon=HORIZON, season=1)
+    refit = FitTask(candidate, setting, "refit", np.arange(12), (0,))
+    SearchDirectory(tmp_path).save(refit, FitResult(np.full((1, 12, HORIZON), 1e6, np.float32)))
+    search = search_in(tmp_path, simulated, [candidate], seconds=500)
+    search.cutoffs = Cutoffs(panel, np.arange(12), HORIZON, (4,))  # one, as the refit has
+    search.scoring = Scoring.of("mase", search.cutoffs, 1)
+    search.run()
+    record = search.records["e"]
+    assert record.is_complete
+    assert record.forecasts is not None
+    assert record.forecasts.max() < 1000
+
+
 def test_out_of_fold_forecasts_do_not_depend_on_values_after_their_cutoff(panel: Panel) -> None:
     setting = Setting(horizon=HORIZON, season=1)
     changed = Panel(**{**vars(panel), "y": panel.y.copy()})
