@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from neuro_divergent.data.windows import Windows
 from neuro_divergent.search.auto import candidate as candidate_module
 from neuro_divergent.search.auto.intervals import ErrorIntervals
 from neuro_divergent.search.auto.plan import Plan
+from neuro_divergent.search.auto.preset import PRESETS
 
 HORIZON = 6
 
@@ -39,6 +42,14 @@ def auto(**settings: Any) -> nd.AutoForecaster:
 def quick(**settings: Any) -> nd.AutoForecaster:
     """Return a forecaster with a budget for naive forecasts only."""
     return auto(budget=5, models=None, **settings)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_steps() -> Iterator[None]:
+    """Train networks for fewer steps than the preset has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", dataclasses.replace(PRESETS["fast"], steps=150))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -265,5 +276,9 @@ def test_a_directory_keeps_the_search_and_a_second_fit_reads_it(tmp_path: Path) 
     assert nd.load(tmp_path / "run").predict().equals(first.predict())
     with pytest.raises(InputError, match="another config"):
         auto(models=("nlinear",), seed=2).fit(TABLE, directory=tmp_path / "run")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(InputError, match="is not empty"):
+        quick().fit(TABLE, directory=tmp_path / "other")
     with pytest.raises(InputError, match="another data"):
         auto(models=("nlinear",)).fit(TABLE.head(60), directory=tmp_path / "run")
