@@ -70,6 +70,7 @@ from .models.tsmixerx import TSMixerx as TSMixerx
 from .models.vanilla_transformer import VanillaTransformer as VanillaTransformer
 from .models.xlinear import XLinear as XLinear
 from .models.xlstm import XLSTM as XLSTM
+from .search.auto.forecaster import AutoForecaster as AutoForecaster
 from .training.callbacks.early_stopping import EarlyStopping as EarlyStopping
 from .training.config import TrainingConfig as TrainingConfig
 from .training.engine import Trainer as Trainer

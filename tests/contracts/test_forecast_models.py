@@ -44,9 +44,10 @@ KINDS: dict[str, Callable[[], nd.forecasting.ForecastModel]] = {
     "Conformal of a HINT": lambda: nd.Conformal(nd.HINT(forecaster(), TREE, "bottom_up")),
     BY_SERIES: lambda: nd.Conformal(nd.Ensemble.seeds(forecaster(), 2), per="series"),
     "Statistical": lambda: nd.Statistical("seasonal_naive", horizon=HORIZON),
+    "Auto": lambda: nd.AutoForecaster(horizon=HORIZON, budget=5, jobs=1),
     "Conformal of a Statistical": lambda: nd.Conformal(nd.Statistical("auto_theta", horizon=HORIZON), method="cqr"),
 }
-TRAINED = [kind for kind in KINDS if "Statistical" not in kind]
+TRAINED = [kind for kind in KINDS if "Statistical" not in kind and kind != "Auto"]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ every_trained_kind = pytest.mark.parametrize("kind", TRAINED)
 
 def weights(model: Any) -> list[torch.Tensor]:
     """Return the weights of all networks in a model."""
-    if isinstance(model, nd.Statistical):
+    if isinstance(model, nd.Statistical | nd.AutoForecaster):
         return []
     if isinstance(model, nd.Ensemble):
         return [tensor for member in model.members for tensor in weights(member)]
@@ -79,7 +80,7 @@ def weights(model: Any) -> list[torch.Tensor]:
 
 def settings(model: Any) -> Any:
     """Return everything that a model is made from."""
-    if isinstance(model, nd.Ensemble | nd.Statistical):
+    if isinstance(model, nd.Ensemble | nd.Statistical | nd.AutoForecaster):
         return model.to_dict()
     if isinstance(model, nd.Forecaster):
         return model.architecture.to_dict(), model._task.to_dict(), model.training.to_dict()

@@ -23,6 +23,7 @@ EXPECTED = {
     "electricity_prices": "conformal: 50 % holds",
     "ensemble": "the ensemble misses by less than its members do on average",
     "ask_the_doctor": "The learning rate is too low",
+    "auto": "lower than the seasonal naive forecast",
     "search": "is recommended",
     "hierarchy": "in each of 200 paths: 0.0000",
 }

@@ -76,6 +76,10 @@ class WorkerDiedError(NeuroDivergentError):
     """A worker process ended before its task did: killed by the system, often because memory ran out."""
 
 
+class TaskTimeoutError(NeuroDivergentError):
+    """A task took longer than it may, and its worker process was ended."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal requested the end of the process; the state has been saved.
 

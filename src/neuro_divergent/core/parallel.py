@@ -9,6 +9,7 @@ it may use before it imports anything else.
 from __future__ import annotations
 
 import functools
+import math
 import multiprocessing
 import os
 import pickle
@@ -16,6 +17,7 @@ import reprlib
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
@@ -26,7 +28,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from neuro_divergent.core import threads as thread_budget
-from neuro_divergent.core.errors import InputError, NeuroDivergentError, WorkerDiedError
+from neuro_divergent.core.errors import InputError, NeuroDivergentError, TaskTimeoutError, WorkerDiedError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,8 +48,8 @@ class TaskResult(Generic[T, R]):
         index: Position of the task among those given.
         task: The task.
         value: What the function returned; ``None`` after an error.
-        error: What the function raised, ``WorkerDiedError`` if its process died, or ``InputError`` if the task or the
-            value cannot be pickled; ``None`` after success.
+        error: What the function raised, ``WorkerDiedError`` if its process died, ``TaskTimeoutError`` if it took longer
+            than it may, or ``InputError`` if the task or the value cannot be pickled; ``None`` after success.
     """
 
     index: int
@@ -110,7 +112,10 @@ class WorkerPool(Generic[T, R]):
         _stop(self._workers)
 
     def run(
-        self, tasks: Iterable[T], progress: Callable[[int, int | None], None] | None = None
+        self,
+        tasks: Iterable[T],
+        progress: Callable[[int, int | None], None] | None = None,
+        limit: Callable[[T], float | None] | None = None,
     ) -> Iterator[TaskResult[T, R]]:
         """Run the function on every task and give results as they come, in any order.
 
@@ -121,6 +126,9 @@ class WorkerPool(Generic[T, R]):
             tasks: Arguments of the function.
             progress: Called after each task with the number of finished tasks and of all tasks; the latter is ``None``
                 if the iterable has no length.
+            limit: Returns the seconds that a task may take; ``None`` for no limit. Its worker is ended after them, and
+                the task has the error ``TaskTimeoutError``. A worker that has to be started for it may take as long
+                for that.
 
         Raises:
             NeuroDivergentError: If no worker can be started.
@@ -129,7 +137,7 @@ class WorkerPool(Generic[T, R]):
         total = len(tasks) if isinstance(tasks, Sized) else None
         done = 0
         try:
-            for result in self._results(tasks):
+            for result in self._results(tasks, limit):
                 done += 1
                 if progress is not None:
                     progress(done, total)
@@ -138,7 +146,7 @@ class WorkerPool(Generic[T, R]):
             _stop([worker for worker in self._workers if worker.assignment is not None])
             self._workers[:] = [worker for worker in self._workers if worker.assignment is None]
 
-    def _results(self, tasks: Iterable[T]) -> Iterator[TaskResult[T, R]]:
+    def _results(self, tasks: Iterable[T], limit: Callable[[T], float | None] | None) -> Iterator[TaskResult[T, R]]:
         waiting = enumerate(tasks)
         exhausted = False
         while True:
@@ -149,15 +157,19 @@ class WorkerPool(Generic[T, R]):
                     exhausted = True
                     continue
                 try:
-                    assignment = _Assignment(index, task, _pickled(task, f"task {index}"))
+                    seconds = None if limit is None else limit(task)  # type: ignore[arg-type]
+                    assignment = _Assignment(index, task, _pickled(task, f"task {index}"), seconds)
                 except InputError as error:
                     yield TaskResult(index, task, error=error)  # type: ignore[arg-type]
                     continue
                 self._assign(assignment)
             elif busy:
-                wait([worker.connection for worker in busy], _POLL_SECONDS)
+                now = time.monotonic()
+                soonest = min((worker.deadline for worker in busy), default=math.inf) - now
+                wait([worker.connection for worker in busy], min(max(soonest, 0.0), _POLL_SECONDS))
                 for worker in busy:
                     yield from self._collect(worker)
+                    yield from self._end_late(worker)
             else:
                 return
 
@@ -172,6 +184,7 @@ class WorkerPool(Generic[T, R]):
             self._workers.append(free)  # before it starts, so that no interrupt can come between
             free.start()
         free.assignment = assignment
+        free.set_deadline()
         if free.is_ready:
             free.send()
         return None
@@ -196,6 +209,7 @@ class WorkerPool(Generic[T, R]):
                 raise failure
             worker.is_ready = self._started = True
             self._failed_starts = 0
+            worker.set_deadline()
             worker.send()
             return
         worker.assignment = None
@@ -203,6 +217,14 @@ class WorkerPool(Generic[T, R]):
         for category, text in caught:
             warnings.warn(text, category, stacklevel=2)
         yield TaskResult(assignment.index, assignment.task, value, error)
+
+    def _end_late(self, worker: _Worker) -> Iterator[TaskResult[T, R]]:
+        """End a worker whose task takes longer than it may."""
+        assignment = worker.assignment
+        if assignment is not None and time.monotonic() >= worker.deadline:
+            self._remove(worker)
+            error = TaskTimeoutError(f"task {assignment.index} was ended after {assignment.seconds:g} s.")
+            yield TaskResult(assignment.index, assignment.task, error=error)
 
     def _died(self, worker: _Worker, assignment: _Assignment) -> Iterator[TaskResult[T, R]]:
         code = worker.process.exitcode or 0
@@ -237,6 +259,7 @@ class _Assignment:
     index: int
     task: Any
     message: bytes
+    seconds: float | None = None  # that it may take
 
 
 @dataclass(eq=False)
@@ -248,6 +271,7 @@ class _Worker:
     theirs: Connection
     assignment: _Assignment | None = None
     is_ready: bool = False
+    deadline: float = math.inf  # of its task, by the monotonic clock
 
     @classmethod
     def create(cls, setup: tuple[bytes, bytes], threads: int) -> _Worker:
@@ -268,6 +292,12 @@ class _Worker:
             self.theirs.close()
             if can_mask:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def set_deadline(self) -> None:
+        """Let the time of its task begin now."""
+        assert self.assignment is not None
+        seconds = self.assignment.seconds
+        self.deadline = math.inf if seconds is None else time.monotonic() + seconds
 
     def send(self) -> None:
         assert self.assignment is not None

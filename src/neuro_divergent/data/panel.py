@@ -157,6 +157,21 @@ class Panel:
             return self
         return dataclasses.replace(self, weight=None, schema=self.schema.replace(weight=None))
 
+    def without_covariates(self, *roles: str) -> Panel:
+        """Return the same series without their covariates of some roles: ``past``, ``future``, ``static``."""
+        nothing: dict[str, Any] = {role: () for role in roles if getattr(self, role)}
+        if not nothing:
+            return self
+        names: dict[str, tuple[str, ...]] = dict.fromkeys(nothing, ())
+        if "future" in nothing:
+            names["calendar"] = ()
+        gone = {feature.name for role in nothing for feature in getattr(self, role)}
+        names["categorical"] = tuple(name for name in self.schema.categorical if name not in gone)
+        arrays: dict[str, Any] = {f"{role}_x": None for role in nothing}
+        categories = {name: values for name, values in self.categories.items() if name not in gone}
+        schema = self.schema.replace(**names)
+        return dataclasses.replace(self, schema=schema, categories=categories, **nothing, **arrays)
+
     def take(self, indices: npt.ArrayLike) -> Panel:
         """Return some of the series, copied, in the order of their indices."""
         chosen = np.asarray(indices, np.int64)
@@ -193,6 +208,22 @@ class Panel:
         mask = (panel.mask if panel.mask is not None else True) & (old >= 0)
         if panel.future_x is not None and (names := self.schema.calendar):
             calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
+        return dataclasses.replace(panel, mask=mask)
+
+    def extended(self, steps: int, future_x: Floats32 | None = None) -> Panel:
+        """Return a copy that goes on for some steps, with masked targets.
+
+        ``future_x`` has the covariates known ahead, ``(num_series, steps, features)``; unset, they repeat their last
+        row, as those known only in the past do.
+        """
+        series, places = _count_out(self.lengths + steps)
+        ahead = places - self.lengths[series]
+        rows = self.offsets[:-1][series] + np.minimum(places, self.lengths[series] - 1)
+        panel = self._gather(rows, self.lengths + steps, self.starts)
+        panel.y[ahead >= 0] = 0
+        if panel.future_x is not None and future_x is not None:
+            panel.future_x[ahead >= 0] = future_x.reshape(-1, panel.future_x.shape[1])
+        mask = (panel.mask if panel.mask is not None else True) & (ahead < 0)
         return dataclasses.replace(panel, mask=mask)
 
     def trimmed(self) -> Panel:

@@ -18,6 +18,7 @@ from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.runs.directory import MODEL
 
 KINDS = {
+    "auto.json": "AutoForecaster",
     "conformal.json": "Conformal",
     "hint.json": "HINT",
     "ensemble.json": "Ensemble",
@@ -34,7 +35,8 @@ def load(path: str | Path) -> ForecastModel:
         path: A directory that ``save`` wrote, or that of a run with a trained model.
 
     Returns:
-        A ``Forecaster``, ``Ensemble``, ``HINT``, ``Conformal`` or ``Statistical``, whichever was saved.
+        A ``Forecaster``, ``Ensemble``, ``HINT``, ``Conformal``, ``Statistical`` or ``AutoForecaster``, whichever was
+        saved.
 
     Raises:
         UntrustedFileError: If it is not a model, was altered, or was written by a newer version.

@@ -17,7 +17,7 @@ import pytest
 
 from neuro_divergent.core import parallel
 from neuro_divergent.core import threads as thread_budget
-from neuro_divergent.core.errors import InputError, NeuroDivergentError, WorkerDiedError
+from neuro_divergent.core.errors import InputError, NeuroDivergentError, TaskTimeoutError, WorkerDiedError
 from neuro_divergent.core.parallel import WorkerPool
 from tests.unit.core.parallel_tasks import (
     Payload,
@@ -130,6 +130,21 @@ def test_a_worker_that_is_killed_fails_its_task_only() -> None:
                 results[index].get()
         else:
             assert results[index].get() == f"done {task}"
+
+
+def test_a_task_that_takes_longer_than_it_may_is_ended_and_the_others_go_on(tmp_path: Path) -> None:
+    never, there = tmp_path / "never", tmp_path / "there"
+    there.touch()
+    stuck, quick = (tmp_path / "stuck", never), (tmp_path / "quick", there)
+    with WorkerPool[tuple[Path, Path], str](wait_for, workers=1) as pool:
+        list(pool.run([quick]))  # a worker is ready, so that the limit is that of the task
+        tasks = [stuck, quick, quick]
+        results = {
+            result.index: result for result in pool.run(tasks, limit=lambda task: 0.2 if task is stuck else LONG)
+        }
+    assert isinstance(results[0].error, TaskTimeoutError)
+    assert "task 0 was ended after 0.2 s" in str(results[0].error)
+    assert [results[index].get() for index in (1, 2)] == ["quick", "quick"]
 
 
 def test_an_idle_worker_that_is_killed_is_replaced() -> None:

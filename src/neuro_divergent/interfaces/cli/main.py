@@ -18,6 +18,7 @@ import typer
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, StorageError
 from neuro_divergent.interfaces.cli import (
+    auto,
     benchmark,
     compare,
     dashboard,
@@ -58,6 +59,7 @@ for _module in (
 app.add_typer(runs.app, name="runs")
 app.add_typer(hardware.app, name="hardware")
 app.add_typer(search.app, name="search")
+app.add_typer(auto.app, name="auto")
 
 
 class _TerminatedError(BaseException):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
 
 if TYPE_CHECKING:
@@ -52,9 +53,10 @@ def predict(
 ) -> None:
     """Forecast what comes after the end of each series."""
     from neuro_divergent.data.io.table_file import check_table_name, write_table
-    from neuro_divergent.interfaces.cli.run_directory import model_directory
+    from neuro_divergent.interfaces.cli.run_directory import any_model_directory, model_directory
 
-    path = model_directory(model)
+    other = any_model_directory(model)
+    path = model_directory(model) if other is None else other
     percent, wanted = parse_levels(levels), parse_numbers(quantiles, "--quantiles")
     steps = None if horizon is None else parse_horizon(horizon)
     if output is not None:
@@ -67,8 +69,12 @@ def predict(
         "date_format": date_format,
     }  # fmt: skip
     changes = {name: value for name, value in given.items() if value is not None}
-    new = read_new_data(path, data, future, horizon=steps, changes=changes)
-    frame = _forecast(path, new, changes, levels=percent, quantiles=tuple(wanted), horizon=steps)
+    if other is None:
+        new = read_new_data(path, data, future, horizon=steps, changes=changes)
+        frame = _forecast(path, new, changes, levels=percent, quantiles=tuple(wanted), horizon=steps)
+    else:
+        _refuse(changes, steps)
+        frame = _forecast_any(path, data, future, levels=percent, quantiles=tuple(wanted))
 
     from neuro_divergent.interfaces.cli.screen import Screen
 
@@ -95,6 +101,26 @@ def _warn(path: Path) -> None:
         advice = Advice.read(read_json(path.parent / SCORES, _MOST_BYTES))
         if advice is not None and advice.is_warning:
             sys.stderr.write(f"{advice.text}\n")
+
+
+def _refuse(changes: dict[str, Any], horizon: int | None) -> None:
+    """Refuse options that only a single network has."""
+    given = [*changes, *(["horizon"] if horizon is not None else [])]
+    if given:
+        raise InputError(f"--{given[0].replace('_', '-')}: only models of one network have it; leave it out.")
+
+
+def _forecast_any(
+    path: Path, data: str | None, future: str | None, *, levels: tuple[float, ...], quantiles: tuple[float, ...]
+) -> pl.DataFrame:
+    """Load a model of any other kind and run it."""
+    from neuro_divergent.data.io.source import read_table
+    from neuro_divergent.forecasting.load import load
+    from neuro_divergent.interfaces.cli.silence import silenced
+
+    loaded = load(path)
+    with silenced():
+        return read_table(loaded.predict(data, future=future, levels=levels, quantiles=quantiles)).frame
 
 
 def _forecast(

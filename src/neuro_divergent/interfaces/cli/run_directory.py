@@ -49,5 +49,17 @@ def model_directory(path: Path) -> Path:
     raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.")
 
 
+def any_model_directory(path: Path) -> Path | None:
+    """Return the model of any kind but a forecaster in a directory or run; ``None`` if there is no such model."""
+    from neuro_divergent.core.storage.manifest import MANIFEST
+    from neuro_divergent.forecasting.load import KINDS
+
+    others = [name for name in KINDS if name != "model.json"]
+    for candidate in (path / MODEL, path):
+        if (candidate / MANIFEST).is_file() and any((candidate / name).is_file() for name in others):
+            return candidate
+    return None
+
+
 def _stem(data: str, model: str) -> str:
     return f"{Path(data).name.split('.')[0].strip('*?[]') or 'data'}-{model}"
