@@ -149,7 +149,7 @@ def ensemble(frequency: str) -> list[Member]:
             frequency=frequency,
             role="ensemble",
             model=MODELS[number % 2],
-            input_size=((336, 288, 384, 336, 336) if hourly else (18, 24, 12, 30, 18))[number // 2],
+            input_size=((336, 288, 240, 240, 288) if hourly else (18, 24, 12, 30, 18))[number // 2],
             loss="owa" if hourly else "mae",
             steps=9000 if hourly else 500,
             batch_size=128 if hourly else 256,
