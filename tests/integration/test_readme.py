@@ -62,6 +62,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         "predict",
         "evaluate",
         "compare",
+        "auto",
         "search",
         "models",
         "runs",
@@ -86,6 +87,8 @@ def test_commands_of_the_readme_run(place: Path) -> None:
             words += ["--threads", "1", "--model", "nlinear", "--quiet"]
         elif words[1] == "compare":
             words += ["--max-steps", "5", "--splits", "1", "--input-size", "28"]
+        elif words[1] == "auto":
+            words[words.index("--budget") + 1] = "5s"
         elif words[1] == "search":
             words[words.index("--trials") + 1] = "2"
             words += ["--max-steps", "5", "--threads", "1", "--model", "nlinear", "--quiet"]
