@@ -118,7 +118,7 @@ def test_a_search_that_is_interrupted_and_killed_has_a_model_and_repeats_nothing
     _, errors = process.communicate(timeout=_PATIENCE)
     if process.returncode:  # it may have been faster than the signal
         assert process.returncode == 130, errors
-        assert "Go on with: nd auto resume run" in errors
+        assert "Resume with: nd auto resume run" in errors
     first = {path: path.stat().st_mtime_ns for name in results_in(run) for path in (run / "results" / name).iterdir()}
     process = start("auto", "resume", "run", cwd=sales)
     wait_until(process, lambda: len(results_in(run)) >= 2)

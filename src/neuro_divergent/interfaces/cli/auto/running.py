@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import ConfigError, InputError
+from neuro_divergent.interfaces.cli.interruption import interruptible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,7 +85,7 @@ def _read(data: DataConfig) -> Any:
 def _fit(forecaster: AutoForecaster, panel: Any, directory: Path, screen: Screen, began: float) -> None:
     from neuro_divergent.interfaces.cli.auto.live import watching
 
-    with interruptible(directory), watching(screen) as progress:
+    with interruptible("nd auto resume", directory), watching(screen) as progress:
         forecaster.fit(panel, directory=directory, progress=progress, began=began)
 
 
@@ -157,14 +155,3 @@ def _forecasts(forecaster: AutoForecaster, options: AutoOptions) -> tuple[pl.Dat
         if options.future is not None or not forecaster.fitted.context.schema.future:
             raise
         return None, f"No forecast yet: {error}"
-
-
-@contextmanager
-def interruptible(directory: Path) -> Iterator[None]:
-    """Say how to go on, if the block is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt as interruption:
-        place = shlex.quote(str(directory))
-        sys.stderr.write(f"Interrupted and saved. Go on with: nd auto resume {place}\n")
-        raise SystemExit(getattr(interruption, "exit_code", 130)) from None

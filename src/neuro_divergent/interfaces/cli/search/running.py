@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.interfaces.cli.interruption import interruptible
 
 if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli.screen import Screen
@@ -40,7 +38,7 @@ def run_study(
     watch = f"nd dashboard {shlex.quote(str(study.directory))}"
     screen.facts([("study", str(study.directory)), *_facts(study), ("watch", watch)])
     count = available_cores() if jobs == -1 else jobs
-    with interruptible(study.directory), watching(study.directory, screen, shown, count):
+    with interruptible("nd search resume", study.directory), watching(study.directory, screen, shown, count):
         study.run(data, **limits, jobs=jobs)
     finish(study, screen, fit_best=fit_best, data=data)
 
@@ -82,14 +80,3 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     goals = ", ".join(f"{goal.direction} {goal.name}" for goal in config.objectives)
     pruner = "no pruner" if config.pruner is None else f"pruner {config.pruner.name}"
     return [("search", f"{goals}, by {config.method.name}, {pruner}, {len(config.space)} settings")]
-
-
-@contextmanager
-def interruptible(directory: Path) -> Iterator[None]:
-    """Say how to resume, if the block is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt as interruption:
-        place = shlex.quote(str(directory))
-        sys.stderr.write(f"Interrupted and saved. Resume with: nd search resume {place}\n")
-        raise SystemExit(getattr(interruption, "exit_code", 130)) from None

@@ -41,11 +41,11 @@ def resume_command(
 
 def worker_command(study: StudyPath, data: Data = None, quiet: Quiet = False) -> None:
     """Work on a study that another process has begun, here or on another machine, until it ends."""
+    from neuro_divergent.interfaces.cli.interruption import interruptible
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.interfaces.cli.search.running import interruptible
     from neuro_divergent.search.study import Study
 
     found, screen = Study.load(study), Screen(quiet=quiet)
-    with interruptible(study):
+    with interruptible("nd search resume", study):
         reason = found.join(data)
     screen.facts([("study", str(study)), ("ended", reason)])
