@@ -48,7 +48,7 @@ loss, 1,000 steps of 512) had OWA .797 on the test part. The comparison above th
 standardise windows, are better, and the members were given those. Validation agreed when asked afterwards: .802 for \
 standardised windows and .809 for divided ones; the loss (.802 for OWA) and recent targets (.803) make no difference. \
 Four times as many steps, an average of the weights, the robust scaler (.796), generic blocks (.795), TiDE (.802), \
-logarithms (.816) and the median of five of these (.793) were no way to the .762 that one would like: members are as \
+logarithms (.816) and the median of five of these (.793) hardly lower the validation error, so the members are as \
 they were.
 """
 
