@@ -76,6 +76,10 @@ class WorkerDiedError(NeuroDivergentError):
     """A worker process ended before its task did: killed by the system, often because memory ran out."""
 
 
+class ProcessLostError(NeuroDivergentError):
+    """Contact was lost with a process that trains together with this one; that process knows why."""
+
+
 class TaskTimeoutError(NeuroDivergentError):
     """A task took longer than it may, and its worker process was ended."""
 

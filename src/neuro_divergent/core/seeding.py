@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     import torch
 
 
+def seed_of(seed: int, rank: int) -> int:
+    """Return the seed of one of several processes; that of process 0 is the seed itself."""
+    import numpy as np
+
+    return int(np.random.SeedSequence([seed, rank]).generate_state(1, np.uint64)[0] >> 1) if rank else seed
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Seed torch inside the block and restore the caller's random state afterwards.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuro_divergent.core.cgroup import cpu_quota
+from neuro_divergent.core.launched import launched
 
 # Multiply-adds of one forward pass. On a quiet machine a second thread begins to pay at a fifth of this and makes steps
 # 1.5 times faster from a third on (benchmarks/threads.py); but steps are then so short that the gain is seconds, and on
@@ -36,7 +37,8 @@ class ThreadWarning(UserWarning):
 def core_limits() -> dict[str, int]:
     """Return what limits the cores of this process: a reason and a number of cores for each limit.
 
-    ``torch`` is what ``torch.set_num_threads`` was told or torch found out itself, if it is loaded.
+    ``processes`` is an equal part for each of those that train together on this machine. ``torch`` is what
+    ``torch.set_num_threads`` was told or torch found out itself, if it is loaded.
     """
     limits = {"machine": os.cpu_count() or 1}
     affinity = getattr(os, "sched_getaffinity", None)
@@ -47,6 +49,8 @@ def core_limits() -> dict[str, int]:
     told = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list is for nested regions
     if told.isascii() and told.isdigit() and int(told):
         limits["OMP_NUM_THREADS"] = int(told)
+    if (place := launched()) is not None:
+        limits["processes"] = max(limits["machine"] // place.local_world_size, 1)
     torch = sys.modules.get("torch")
     if torch is not None and hasattr(torch, "get_num_threads"):  # it has not while it is being loaded
         limits["torch"] = int(torch.get_num_threads())

@@ -6,19 +6,21 @@ A loader is anything with ``epoch(number, start)`` and a length. The same epoch 
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from neuro_divergent.core.arrays import Ints
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.sampling import BalancedSampling
@@ -47,20 +49,41 @@ class Order:
         shuffle: Whether each epoch has its own random order, derived from ``seed``.
         seed: Seed of the random orders.
         drop_last: Whether a last batch that is not full is left out.
+        rank: Number of the process that takes a part of each batch, from 0.
+        world_size: Number of processes among which each batch is dealt out, item by item.
     """
 
     batch_size: int
     shuffle: bool = True
     seed: int = 0
     drop_last: bool = False
+    rank: int = 0
+    world_size: int = 1
+
+    def part(self, rank: int, world_size: int) -> Order:
+        """Return the order of one of several processes.
+
+        Raises:
+            ConfigError: If a full batch has fewer items than there are processes.
+        """
+        if self.batch_size < world_size:
+            raise ConfigError(
+                f"batch_size: {self.batch_size} windows cannot be dealt out to {world_size} processes; it is the size "
+                "over all of them. Choose a larger one."
+            )
+        return dataclasses.replace(self, rank=rank, world_size=world_size)
 
     def num_batches(self, size: int) -> int:
         """Return the batches in an epoch over ``size`` items; a single short batch is never dropped."""
         full, rest = divmod(size, self.batch_size)
         return full + (1 if rest and not (self.drop_last and full) else 0)
 
+    def stands_in(self, size: int, batch: int) -> bool:
+        """Whether a batch of an epoch has no item for this process, which then gets one of another."""
+        return min(size - batch * self.batch_size, self.batch_size) <= self.rank
+
     def batches(self, size: int, epoch: int, start: int) -> Iterator[Ints]:
-        """Yield the item numbers of each batch of an epoch."""
+        """Yield the item numbers of each batch of an epoch, or those of them that are for this process."""
         last = min(self.num_batches(size) * self.batch_size, size)
         chunk = max(_CHUNK // self.batch_size, 1) * self.batch_size
         for first in range(start * self.batch_size, last, chunk):
@@ -68,7 +91,8 @@ class Order:
             if self.shuffle:
                 numbers = shuffled(numbers, size, self.seed, epoch)
             for begin in range(0, len(numbers), self.batch_size):
-                yield numbers[begin : begin + self.batch_size]
+                whole = numbers[begin : begin + self.batch_size]
+                yield whole if self.world_size == 1 else whole[min(self.rank, len(whole) - 1) :: self.world_size]
 
 
 class WindowLoader(Loader):
@@ -111,9 +135,20 @@ class WindowLoader(Loader):
         batches = self._epoch(number, start)
         return ahead(batches, self.prefetch) if self.prefetch else batches
 
+    def part(self, rank: int, world_size: int) -> Self:
+        """Return the part of one of several processes: every batch has some of its windows for each."""
+        part = copy.copy(self)
+        part.order = self.order.part(rank, world_size)
+        return part
+
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for series, rows in self.places(number, start):
-            yield self.batcher.windows(series, rows)
+        for batch, (series, rows) in enumerate(self.places(number, start), start):
+            made = self._made(series, rows)
+            yield without_weight(made) if self.order.stands_in(self._size, batch) else made
+
+    def _made(self, series: Ints, rows: Ints) -> Batch:
+        """Return the batch of some windows."""
+        return self.batcher.windows(series, rows)
 
     def places(self, number: int, start: int = 0) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch of an epoch, from batch ``start`` on."""
@@ -137,10 +172,18 @@ class TensorLoader(Loader):
     def __len__(self) -> int:
         return self._order.num_batches(len(self._tensors[0]))
 
+    def part(self, rank: int, world_size: int) -> Self:
+        """Return the part of one of several processes: every batch has some of its rows for each."""
+        part = copy.copy(self)
+        part._order = self._order.part(rank, world_size)
+        return part
+
     def epoch(self, number: int, start: int = 0) -> Iterator[tuple[Tensor, ...]]:
-        for numbers in self._order.batches(len(self._tensors[0]), number, start):
-            rows = torch.from_numpy(numbers).to(self._tensors[0].device)
-            yield tuple(tensor[rows] for tensor in self._tensors)
+        size = len(self._tensors[0])
+        for batch, numbers in enumerate(self._order.batches(size, number, start), start):
+            rows = torch.from_numpy(np.ascontiguousarray(numbers)).to(self._tensors[0].device)
+            made = tuple(tensor[rows] for tensor in self._tensors)
+            yield without_weight(made) if self._order.stands_in(size, batch) else made
 
 
 class IterableLoader(Loader):
@@ -178,6 +221,15 @@ def as_loader(data: Any, order: Order, device: torch.device) -> Loader:
     raise DataError(
         f"cannot train on {type(data).__name__}: pass tensors, a DataLoader, a list of batches or a loader."
     )
+
+
+def without_weight(batch: Any) -> Any:
+    """Return a batch of which nothing counts: a ``Batch``, or a tuple of inputs and targets."""
+    if isinstance(batch, Batch):
+        assert batch.future_y is not None
+        return batch._replace(future_mask=torch.zeros_like(batch.future_y))
+    inputs, target, *_ = batch
+    return inputs, target, torch.zeros_like(target, dtype=torch.get_default_dtype())
 
 
 def ahead(batches: Iterator[Any], count: int) -> Iterator[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 
 from neuro_divergent.core.arrays import Ints
@@ -36,10 +34,9 @@ class TaughtLoader(WindowLoader):
         self._reader = teacher.batcher(student.panel, until=loader.windows.ends)
         self._later = student.input_size - teacher.task.history
 
-    def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for series, rows in self.places(number, start):
-            batch = self.batcher.windows(series, rows)
-            yield batch._replace(soft_y=self._forecast(series, rows, batch))
+    def _made(self, series: Ints, rows: Ints) -> Batch:
+        batch = super()._made(series, rows)
+        return batch._replace(soft_y=self._forecast(series, rows, batch))
 
     def _forecast(self, series: Ints, rows: Ints, batch: Batch) -> torch.Tensor:
         """Return the teacher's point forecast ``(batch, horizon, channel)``, scaled like the student's targets."""

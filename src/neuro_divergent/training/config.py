@@ -30,6 +30,7 @@ from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.auto import AutoSchedule
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.schedules.cosine import WarmupCosine
+from neuro_divergent.training.strategy import StrategyConfig
 from neuro_divergent.training.teacher_forcing import TeacherForcing
 
 _MANY_ITEMS = 4096
@@ -91,6 +92,8 @@ class TrainingConfig(Config):
         seed: Seed of weights, order and dropout: the same seed gives the same model.
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
+        strategy: How processes that a launcher started together (``nd train --processes``, ``torchrun``) share the
+            work; unset, data parallel. ``batch_size`` is that of all of them together. Without effect in one process.
     """
 
     max_epochs: Count | None = None
@@ -130,6 +133,7 @@ class TrainingConfig(Config):
     seed: int = Field(default=1, ge=0)
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"
+    strategy: StrategyConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -177,7 +181,7 @@ class TrainingConfig(Config):
     def for_trial(self, steps: int, **changes: Any) -> TrainingConfig:
         """Return settings for some steps that only measure something: nothing ends them early or writes files."""
         unset = dict.fromkeys(("max_epochs", "max_seconds", "early_stopping", "stop_file"))
-        aside = {"divergence": Divergence(), "metrics": (), "callbacks": (), "compile": False}
+        aside = {"divergence": Divergence(), "metrics": (), "callbacks": (), "compile": False, "strategy": "single"}
         return self.replace(max_steps=steps, **{**unset, **aside, **changes})
 
     def for_family(self, family: str) -> TrainingConfig:

@@ -13,7 +13,11 @@ from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
+
+    Gather = Callable[[Tensor], tuple[int, list[Tensor]]]
 
 
 class Curriculum(Component):
@@ -30,7 +34,14 @@ class Curriculum(Component):
     over: float = knob(0.5, low=0.2, high=0.8, gt=0.0, le=1.0)
 
     @abstractmethod
-    def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
+    def weigh(
+        self,
+        cost: Tensor,
+        target: Tensor,
+        progress: float,
+        weight: Tensor | None = None,
+        gather: Gather | None = None,
+    ) -> Tensor | None:
         """Return how much the cost of each target counts, or ``None`` when all count the same.
 
         Args:
@@ -38,6 +49,7 @@ class Curriculum(Component):
             target: The targets.
             progress: Fraction of training done, 0 to 1.
             weight: How much each target counts anyway, 0 where it was not observed.
+            gather: Returns the tensors of all processes that share a batch, of which each has every so manieth row.
 
         Returns:
             Zeros and ones of a shape that broadcasts to that of ``cost``.
@@ -59,7 +71,14 @@ class HorizonGrowth(Curriculum):
 
     start: float = knob(0.25, low=0.1, high=0.9, gt=0.0, le=1.0)
 
-    def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
+    def weigh(
+        self,
+        cost: Tensor,
+        target: Tensor,
+        progress: float,
+        weight: Tensor | None = None,
+        gather: Gather | None = None,
+    ) -> Tensor | None:
         if cost.ndim < 2:
             raise ConfigError(
                 f"{self.name}: costs have no horizon to grow: they are shaped {tuple(cost.shape)}, not "
@@ -88,18 +107,24 @@ class EasyFirst(Curriculum):
 
     by: Literal["loss", "roughness"] = Field(default="loss")
 
-    def weigh(self, cost: Tensor, target: Tensor, progress: float, weight: Tensor | None = None) -> Tensor | None:
+    def weigh(
+        self,
+        cost: Tensor,
+        target: Tensor,
+        progress: float,
+        weight: Tensor | None = None,
+        gather: Gather | None = None,
+    ) -> Tensor | None:
         if cost.ndim < 1:
             raise ConfigError(f"{self.name}: needs a cost for each window; the loss gives one for the whole batch.")
-        windows = len(cost)
-        count = self.count(windows, progress)
-        if count >= windows:
+        if progress >= self.over:
             return None
-        hardness = _mean(cost, weight) if self.by == "loss" else self._roughness(target, weight)
-        chosen = cost.new_zeros(windows)
+        own = _mean(cost, weight) if self.by == "loss" else self._roughness(target, weight)
+        hardness, mine = (own, slice(None)) if gather is None else _of_all(own, gather)
+        chosen = cost.new_zeros(len(hardness))
         # Sorting is stable, so ties are broken by the order of the windows and the count is exact.
-        chosen[hardness.argsort(stable=True)[:count]] = 1
-        return chosen.view(-1, *(1,) * (cost.ndim - 1))
+        chosen[hardness.argsort(stable=True)[: self.count(len(hardness), progress)]] = 1
+        return chosen[mine].view(-1, *(1,) * (cost.ndim - 1))
 
     def _roughness(self, target: Tensor, weight: Tensor | None) -> Tensor:
         if target.ndim < 2 or target.shape[1] < 2:
@@ -116,6 +141,15 @@ class EasyFirst(Curriculum):
         steps = (target.diff(dim=1) * both).square().sum(1) / both.sum(1).clamp(min=1)
         ratio = steps / variance.clamp(min=1e-12)
         return _mean(ratio, (both.sum(1) > 0).to(ratio.dtype))
+
+
+def _of_all(own: Tensor, gather: Gather) -> tuple[Tensor, slice]:
+    """Return the values of the windows of a batch that processes share, in its order, and which are those given."""
+    rank, parts = gather(own)
+    whole = own.new_empty(sum(map(len, parts)))
+    for place, part in enumerate(parts):
+        whole[place :: len(parts)] = part.to(own.device)
+    return whole, slice(rank, None, len(parts))
 
 
 def _mean(values: Tensor, weight: Tensor | None) -> Tensor:

@@ -136,21 +136,22 @@ class Guard:
     def explain(self, trainer: Trainer, batches: list[Any], loss: Tensor) -> str:
         """Return where it began: in the data, the weights, the forward pass or the gradients of the step."""
         where = f"at step {trainer.state.step + 1}"
-        if found := self._find_input(batches):
+        if found := _first(trainer.strategy.gather(self._find_input(batches))):  # other processes have other rows
             return f"{found} {where}."
         if bad := bad_weights(trainer.module):
             return f"the weights {_list(bad)} are not finite {where}."
         if not math.isfinite(loss):
             rows = (self._name_row(batch, row) for batch in batches for row in _bad_outputs(trainer, batch))
-            place = next(rows, None)
+            place = _first(trainer.strategy.gather(next(rows, None)))
             return f"{f'{place}: ' if place else ''}the loss became {float(loss)} {where}."
         gradients = [(name, item.grad) for name, item in trainer.module.named_parameters() if item.grad is not None]
         bad = [name for name, gradient in gradients if not gradient.isfinite().all()]
         return f"the gradient of {_list(bad)} is not finite {where} ({len(bad)} of {len(gradients)} parameters)."
 
-    def explain_validation(self, step: int, batches: Iterable[Any], loss: float) -> str:
+    def explain_validation(self, trainer: Trainer, batches: Iterable[Any], loss: float) -> str:
         """Return whether the data made a validation loss NaN or infinite."""
-        if found := self._find_input(batches):
+        step = trainer.state.step
+        if found := _first(trainer.strategy.gather(self._find_input(batches))):
             return f"{found} in validation at step {step}."
         return f"the validation loss became {loss} at step {step}."
 
@@ -229,6 +230,11 @@ def _bad_outputs(trainer: Trainer, batch: Any) -> list[int]:
 def _rows_not_finite(tensor: Tensor) -> list[int]:
     found: list[int] = (~tensor.isfinite()).reshape(len(tensor), -1).any(1).nonzero().flatten().tolist()
     return found
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    """Return the first text there is."""
+    return next((text for text in found if text is not None), None)
 
 
 def _list(names: list[str]) -> str:

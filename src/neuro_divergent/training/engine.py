@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, DataError, DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
-from neuro_divergent.core.seeding import random_state, seeded, set_random_state
+from neuro_divergent.core.seeding import random_state, seed_of, seeded, set_random_state
 from neuro_divergent.data.loader import Loader, Order, as_loader
 from neuro_divergent.training.callbacks.base import CallbackLike, as_callback
 from neuro_divergent.training.callbacks.callback_list import CallbackList
@@ -34,7 +34,7 @@ from neuro_divergent.training.running_metrics import RunningMetrics
 from neuro_divergent.training.schedules.base import LRScheduler, Plan
 from neuro_divergent.training.state import TrainingState, extends, require_same
 from neuro_divergent.training.step_batches import StepBatches
-from neuro_divergent.training.strategy import SingleDevice, Strategy
+from neuro_divergent.training.strategy import Strategy, find_strategy
 from neuro_divergent.training.thread_count import ThreadCount
 from neuro_divergent.training.train_step import TrainStep
 from neuro_divergent.training.validation import Measure, Validation
@@ -60,7 +60,7 @@ class Trainer:
             Those that have names can be listed in ``config.metrics`` instead.
         restore: Brings values that belong to a batch back to the units of the data, for losses that need those.
         name_row: Names a row of a batch, such as ``series 'A'``, for error messages.
-        strategy: How processes share the work.
+        strategy: How processes share the work; unset, as ``config`` and the launcher say.
         gradient_transforms: What else is done to gradients before the weights change, after what ``config`` says. These
             are not part of the config, so they may hold tensors; to resume, pass the same ones again.
     """
@@ -88,13 +88,17 @@ class Trainer:
         self.config = config = config.replace(**own) if own else config
         self.callbacks = [as_callback(item) for item in others]
         self.metrics = dict(metrics or {})
-        self.strategy: Strategy = strategy or SingleDevice()
+        self.device = resolve_device(config.device)
+        self.strategy: Strategy = strategy or find_strategy(config.strategy, self.device)
         self.objective = Objective(
-            loss, restore=restore, curriculum=config.curriculum, distillation=config.distillation
+            loss,
+            restore=restore,
+            curriculum=config.curriculum,
+            distillation=config.distillation,
+            strategy=self.strategy,
         )
         self.state = TrainingState()
         self.history = History()
-        self.device = resolve_device(config.device)
         self.precision = Precision(config.precision, self.device)
         self.plan = Plan(0, 0)
         self.label = ""  # what this training is for, where there are several
@@ -102,6 +106,7 @@ class Trainer:
         self._validation = Validation(self._train_step, self.objective, self.strategy, config.metrics, self.metrics)
         self._guard = Guard(config.divergence, name_row)
         self._interruption: str | None = None
+        self.takes_state = False  # whether a checkpoint is to be made of this step
         self._step_batches = StepBatches(config.accumulate, self.device)
         self._running_metrics = RunningMetrics()
         self._thread_count = ThreadCount(config.threads)
@@ -153,11 +158,12 @@ class Trainer:
         threads = self._thread_count.started(
             None if resume is None else resume.get("threads"),  # older checkpoints do not tell
             lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
-            on_cpu=self.device.type == "cpu",
+            may_change=self.device.type == "cpu" and self.strategy.world_size == 1,
         )
         with (
+            self.strategy.explaining(),
             explaining_memory(self, loader),
-            seeded(config.seed),
+            seeded(seed_of(config.seed, self.strategy.rank)),
             threads,
             keeping_memory(),
             recomputing(self.module, config.recompute),
@@ -215,8 +221,7 @@ class Trainer:
             "module": module,
             "optimizer": optimizer,
             **{name: part.state_dict() for name, part in self._parts.items()},
-            "random": random_state(self.device),
-            "epoch_random": self._step_batches.random,
+            **self._random_states(),
             "threads": self._thread_count.state_dict(),
         }
 
@@ -227,18 +232,32 @@ class Trainer:
         if extends(state.get("config"), self.config.to_dict()):
             self.state.stop_reason, self.state.stop_requested = None, False
         try:
-            self.module.load_state_dict(state["module"])
+            self.strategy.load_state(self.module, self.optimizer, (state["module"], state["optimizer"]))
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             raise ConfigError(f"the state to go on from is that of another network: {reason}") from None
         if bad := bad_weights(self.module):
             raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
-        self.optimizer.load_state_dict(state["optimizer"])
         for name, part in self._parts.items():
             if name in state or name not in _LATER_PARTS:
                 part.load_state_dict(state[name])
-        set_random_state(state["random"], self.device)
-        self._step_batches.random = state.get("epoch_random")  # format 1 has no such thing
+        self._load_random_states(state)
+
+    def _random_states(self) -> dict[str, Any]:
+        """Return the states of the random generators, now and when the epoch began, of all processes."""
+        states = self.strategy.gather({"random": random_state(self.device), "epoch_random": self._step_batches.random})
+        return {**states[0], "other_random": states[1:]} if len(states) > 1 else states[0]
+
+    def _load_random_states(self, state: Mapping[str, Any]) -> None:
+        """Restore the random generators; those of a process that was not there then are seeded by the step."""
+        rank, others = self.strategy.rank, state.get("other_random", [])
+        own = state if rank == 0 else others[rank - 1] if rank <= len(others) else None
+        if own is None:
+            torch.manual_seed(seed_of(self.config.seed + self.state.step, rank))
+            self._step_batches.random = None
+        else:
+            set_random_state(own["random"], self.device)
+            self._step_batches.random = own.get("epoch_random")  # format 1 has no such thing
 
     @property
     def _parts(self) -> dict[str, Any]:
@@ -267,9 +286,9 @@ class Trainer:
         self.plan = Plan(config.total_steps(steps_per_epoch), steps_per_epoch)
         unfreezers = [Unfreezer(config.freeze)] if config.freeze else []
         callbacks = config.build_callbacks(self.callbacks, with_validation=with_validation)
-        self._callback_list = CallbackList([*unfreezers, *callbacks])
+        self._callback_list = CallbackList([*unfreezers, *callbacks], is_main=self.strategy.rank == 0)
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
-        module = self.strategy.prepare(self.module)
+        module = self.strategy.prepare(self.module, ever_trained)
         in_training = compiled(module) if config.compile else module
         self.optimizer = config.optimizer.build(self.module, ever_trained)
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
@@ -383,13 +402,27 @@ class Trainer:
             state.pending_validation = log
             if validate:
                 self._guard.keep(self)
-            self._emit("checkpoint_safe")
+            is_complete = True
         except _ValidationCancelledError:
-            pass
-        if self.strategy.any(state.stop_reason is not None):
-            self.stop("another process asked to stop")
-        if self.strategy.any(self._interruption is not None):
+            is_complete = False
+        stops, is_interrupted, self.takes_state = self.strategy.any_of(
+            state.stop_reason is not None,
+            self._interruption is not None,
+            is_complete and self._callback_list.wants_state(self),
+        )
+        if stops:
+            self._share_stop()
+        if is_complete:
+            self._emit("checkpoint_safe")
+        if is_interrupted:
             self._interrupt()
+
+    def _share_stop(self) -> None:
+        """Stop for the reason of the first process that has one."""
+        told = self.strategy.gather((self.state.stop_reason, self.state.stop_requested))
+        for reason, requested in told:
+            if reason is not None:
+                self.stop(reason, requested=requested)
 
     def _validate(self, module: nn.Module, loader: Loader) -> float:
         """Validate the weights that training would end with now, and return the validation loss."""
@@ -411,7 +444,7 @@ class Trainer:
         if not math.isfinite(loss):
             self._emit("validation_cancelled")
             self._switch(module, training=True)
-            self._guard.give_up(self, self._guard.explain_validation(self.state.step, loader.epoch(0), loss))
+            self._guard.give_up(self, self._guard.explain_validation(self, loader.epoch(0), loss))
         self.state.metrics = metrics
         self._emit("validation_end")
         self._switch(module, training=True)
@@ -420,13 +453,14 @@ class Trainer:
     def _continues_validation(self) -> bool:
         """Emit that a batch is done, and return whether the others are to be done as well."""
         self._emit("validation_batch")
-        if self.strategy.any(self._interruption is not None):
+        if self.strategy.any_of(self._interruption is not None)[0]:
             raise _ValidationCancelledError
         return not self._lower_threads()
 
     def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
-        row = self._running_metrics.read(self.strategy.world_size)
+        row = self._running_metrics.read()
+        row["samples_per_second"], _ = self.strategy.all_reduce(row["samples_per_second"], 0.0)
         if row["train_loss"] is not None and not math.isfinite(row["train_loss"]):
             self._guard.give_up(self, f"the training loss became {row['train_loss']} at step {self.state.step}.")
         if self.precision.name == "fp16" or self.state.skipped:
@@ -437,7 +471,8 @@ class Trainer:
 
     def _interrupt(self) -> None:
         self._emit("interrupted")
-        name = self._interruption or "SIGTERM"  # of which another process was told
+        names = self.strategy.gather(self._interruption)  # another process may have been told
+        name = next(item for item in names if item is not None)
         raise Interrupted(name, f"training was interrupted at step {self.state.step}")
 
     def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:

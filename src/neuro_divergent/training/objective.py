@@ -13,6 +13,7 @@ from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.reduce import weighted_mean, weighted_sum
 from neuro_divergent.training.curriculum import Curriculum
 from neuro_divergent.training.metrics import Metric
+from neuro_divergent.training.strategy import Strategy
 
 Restore = Callable[[Tensor, Batch], Tensor]
 LossFunction = Loss | Callable[[Tensor, Tensor], Tensor]
@@ -55,7 +56,8 @@ class Objective:
     """Turns outputs into costs.
 
     ``restore`` brings values of a batch back to the units of the data, for losses that need them, and ``distillation``
-    is the fraction of the cost that is measured against what a teacher forecasts, where batches tell that.
+    is the fraction of the cost that is measured against what a teacher forecasts, where batches tell that. ``strategy``
+    is asked for the costs of other processes where a curriculum chooses among them.
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class Objective:
         restore: Restore | None = None,
         curriculum: Curriculum | None = None,
         distillation: float = 0.0,
+        strategy: Strategy | None = None,
     ) -> None:
         self.loss = loss
         self.restore = restore
         self.curriculum = curriculum
         self.distillation = distillation
+        self._strategy = strategy
 
     def total(self, output: Tensor, example: Example, progress: float | None = None) -> tuple[Tensor, Tensor | float]:
         """Return the weighted sum of the costs and the sum of the weights.
@@ -77,7 +81,8 @@ class Objective:
         ``progress`` is unset in validation, where there is no curriculum and no teacher.
         """
         if not isinstance(self.loss, Loss):
-            return self._function(output, example) * len(example.target), float(len(example.target))
+            rows = 0.0 if _stands_in(example) else float(len(example.target))
+            return self._function(output, example) * rows, rows
         return weighted_sum(*self._weighed(output, example, progress))
 
     def mean(self, output: Tensor, example: Example, progress: float | None = None) -> Tensor:
@@ -96,6 +101,8 @@ class Objective:
 
     def count(self, values: Tensor, example: Example) -> tuple[Tensor, Tensor | float]:
         """Return the sum over what was observed, and the number of values."""
+        if _stands_in(example):
+            return values.new_zeros(()), 0.0
         return weighted_sum(values, None if example.batch is None else example.batch.future_mask)
 
     def finish(self, mean: Tensor) -> Tensor:
@@ -105,7 +112,8 @@ class Objective:
     def _function(self, output: Tensor, example: Example) -> Tensor:
         """Return the mean cost that a plain function gives, which has no cost per target."""
         assert not isinstance(self.loss, Loss)
-        needs = "weights need" if example.weight is not None else "a curriculum needs" if self.curriculum else None
+        has_weights = example.weight is not None and not _stands_in(example)
+        needs = "weights need" if has_weights else "a curriculum needs" if self.curriculum else None
         if needs:
             raise ConfigError(f"{needs} a loss that costs each target by itself: pass one of ours, such as MSE().")
         return self.loss(output, example.target)
@@ -115,10 +123,17 @@ class Objective:
         cost = self._costs(output, example, teaching=progress is not None)
         weight = example.weight
         if progress is not None and self.curriculum is not None:
-            chosen = self.curriculum.weigh(cost.detach(), example.target, progress, weight)
+            shared = self._strategy is not None and self._strategy.world_size > 1
+            gather = self._gather if shared else None
+            chosen = self.curriculum.weigh(cost.detach(), example.target, progress, weight, gather)
             if chosen is not None:
                 weight = chosen if weight is None else weight * chosen
         return cost, weight
+
+    def _gather(self, values: Tensor) -> tuple[int, list[Tensor]]:
+        """Return the number of this process, and the values of all."""
+        assert self._strategy is not None
+        return self._strategy.rank, self._strategy.gather(values)
 
     def _costs(self, output: Tensor, example: Example, *, teaching: bool) -> Tensor:
         assert isinstance(self.loss, Loss)
@@ -149,6 +164,11 @@ def select_rows(batch: Any, rows: slice | Tensor) -> Any:
         item[rows] if isinstance(item, Tensor) and item.ndim and item.shape[0] == present else item for item in batch
     ]
     return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+
+
+def _stands_in(example: Example) -> bool:
+    """Whether nothing of a pair of tensors counts: it stands in where a batch has no row for a process."""
+    return example.batch is None and example.weight is not None and not example.weight.any()
 
 
 def _broadcast(weight: Tensor, target: Tensor) -> Tensor:

@@ -34,8 +34,8 @@ class RunningMetrics:
         self._rate = rate
         self._norm = norm
 
-    def read(self, world_size: int) -> dict[str, float | None]:
-        """Return what happened since the last reading as columns of the history; ``world_size`` processes did as much.
+    def read(self) -> dict[str, Any]:
+        """Return what happened since the last reading as columns of the history.
 
         ``train_loss`` is ``None`` without steps; ``learning_rate`` and ``gradient_norm`` are those of the last step.
         """
@@ -44,7 +44,7 @@ class RunningMetrics:
             "train_loss": None if self._total is None else float(self._total) / self._steps,
             "learning_rate": self._rate,
             "gradient_norm": None if self._norm is None else float(self._norm),
-            "samples_per_second": self._samples / spent * world_size,
+            "samples_per_second": self._samples / spent,
             "waiting_share": min(self._waited / spent, 1.0),
         }
         self._total, self._steps, self._samples, self._waited = None, 0, 0, 0.0

@@ -10,7 +10,18 @@ from neuro_divergent.core.errors import ConfigError, did_you_mean
 
 _LENGTH = frozenset(("max_epochs", "max_steps", "max_seconds", "stop_file", "early_stopping"))
 MAY_CHANGE = frozenset(
-    ("max_epochs", "max_steps", "max_seconds", "stop_file", "log_every", "prefetch", "threads", "device", "callbacks")
+    (
+        "max_epochs",
+        "max_steps",
+        "max_seconds",
+        "stop_file",
+        "log_every",
+        "prefetch",
+        "threads",
+        "device",
+        "strategy",
+        "callbacks",
+    )
 )
 """Settings that may differ when training is resumed: how long it lasts, where it runs and what it reports."""
 

@@ -5,8 +5,14 @@ The engine talks to a strategy and never asks which one it has. The default is o
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from neuro_divergent.core.config import Component
+from neuro_divergent.core.launched import launched
+from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
     import torch
@@ -33,10 +39,15 @@ class Strategy(Protocol):
     def shard(self, loader: Loader) -> Loader:
         """Return the part of a loader that is for this process; all parts have the same number of batches."""
 
-    def prepare(self, module: nn.Module) -> nn.Module:
+    def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         """Return the module to call in training, which may wrap the one given.
 
         Weights become those of process 0. A backward pass *adds up* gradients over processes, without dividing.
+
+        Args:
+            module: The network.
+            trained: Names of the parameters that are trained at some time, where that changes on the way; unset, those that require
+                gradients now.
         """
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
@@ -45,14 +56,29 @@ class Strategy(Protocol):
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         """Return a weighted sum and the sum of its weights, each added up over processes."""
 
-    def any(self, flag: bool) -> bool:
-        """Whether the flag is set in at least one process."""
+    def any_of(self, *flags: bool) -> tuple[bool, ...]:
+        """Return for each flag whether it is set in at least one process."""
 
     def broadcast(self, value: Value) -> Value:
         """Return the value of process 0: numbers, text and tensors, in dicts, lists and tuples."""
 
+    def gather(self, value: Value) -> list[Value]:
+        """Return the values of all processes, in their order; of the kinds that ``broadcast`` takes."""
+
+    def explaining(self) -> AbstractContextManager[None]:
+        """Turn errors about the connection between processes into ``ProcessLostError`` inside the block."""
+
     def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the states of module and optimizer with all that processes hold of them, for a checkpoint."""
+
+    def load_state(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[Mapping[str, Any], Mapping[str, Any]]
+    ) -> None:
+        """Restore what ``full_state`` returned, in a group of any size.
+
+        Raises:
+            RuntimeError: If the weights are those of another network.
+        """
 
 
 class SingleDevice(Strategy):
@@ -64,7 +90,7 @@ class SingleDevice(Strategy):
     def shard(self, loader: Loader) -> Loader:
         return loader
 
-    def prepare(self, module: nn.Module) -> nn.Module:
+    def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         return module
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
@@ -73,11 +99,47 @@ class SingleDevice(Strategy):
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         return total, weight
 
-    def any(self, flag: bool) -> bool:
-        return flag
+    def any_of(self, *flags: bool) -> tuple[bool, ...]:
+        return flags
 
     def broadcast(self, value: Value) -> Value:
         return value
 
+    def gather(self, value: Value) -> list[Value]:
+        return [value]
+
+    def explaining(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
         return module.state_dict(), optimizer.state_dict()
+
+    def load_state(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[Mapping[str, Any], Mapping[str, Any]]
+    ) -> None:
+        module.load_state_dict(states[0])
+        optimizer.load_state_dict(states[1])  # type: ignore[arg-type]
+
+
+class StrategyConfig(Component):
+    """Settings of how processes share a training, for those that a launcher started together."""
+
+    registry: ClassVar[Registry] = Registry("strategy", "neuro_divergent.distributed.strategies")
+
+    @abstractmethod
+    def join(self, device: torch.device) -> Strategy:
+        """Join the group of processes that train on devices of this kind, unless this one did, and return it."""
+
+
+def find_strategy(config: StrategyConfig | None, device: torch.device) -> Strategy:
+    """Return how training is shared: by the processes that a launcher started, or not at all where there is one.
+
+    Args:
+        config: Settings; unset, data parallel.
+        device: Where this process computes.
+    """
+    if launched() is None:
+        return SingleDevice()
+    if config is None:
+        config = StrategyConfig.from_dict("data_parallel")
+    return config.join(device)

@@ -40,12 +40,13 @@ class ThreadCount:
         self._contention = Contention(1)
 
     def started(
-        self, resumed: Mapping[str, Any] | None, choose: Callable[[], int], *, on_cpu: bool
+        self, resumed: Mapping[str, Any] | None, choose: Callable[[], int], *, may_change: bool
     ) -> AbstractContextManager[None]:
         """Decide, and return a block inside which torch uses as many threads.
 
         ``resumed`` is what ``state_dict`` returned in the training that goes on, and ``choose`` returns the threads for
-        the size of the work. Where the CPU does not compute, nobody waits for its threads.
+        the size of the work. ``may_change`` is whether threads may be found waiting for each other: not where the CPU
+        does not compute, and not where several processes would decide about that each for itself.
         """
         self.one_after = None
         if self._setting != "auto":
@@ -59,7 +60,7 @@ class ThreadCount:
                 raise UntrustedFileError(f"the state to go on from was made with {count!r} threads.")
             self.count = min(count, available_cores())
         # Until the recorded step the threads stay, however busy the machine is: their number decides about bits.
-        may_change = self._setting == "auto" and on_cpu and self.one_after is None
+        may_change = may_change and self._setting == "auto" and self.one_after is None
         self._contention = Contention(self.count if may_change else 1)
         return using_threads(self.count)
 

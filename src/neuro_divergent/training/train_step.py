@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ class TrainStep:
         self._config = config
         self._precision = precision
         self._strategy = strategy
+        self._unit: float | None = None
         self._parameters: list[nn.Parameter] = []
         self._named: dict[str, nn.Parameter] = {}
         self._transforms = [*config.build_transforms(), *transforms]
@@ -78,6 +80,7 @@ class TrainStep:
             self._module,
             self._strategy,
             config.gradient_sum == "float64",
+            self._unit_of(batches[0]),
             module,
             self.forward,
             self._objective,
@@ -105,6 +108,13 @@ class TrainStep:
         """Restore the states of the gradient transforms."""
         for place, state in match_states(saved, self._transforms, "gradient transforms"):
             self._states[place] = state
+
+    def _unit_of(self, batch: Any) -> float:
+        """Return a power of two near the rows of a batch, on average over processes; the same in all steps."""
+        if self._unit is None:
+            rows, processes = self._strategy.all_reduce(float(len(batch[0])), 1.0)
+            self._unit = 2.0 ** round(math.log2(max(rows / processes, 1.0)))
+        return self._unit
 
     def threads(self, batch: Any) -> int:
         """Choose threads from the multiply-adds of a forward pass, estimated from one batch."""

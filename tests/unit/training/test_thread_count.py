@@ -183,17 +183,17 @@ def training_run(directory: RunDirectory) -> Any:
 @pytest.mark.parametrize("told", [{}, {"count": 0}, {"count": "2"}, {"count": True}, {"count": 2.0}, "2", []])
 def test_forged_count_in_a_checkpoint_is_refused(told: Any) -> None:
     with pytest.raises(UntrustedFileError, match="threads"):
-        ThreadCount("auto").started(told, lambda: 1, on_cpu=True)
+        ThreadCount("auto").started(told, lambda: 1, may_change=True)
 
 
 def test_resumed_training_takes_no_more_threads_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     subject = ThreadCount("auto")
-    with subject.started({"count": 64, "one_after": None}, lambda: 3, on_cpu=True):
+    with subject.started({"count": 64, "one_after": None}, lambda: 3, may_change=True):
         assert subject.count == 1
 
 
 def test_checkpoint_of_an_older_version_leaves_the_choice_to_the_work() -> None:
     subject = ThreadCount("auto")
-    with subject.started(None, lambda: 1, on_cpu=True):
+    with subject.started(None, lambda: 1, may_change=True):
         assert subject.state_dict() == {"count": 1, "one_after": None}

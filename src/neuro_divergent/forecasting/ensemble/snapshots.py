@@ -75,8 +75,7 @@ class Snapshots(Callback):
 
     def fit_end(self, trainer: Trainer) -> None:
         """Write the kept weights, before later callbacks mark training as finished."""
-        del trainer
-        if self.place is not None:
+        if self.place is not None and trainer.strategy.rank == 0:
             named = {f"{step}.{name}": item.cpu() for step, kept in self._kept.items() for name, item in kept.items()}
             write_directory(self.place, [(_FILE, dump_tensors(named))])
 

@@ -21,6 +21,8 @@ _SECONDS_BETWEEN_UPDATES = 0.1
 class LiveProgress(Callback):
     """Shows epoch, losses, learning rate, speed and time left in one line that is redrawn."""
 
+    main_only: ClassVar[bool] = True
+
     in_refit: ClassVar[bool] = True
 
     def __init__(self, console: Console) -> None:
@@ -67,6 +69,8 @@ class LiveProgress(Callback):
 
 class PlainProgress(Callback):
     """Prints a line for each tenth of training."""
+
+    main_only: ClassVar[bool] = True
 
     in_refit: ClassVar[bool] = True
 

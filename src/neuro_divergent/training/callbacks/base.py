@@ -25,9 +25,12 @@ class Callback:
 
     Attributes:
         in_refit: Whether it also receives the events of the second training of a forecaster, on all rows.
+        main_only: Whether it receives events in the first process alone, where several train together: because it
+            writes files or prints, and neither changes training nor asks for its state.
     """
 
     in_refit: ClassVar[bool] = False
+    main_only: ClassVar[bool] = False
 
     def fit_start(self, trainer: Trainer) -> None:
         """Training is about to begin; the plan is known."""
@@ -85,6 +88,14 @@ class Callback:
 
     def failed(self, trainer: Trainer, error: BaseException) -> None:
         """Training ended with an error, which will be raised."""
+
+    def wants_state(self, trainer: Trainer) -> bool:
+        """Whether it will call ``trainer.state_dict()`` at ``checkpoint_safe``, which is next; see ``takes_state``.
+
+        Where several processes train together, the answer in the first one decides. All of them then call
+        ``trainer.state_dict()``, which has parts of each, if ``trainer.takes_state``.
+        """
+        return False
 
     def state_dict(self) -> dict[str, Any]:
         """Return the checkpointable state."""

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -101,6 +101,7 @@ class Checkpointer(Callback):
         self._marked: dict[str, Any] | None = None
         self._is_due = False
         self._is_requested = False
+        self._is_wanted = False
         self._last_step: int | None = None
         self._last_period = 0
         self._last_time = 0.0
@@ -137,7 +138,7 @@ class Checkpointer(Callback):
         if self.config.on_improvement and self._is_better(trainer):
             self._is_due = True
 
-    def checkpoint_safe(self, trainer: Trainer) -> None:
+    def wants_state(self, trainer: Trainer) -> bool:
         config, state, now = self.config, trainer.state, time.monotonic()
         if config.every_steps is not None and state.step % config.every_steps == 0:
             self._is_due = True
@@ -146,8 +147,23 @@ class Checkpointer(Callback):
             self._is_due = True
         if config.every_seconds is not None and now - self._last_time >= config.every_seconds:
             self._is_due = True
-        if self._is_requested or (self._is_due and now - self._last_time >= max(config.at_most_every, self._pause)):
-            self._try(trainer)
+        is_early = now - self._last_time < max(config.at_most_every, self._pause)
+        self._is_wanted = self._is_requested or (self._is_due and not is_early)
+        if self._saving is not None and not self._saving.done():
+            self._is_wanted = False  # the one before is still being written; this one comes after it
+        return self._is_wanted
+
+    def checkpoint_safe(self, trainer: Trainer) -> None:
+        if not trainer.takes_state:
+            return
+        taken = self._take(trainer, self._is_wanted)
+        if self._is_wanted:
+            self._is_requested = False
+            try:
+                self._finish_saving()
+                self._write_taken(taken)
+            except StorageError as error:
+                self._complain(error)
 
     def request(self) -> None:
         """Write one when the step is complete, however recently the last one was written."""
@@ -156,7 +172,8 @@ class Checkpointer(Callback):
     def rolled_back(self, trainer: Trainer) -> None:
         """Quarantine checkpoints of the steps that were rolled back."""
         self._finish_saving()
-        self._forget_later(trainer.state.step)
+        if trainer.strategy.rank == 0:
+            self._forget_later(trainer.state.step)
         self._last_step = None
 
     def finishing(self, trainer: Trainer) -> None:
@@ -166,9 +183,10 @@ class Checkpointer(Callback):
         except StorageError as error:
             self._complain(error)
         self._pause = 0.0  # whoever waits for the end should not wait as long as training could
+        taken = self._take(trainer, True)
         for attempt in range(_LAST_ATTEMPTS):
             try:
-                self._save(trainer)
+                self._write_taken(taken)
                 self._finish_saving()
             except StorageError as error:
                 if attempt == _LAST_ATTEMPTS - 1:
@@ -222,17 +240,6 @@ class Checkpointer(Callback):
                 "free. Make room or choose another place."
             )
 
-    def _try(self, trainer: Trainer) -> None:
-        """Write, or warn why that failed and when the next attempt is."""
-        if self._saving is not None and not self._saving.done():
-            return  # the one before is still being written; this one comes after it
-        self._is_requested = False
-        try:
-            self._finish_saving()
-            self._save(trainer)
-        except StorageError as error:
-            self._complain(error)
-
     def _complain(self, error: StorageError, meanwhile: str = "Training goes on; ") -> None:
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE)
         self._is_due, self._last_step, self._last_time = True, None, time.monotonic()
@@ -240,19 +247,21 @@ class Checkpointer(Callback):
         text = f"{str(error).rstrip('.')}. {meanwhile}the next attempt is in {self._pause:g} s."
         warnings.warn(text, StorageWarning, stacklevel=3)
 
-    def _save(self, trainer: Trainer) -> None:
-        """Take the state and write it, in the background if so configured."""
-        from neuro_divergent.training.checkpointing.snapshot import snapshot
+    def _take(self, trainer: Trainer, is_wanted: bool) -> _Taken | None:
+        """Return the state to write, of which all processes have their part, or ``None`` where there is nothing to do.
+
+        Only the first process writes, so only it knows whether a state is wanted and not written yet.
+        """
         from neuro_divergent.training.divergence import bad_memory, bad_weights
 
-        step = trainer.state.step
-        if self._last_step == step:
-            return
+        step, is_main = trainer.state.step, trainer.strategy.rank == 0
+        if not trainer.strategy.any_of(is_main and is_wanted and self._last_step != step)[0]:
+            return None
         if bad := bad_weights(trainer.module):
             if trainer.is_over:
                 names = ", ".join(bad[:5])
                 raise DivergedError(f"the weights {names} are not finite at step {step}, so they are not saved.")
-            return  # the next step will find out, and say more about it
+            return None  # the next step will find out, and say more about it
         if lost := bad_memory(trainer.optimizer):
             raise DivergedError(
                 f"the optimizer's {lost} is not finite at step {step}, from gradients too large for it, so nothing "
@@ -261,15 +270,21 @@ class Checkpointer(Callback):
         best = self._as_best(trainer) if self._is_better(trainer) else None
         self.best = best or self.best
         state = trainer.state_dict()
-        self._last_step, self._last_time, self._is_due = step, time.monotonic(), False
-        if trainer.strategy.rank != 0:
+        return _Taken(step, state, best) if is_main else None
+
+    def _write_taken(self, taken: _Taken | None) -> None:
+        """Write a state, in the background if so configured."""
+        from neuro_divergent.training.checkpointing.snapshot import snapshot
+
+        if taken is None or self._last_step == taken.step:
             return
+        self._last_step, self._last_time, self._is_due = taken.step, time.monotonic(), False
         if not self.config.background:
-            self._write(step, state, best)
+            self._write(*taken)
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoints")
-        self._saving = self._thread.submit(self._write, step, snapshot(state), best)
+        self._saving = self._thread.submit(self._write, taken.step, snapshot(taken.state), taken.best)
 
     def _write(self, step: int, state: dict[str, Any], best: dict[str, Any] | None) -> None:
         from neuro_divergent.training.checkpointing.checkpoint import pack_state
@@ -318,6 +333,14 @@ class Checkpointer(Callback):
         if self.best is None:
             return True
         return bool(value < self.best["value"] if self.config.mode == "min" else value > self.best["value"])
+
+
+class _Taken(NamedTuple):
+    """A state to write."""
+
+    step: int
+    state: dict[str, Any]
+    best: dict[str, Any] | None
 
 
 @contextmanager

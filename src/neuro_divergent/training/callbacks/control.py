@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.training.callbacks.base import Callback
 
@@ -26,6 +26,8 @@ class Control(Callback):
     in a file does not matter. A request left from an earlier start is removed. The directory need not exist.
     """
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, directory: str | Path, *, events: EventLog, checkpoints: Checkpointer | None = None) -> None:
         self.directory = Path(directory)
         self._events = events
@@ -33,16 +35,12 @@ class Control(Callback):
         self._next_look = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank == 0:
-            for request in REQUESTS:
-                self._take(request)
+        for request in REQUESTS:
+            self._take(request)
 
     def step_end(self, trainer: Trainer) -> None:
         now = time.monotonic()
         if now < self._next_look:
-            return
-        if trainer.strategy.rank != 0:
-            self._next_look = float("inf")
             return
         self._next_look = now + _SECONDS_BETWEEN_LOOKS
         if self._checkpoints is not None and self._take(CHECKPOINT):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import StorageError
@@ -40,14 +40,15 @@ class CSVLog(NamedCallback):
 class CSVLogger(ClosingCallback):
     """Writes the file of a ``CSVLog``."""
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._columns: list[str] = []
         self._file: TextIO | None = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank == 0:
-            self._begin(trainer.history)
+        self._begin(trainer.history)
 
     def logged(self, trainer: Trainer) -> None:
         if self._file is None:

@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.environment import describe_commit, describe_environment
 from neuro_divergent.core.errors import StorageError, StorageWarning
@@ -23,12 +23,12 @@ class EnvironmentNote(Callback):
     A disk that refuses is warned about, and training goes on.
     """
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank != 0:
-            return
         known = describe_environment(threads=trainer.threads, device=str(trainer.device))
         command = [word.encode("utf-8", "replace").decode() for word in sys.argv]  # JSON has no half characters
         content = {**known, "project": describe_commit(), "command": command}

@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import StorageError, StorageWarning
@@ -41,6 +41,8 @@ class EventLog(Callback):
         history: File for the history as Parquet, written when training ends, in whichever way; ``None`` for none.
     """
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, path: str | Path, *, history: str | Path | None = None) -> None:
         self.path = Path(path)
         self.history = None if history is None else Path(history)
@@ -53,8 +55,6 @@ class EventLog(Callback):
         self._has_warned = False
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank != 0:
-            return
         self._open()
         self._step = trainer.state.step
         self.write(

@@ -8,7 +8,7 @@ import socket
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from neuro_divergent.core.errors import ConfigError, StorageWarning
 from neuro_divergent.training.callbacks.base import Callback
@@ -35,6 +35,8 @@ class Heartbeat(Callback):
         attempt: Which start of the run this is, counted from 1; unset, what ``ND_ATTEMPT`` says in the environment.
         phase: What steps are part of.
     """
+
+    main_only: ClassVar[bool] = True
 
     def __init__(
         self, path: str | Path, *, every: float = 5.0, attempt: int | None = None, phase: Phase = "training"
@@ -75,9 +77,6 @@ class Heartbeat(Callback):
 
     def beat(self, trainer: Trainer, phase: Phase | None = None) -> None:
         """Write now; ``phase`` is what is done from now on, ``None`` for the same as before."""
-        if trainer.strategy.rank != 0:
-            self._next = float("inf")
-            return
         self._phase = phase or self._phase
         self._next = time.monotonic() + self.every
         content = {

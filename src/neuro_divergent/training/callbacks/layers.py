@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.training.callbacks.base import ClosingCallback
 
@@ -31,6 +31,8 @@ class LayerMonitor(ClosingCallback):
     the time of training. It draws no random numbers and changes nothing.
     """
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, events: EventLog, *, fraction: float = 0.005) -> None:
         self.events = events
         self.fraction = fraction
@@ -47,8 +49,6 @@ class LayerMonitor(ClosingCallback):
 
     def fit_start(self, trainer: Trainer) -> None:
         """Choose what to measure, and when; must come before the event log is opened, which has the names."""
-        if trainer.strategy.rank != 0:
-            return
         named = list(trainer.module.named_parameters())[:_MOST_LAYERS]
         self.events.layers = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]

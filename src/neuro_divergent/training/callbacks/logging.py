@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -38,6 +38,8 @@ class Log(NamedCallback):
 
 class RowLogger(Callback):
     """Writes the messages of a ``Log``."""
+
+    main_only: ClassVar[bool] = True
 
     def __init__(self, every: int) -> None:
         self.every = every

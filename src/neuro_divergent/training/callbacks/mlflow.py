@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -62,6 +62,8 @@ class MLflowLogger(Callback):
         run_id: The run, from the start of training on.
     """
 
+    main_only: ClassVar[bool] = True
+
     kind = "MLflow"
 
     def __init__(self, config: MLflow) -> None:
@@ -72,8 +74,6 @@ class MLflowLogger(Callback):
         self._last_sent = 0.0
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank != 0:
-            return
         from mlflow import MlflowClient
 
         self._client = MlflowClient(tracking_uri=self.config.tracking_uri)

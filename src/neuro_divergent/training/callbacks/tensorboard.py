@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
@@ -41,13 +41,13 @@ class TensorBoard(NamedCallback):
 class TensorBoardLogger(ClosingCallback):
     """Writes the event files of a ``TensorBoard``."""
 
+    main_only: ClassVar[bool] = True
+
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self._writer: Any = None
 
     def fit_start(self, trainer: Trainer) -> None:
-        if trainer.strategy.rank != 0:
-            return
         from torch.utils.tensorboard.writer import SummaryWriter
 
         step = trainer.state.step

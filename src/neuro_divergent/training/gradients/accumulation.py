@@ -21,9 +21,9 @@ def accumulate_gradients(step: StepLoss) -> Tensor:
     total: Tensor | float = 0.0
     weight: Tensor | float = 0.0
     sums: dict[nn.Parameter, Tensor] | None = {} if step.in_double else None
-    # Costs are divided by the rows of a batch, on average over processes, to keep what is summed near a mean.
-    rows, processes = step.strategy.all_reduce(float(len(step.batches[0][0])), 1.0)
-    unit = float(rows / processes)
+    # What is summed is kept near a mean, for types with a short range. All processes must divide by the same number,
+    # and a power of two changes no digit, so that it does not matter that batches differ in size.
+    unit = step.unit
     for number, batch in enumerate(step.batches):
         is_last = number == len(step.batches) - 1
         with nullcontext() if is_last and sums is None else step.no_sync():

@@ -28,6 +28,7 @@ class StepLoss:
         module: The network itself, not compiled or wrapped.
         strategy: How processes share the work.
         in_double: Whether gradients of several batches are to be added up in float64.
+        unit: A power of two near the rows of a batch, the same in all steps and processes.
     """
 
     batches: Sequence[Any]
@@ -35,6 +36,7 @@ class StepLoss:
     module: nn.Module
     strategy: Strategy
     in_double: bool
+    unit: float
     _prepared: nn.Module
     _forward: Forward
     _objective: Objective

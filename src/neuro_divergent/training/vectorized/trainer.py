@@ -71,7 +71,7 @@ class VectorizedTrainer:
     def fit(self) -> None:
         """Train until the last training is over; one that diverged has an ``error``."""
         first = self._members[0]
-        threads = self._thread_count.started(None, lambda: vectorized_threads(self._members), on_cpu=True)
+        threads = self._thread_count.started(None, lambda: vectorized_threads(self._members), may_change=True)
         with ExitStack() as contexts:
             contexts.enter_context(explaining_memory(first.trainer, first.train))
             for context in (seeded(first.trainer.config.seed), threads, keeping_memory()):

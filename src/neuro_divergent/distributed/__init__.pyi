@@ -1,0 +1,1 @@
+from .strategies.data_parallel import DataParallel as DataParallel

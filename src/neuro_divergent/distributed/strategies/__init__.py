@@ -1,0 +1,1 @@
+"""Ways of sharing a training among processes: one file each, registered by name."""
