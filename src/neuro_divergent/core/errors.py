@@ -79,6 +79,8 @@ class WorkerDiedError(NeuroDivergentError):
 class ProcessLostError(NeuroDivergentError):
     """Contact was lost with a process that trains together with this one; that process knows why."""
 
+    exit_code = 6
+
 
 class TaskTimeoutError(NeuroDivergentError):
     """A task took longer than it may, and its worker process was ended."""

@@ -13,6 +13,8 @@ _TORCH = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _SLURM = ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE")
 _OPEN_MPI = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _MEETING = "MASTER_ADDR"
+LAUNCHER = "ND_LAUNCHER"
+"""Environment variable that is set where our own launcher watches this process and says why another one failed."""
 
 
 class Launched(NamedTuple):
@@ -59,12 +61,6 @@ def launched(environment: Mapping[str, str] | None = None) -> Launched | None:
         told = ", ".join(f"{name}={known[name]}" for name in names if name in known)
         raise InputError(f"the launcher's variables do not fit together: {told}.")
     return Launched(rank, world_size, local_rank, local_world_size) if world_size > 1 else None
-
-
-def is_main_process() -> bool:
-    """Whether this process writes files and prints: the only one, or number 0."""
-    place = launched()
-    return place is None or place.rank == 0
 
 
 def _number(known: Mapping[str, str], name: str) -> int:

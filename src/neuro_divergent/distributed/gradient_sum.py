@@ -22,4 +22,4 @@ def add_up_in_half(state: object, bucket: dist.GradBucket) -> Whole:  # type: ig
 def _begun(buffer: torch.Tensor) -> torch.futures.Future[list[torch.Tensor]]:
     work = dist.all_reduce(buffer, async_op=True)
     assert work is not None
-    return work.get_future()
+    return work.get_future()  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from neuro_divergent.core.call_counter import CallCounter
 from neuro_divergent.core.errors import ConfigError, InputError, ProcessLostError
 from neuro_divergent.core.launched import Launched, launched
 from neuro_divergent.distributed.message import decode, encode
@@ -38,6 +39,7 @@ class ProcessGroup:
     def __init__(self, place: Launched) -> None:
         self.rank = place.rank
         self.world_size = place.world_size
+        self._counter = CallCounter.told(place.rank)
 
     def all_reduce(self, total: Any, weight: Any) -> tuple[Any, Any]:
         """Return a sum and the sum of its weights, each added up over processes.
@@ -54,12 +56,14 @@ class ProcessGroup:
 
     def any_of(self, *flags: bool) -> tuple[bool, ...]:
         """Return for each flag whether it is set in at least one process."""
+        self._count()
         shared = torch.tensor(flags, dtype=torch.uint8)
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return tuple(bool(flag) for flag in shared.tolist())
 
     def broadcast(self, value: Value) -> Value:
         """Return the value of process 0."""
+        self._count()
         content = encode(value) if self.rank == 0 else b""
         size = torch.tensor([len(content)])
         dist.broadcast(size, 0)
@@ -69,6 +73,7 @@ class ProcessGroup:
 
     def gather(self, value: Value) -> list[Value]:
         """Return the values of all processes, in their order."""
+        self._count()
         content = _buffer(encode(value))
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world_size)]
         dist.all_gather(sizes, torch.tensor([len(content)]))
@@ -78,6 +83,11 @@ class ProcessGroup:
         found = [torch.empty(most, dtype=torch.uint8) for _ in range(self.world_size)]
         dist.all_gather(found, padded)
         return [decode(item[: int(size)].numpy().tobytes()) for item, size in zip(found, sizes, strict=True)]
+
+    def _count(self) -> None:
+        """Let the launcher see that this process has come as far as its next call."""
+        if self._counter is not None:
+            self._counter.add()
 
 
 def join_group(device: torch.device, timeout: float) -> ProcessGroup:

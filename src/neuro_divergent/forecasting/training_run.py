@@ -7,15 +7,17 @@ torch only where a network is needed, so that mistakes in settings and data are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.runs.directory import MODEL, PRETRAINED, VALIDATED, RunDirectory
 from neuro_divergent.training.state import extends
+from neuro_divergent.training.strategy import find_strategy, is_main_process
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
@@ -49,7 +51,8 @@ class TrainingRun:
         Raises:
             InputError: If something exists at that path.
         """
-        directory.check_free()
+        if is_main_process(config.training.strategy):
+            directory.check_free()
         return cls(directory, config)
 
     @classmethod
@@ -132,15 +135,23 @@ class TrainingRun:
             self.directory.require_same_data(panel)
 
     def opened(self) -> AbstractContextManager[None]:
-        """Create the directory and hold its lock; record at the end how the run ended."""
-        return self.directory.opened()
+        """Create the directory and hold its lock; record at the end how the run ended.
+
+        Where several processes train together, the first one does that.
+        """
+        return self.directory.opened() if self.is_main else nullcontext()
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes the directory: the only one that trains, or the first."""
+        return is_main_process(self.config.training.strategy)
 
     def load_state(self) -> dict[str, Any] | None:
         """Return the latest checkpoint of a run that is resumed, or ``None``.
 
         Where the first training is over, it is the latest one of the second, on all rows.
         """
-        if not self.resuming:
+        if not self.resuming or not self.is_main:
             return None
         if self._is_refitting:
             return self.directory.latest_refit(self.config.checkpoints)
@@ -189,6 +200,8 @@ class TrainingRun:
     ) -> None:
         """Train a forecaster in the opened directory and save its model there.
 
+        Where several processes train together, all call it, and the first one writes. Its ``state`` counts.
+
         Args:
             forecaster: The forecaster, changed in place.
             prepared: The data. A model to start from is kept in the directory, see ``initial``.
@@ -198,13 +211,13 @@ class TrainingRun:
         """
         from neuro_divergent.forecasting.training_phases import TrainingPhases  # loads torch
 
-        kept = self.directory.path / PRETRAINED
-        if prepared.initial is not None and not kept.exists():
-            prepared.initial.save(kept)
-        validated, is_refitting = self.directory.path / VALIDATED, self._is_refitting
-        if not is_refitting:
-            self.directory.remove_refit(self.config.checkpoints)
-        self.directory.begin(self.config, prepared.panel)
+        training = self.config.training
+        strategy = find_strategy(training.strategy, resolve_device(training.device))
+        is_main, validated = self.is_main, self.directory.path / VALIDATED
+        is_refitting = strategy.broadcast(is_main and self._is_refitting)
+        state = strategy.broadcast(state if is_main else None) if isinstance(state, Mapping | None) else state
+        if is_main:
+            self._begin(prepared, is_refitting)
         phases = TrainingPhases(forecaster, prepared, teacher)
         if is_refitting:
             trains_again = phases.restore(validated)
@@ -213,11 +226,21 @@ class TrainingRun:
             trains_again = phases.train(heard, resume=state, allow_changes=self.allow_changes)
         forecaster.run = self.directory.path
         if trains_again:
-            if not is_refitting:
+            if is_main and not is_refitting:
                 forecaster.save(validated)
             further = self.directory.refit_callbacks(self.config.checkpoints)
             phases.refit(callbacks, further=further, resume=state if is_refitting else None)
-        forecaster.save(self.directory.path / MODEL)
+        if is_main:
+            forecaster.save(self.directory.path / MODEL)
+
+    def _begin(self, prepared: PreparedData, is_refitting: bool) -> None:
+        """Write what the run is begun with, and remove what an earlier end of it left."""
+        kept = self.directory.path / PRETRAINED
+        if prepared.initial is not None and not kept.exists():
+            prepared.initial.save(kept)
+        if not is_refitting:
+            self.directory.remove_refit(self.config.checkpoints)
+        self.directory.begin(self.config, prepared.panel)
 
     def fit(
         self, data: Any = None, *, callbacks: Sequence[CallbackLike] = (), initial: Initial | None = None

@@ -46,8 +46,8 @@ class Strategy(Protocol):
 
         Args:
             module: The network.
-            trained: Names of the parameters that are trained at some time, where that changes on the way; unset, those that require
-                gradients now.
+            trained: Names of the parameters that are trained at some time, where that changes on the way; unset, those
+                that require gradients now.
         """
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
@@ -125,10 +125,17 @@ class StrategyConfig(Component):
     """Settings of how processes share a training, for those that a launcher started together."""
 
     registry: ClassVar[Registry] = Registry("strategy", "neuro_divergent.distributed.strategies")
+    is_shared: ClassVar[bool] = True  # whether processes train one thing together
 
     @abstractmethod
     def join(self, device: torch.device) -> Strategy:
         """Join the group of processes that train on devices of this kind, unless this one did, and return it."""
+
+
+def is_main_process(config: StrategyConfig | None) -> bool:
+    """Whether this process writes files and prints: the only one of a training, or number 0; loads no torch."""
+    place = launched()
+    return place is None or place.rank == 0 or (config is not None and not config.is_shared)
 
 
 def find_strategy(config: StrategyConfig | None, device: torch.device) -> Strategy:

@@ -56,9 +56,10 @@ def train_opened(
     """Train in a run directory that is open, then write scores, forecasts, diagnosis and report there.
 
     The caller holds the lock of the run (``run.opened()``). The forecaster is trained in place on ``prepared`` data, on
-    from the checkpoint ``state`` if there is one. ``levels`` and ``callbacks`` are those of ``train_run``.
+    from the checkpoint ``state`` if there is one. ``levels`` and ``callbacks`` are those of ``train_run``. Where
+    several processes train together, the first one writes.
     """
     began = time.perf_counter()
     run.train(forecaster, prepared, callbacks=callbacks, teacher=teacher, state=state)
     outcome = conclude(run.config.resolve_model(), forecaster, levels=levels, seconds=time.perf_counter() - began)
-    return dataclasses.replace(outcome, files=write_results(run.directory, outcome))
+    return dataclasses.replace(outcome, files=write_results(run.directory, outcome)) if run.is_main else outcome

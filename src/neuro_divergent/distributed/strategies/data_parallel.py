@@ -73,7 +73,7 @@ class DataParallelStrategy(Strategy):
             parameter.requires_grad_(True)
         made = nn.parallel.DistributedDataParallel(
             with_shared_statistics(module),
-            broadcast_buffers=False,
+            forward_sync_buffers=False,
             gradient_as_bucket_view=self.config.bucket_view,
             static_graph=self.config.static_graph and not later,
             find_unused_parameters=bool(later),

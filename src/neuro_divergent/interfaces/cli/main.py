@@ -16,7 +16,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from neuro_divergent import __version__
-from neuro_divergent.core.errors import NeuroDivergentError, StorageError
+from neuro_divergent.core.errors import NeuroDivergentError, ProcessLostError, StorageError
+from neuro_divergent.core.launched import LAUNCHER
 from neuro_divergent.interfaces.cli import (
     auto,
     benchmark,
@@ -85,7 +86,10 @@ def _options(
 
 
 def run() -> NoReturn:
-    """Run the command line and exit: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 130 and 143 signals."""
+    """Run the command line and exit.
+
+    Codes: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 6 another process lost, 130 and 143 signals.
+    """
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(_run())
@@ -100,6 +104,8 @@ def _run() -> int:
         code = _INTERRUPTED
     except _TerminatedError:
         return _end("terminated", _TERMINATED)
+    except ProcessLostError as error:
+        return error.exit_code if LAUNCHER in os.environ else _fail(str(error), error.exit_code)
     except NeuroDivergentError as error:
         return _fail(str(error), error.exit_code)
     except OSError as error:

@@ -26,6 +26,7 @@ from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_
 from neuro_divergent.interfaces.cli.screen import Screen
 from neuro_divergent.interfaces.cli.summary import show_outcome
 from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.training.strategy import find_strategy, is_main_process
 
 _ON_CPU = ("auto", "cpu")  # devices that may be the CPU
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
@@ -62,6 +63,9 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
     config = check(values, options.levels)
     if config.teacher is not None:
         model_directory(Path(config.teacher))
+    if not is_main_process(config.training.strategy):
+        follow(config)
+        return
     screen = Screen(quiet=options.quiet, as_json=options.as_json)
     directory = locate(config, options)
     if options.resume and directory.has_begun:
@@ -83,6 +87,39 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
         outcome = execute(training_run, panel, screen, options, initial)
     show_outcome(outcome, screen)
     show_files(outcome, directory, screen)
+
+
+def follow(config: RunConfig) -> None:
+    """Train together with process 0, which shows and writes everything and says what is trained."""
+    if config.training.device in _ON_CPU:
+        limit_instructions(config.training.precision)
+    from neuro_divergent.forecasting.forecaster import Forecaster
+
+    training = config.training
+    told: dict[str, Any] = find_strategy(training.strategy, resolve_device(training.device)).broadcast({})
+    directory, config = RunDirectory(Path(told["directory"])), RunConfig.from_dict(told["config"])
+    run = TrainingRun(directory, config, resuming=told["resuming"], allow_changes=told["allow_changes"])
+    initial = run.initial()
+    panel = read_panel(config) if initial is None else read_warm_start(config, initial)
+    forecaster = Forecaster.for_run(config)
+    teacher = None if config.teacher is None else Forecaster.load(model_directory(Path(config.teacher)))
+    try:
+        run.train(forecaster, forecaster._prepare(panel, {}, initial), teacher=teacher)
+    except Interrupted as interruption:
+        raise SystemExit(interruption.exit_code) from None
+
+
+def lead(run: TrainingRun) -> None:
+    """Tell the processes that ``follow`` what is trained, if there are some."""
+    training = run.config.training
+    find_strategy(training.strategy, resolve_device(training.device)).broadcast(
+        {
+            "directory": str(run.directory.path),
+            "config": run.config.to_dict(),
+            "resuming": run.resuming,
+            "allow_changes": run.allow_changes,
+        }
+    )
 
 
 @contextmanager
@@ -174,6 +211,7 @@ def execute(
     state = run.load_state()
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
+    lead(run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ForecastWarning)  # which is the last line that is shown
         return train_opened(

@@ -5,20 +5,17 @@ The supervisor loads neither torch nor data. It forwards signals, waits, and wat
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.interfaces.cli.supervised import PARENT
+from neuro_divergent.interfaces.cli.child_process import ENDED, STOPPING, Events, hearing, send, signal_name, started
 from neuro_divergent.runs.directory import HEARTBEAT
 from neuro_divergent.runs.status import describe_run, patience, read_heartbeat
 from neuro_divergent.training.callbacks.heartbeat import ATTEMPT
@@ -27,14 +24,9 @@ COMMAND = (sys.executable, "-m", "neuro_divergent.interfaces.cli.supervised", "t
 FINAL = (0, 2, 3, 5, 130, 143)
 """Exit codes after which another attempt would end the same way, or is not wanted."""
 
-_ENDED = 0  # what the queue of signals holds when the child is gone; no signal has this number
-_STOPPING = ("SIGINT", "SIGTERM")
-_FORWARDED = (*_STOPPING, "SIGUSR1", "SIGTSTP")
 _LONGEST_PAUSE = 60.0
 _LONGEST_LOOK = 1.0
 _SECONDS_TO_DIE = 10.0
-
-Events = SimpleQueue[int]
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ def supervise(
     command_line = [*command, *arguments, "--output", str(run), "--resume"]
     events: Events = SimpleQueue()
     before: _Ending | None = None
-    with _hearing(events):
+    with hearing(events):
         for attempt in range(1, retries + 2):
             ending, requested = _attempt(command_line, run, attempt, stall, events)
             if requested is not None and ending.code not in FINAL:
@@ -107,48 +99,16 @@ def _attempt(
 ) -> tuple[_Ending, int | None]:
     """Run the child once, and return how it ended and which signal requested it."""
     pulse = _Pulse(run)
-    with _started(command, attempt, events) as child:
+    with started(command, {ATTEMPT: str(attempt)}, events) as child:
         requested, hangs = _watch(child, events, pulse, stall)
     code = child.returncode
-    name = "" if code >= 0 else _name_of(-code)
+    name = "" if code >= 0 else signal_name(-code)
     reason = hangs or (f"killed by {name}" if name else f"exit code {code}")
     step = pulse.step
     where = "before its first step" if step is None else f"at step {step:,}"
     steps = [item.step for item in describe_run(run).checkpoints if item.is_complete]
     ending = _Ending(code if code >= 0 else 128 - code, f"{reason} {where}", step, max(steps, default=None))
     return ending, requested
-
-
-@contextmanager
-def _started(command: Sequence[str], attempt: int, events: Events) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the child for the block, which lasts until it has ended, and have its end put among the events."""
-    environment = {**os.environ, ATTEMPT: str(attempt)}
-    options: dict[str, Any] = {}
-    reading = writing = None
-    if os.name == "posix":
-        reading, writing = os.pipe()
-        environment[PARENT] = str(reading)
-        options = {"pass_fds": (reading,), "process_group": 0}
-    try:
-        child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, **options)
-        waiter = threading.Thread(target=_wait, args=(child, events), daemon=True)
-        waiter.start()
-        try:
-            yield child
-        except BaseException:
-            child.kill()
-            raise
-        finally:
-            waiter.join()
-    finally:
-        for end in (reading, writing):
-            if end is not None:
-                os.close(end)
-
-
-def _wait(child: subprocess.Popen[bytes], events: Events) -> None:
-    child.wait()
-    events.put(_ENDED)
 
 
 def _watch(
@@ -171,23 +131,11 @@ def _watch(
             elif hangs is not None and silent >= _SECONDS_TO_DIE:
                 child.kill()
             continue
-        if event == _ENDED:
+        if event == ENDED:
             return requested, hangs
-        if _name_of(event) in _STOPPING:
+        if signal_name(event) in STOPPING:
             requested = event
-        _send(child, event)
-
-
-def _send(child: subprocess.Popen[bytes], number: int) -> None:
-    if sys.platform == "win32":
-        if number == signal.SIGTERM:  # Ctrl-C reaches all processes of a console by itself
-            child.terminate()
-    elif number == signal.SIGTSTP:
-        child.send_signal(signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        child.send_signal(signal.SIGCONT)  # here this process goes on too
-    else:
-        child.send_signal(number)
+        send(event, child)
 
 
 def _pause(events: Events, seconds: float) -> int | None:
@@ -196,7 +144,7 @@ def _pause(events: Events, seconds: float) -> int | None:
         event = events.get(timeout=seconds)
     except Empty:
         return None
-    return event if _name_of(event) in _STOPPING else None
+    return event if signal_name(event) in STOPPING else None
 
 
 class _Pulse:
@@ -232,26 +180,6 @@ class _Pulse:
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns
-
-
-@contextmanager
-def _hearing(events: Events) -> Iterator[None]:
-    """Put signals among the events instead of ending by them."""
-    numbers = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
-    # To put something into a simple queue is safe in a signal handler.
-    previous = {number: signal.signal(number, lambda number, _: events.put(number)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-def _name_of(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _say(message: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from neuro_divergent.core.errors import ConfigError, InputError
+from neuro_divergent.core.launched import launched
 from neuro_divergent.interfaces.cli.config_options import TRAIN_OPTIONS, with_config_options
 from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, option, parse_levels, parse_numbers
 
@@ -25,6 +26,7 @@ Examples:
   nd train sales.csv --horizon 24 --preset best --average ema --find-lr
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
   nd train runs/sales-nhits-20260101-120000 --resume
+  nd train sales.parquet --horizon 24 --processes 4 --retries 3
 """
 
 
@@ -75,6 +77,10 @@ def train(
         float | None,
         typer.Option("--stall", min=10, help="Seconds without a heartbeat after which a run counts as crashed."),
     ] = None,
+    processes: Annotated[
+        int,
+        typer.Option("--processes", min=1, help="Processes on this machine that share each batch."),
+    ] = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,8 +113,12 @@ def train(
         allow_changes=allow_changes,
     )
     with naming(file):
-        if retries or stall is not None:
-            _supervise(values, options, retries, stall)
+        if processes > 1 and launched() is not None:
+            raise InputError("--processes: a launcher has started several already; leave it out.")
+        if retries or (stall is not None and processes == 1):
+            _supervise(values, options, retries, stall if processes == 1 else None)
+        if processes > 1:
+            _launch(values, options, processes, stall)
         session.run(values, options)
 
 
@@ -147,16 +157,36 @@ def _supervise(values: dict[str, Any], options: session.TrainOptions, retries: i
     raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))
 
 
+def _launch(values: dict[str, Any], options: session.TrainOptions, processes: int, stall: float | None) -> NoReturn:
+    """Train in several processes, and exit as the one that failed first did."""
+    from neuro_divergent.interfaces.cli import session
+    from neuro_divergent.interfaces.cli.launcher import launch
+    from neuro_divergent.interfaces.cli.supervisor import COMMAND
+
+    session.check(values, options.levels)  # a mistake is said once
+    kept = _without(sys.argv[sys.argv.index("train") + 1 :], ("--processes", "--stall", "--retries"))
+    raise SystemExit(launch([*COMMAND, *kept], processes, stall=stall))  # process 0 has said how it ended
+
+
 def _other_arguments(arguments: list[str]) -> list[str]:
-    """Return what follows ``train`` on the command line, without the options that are for the supervisor."""
+    """Return what follows ``train`` on the command line, without the options that are for the supervisor.
+
+    Where there are several processes, their launcher looks for those that hang.
+    """
+    own = arguments[arguments.index("train") + 1 :]
+    is_launching = any(argument.partition("=")[0] == "--processes" for argument in own)
+    watched = () if is_launching else ("--stall",)
+    kept = _without(own, ("--retries", "--output", "-o", *watched))
+    return [argument for argument in kept if argument != "--resume"]
+
+
+def _without(arguments: list[str], options: tuple[str, ...]) -> list[str]:
+    """Return arguments without some options that have a value."""
     kept: list[str] = []
-    rest = iter(arguments[arguments.index("train") + 1 :])
+    rest = iter(arguments)
     for argument in rest:
-        if argument in _OWN:
+        if argument in options:
             next(rest, None)
-        elif argument.partition("=")[0] not in _OWN and argument != "--resume":
+        elif argument.partition("=")[0] not in options:
             kept.append(argument)
     return kept
-
-
-_OWN = ("--retries", "--stall", "--output", "-o")

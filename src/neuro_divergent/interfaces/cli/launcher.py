@@ -1,0 +1,191 @@
+"""Several processes on this machine that run one training together.
+
+The launcher loads neither torch nor data. It starts the processes, passes signals on, and when one fails it ends the
+others and says which one it was and why.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from neuro_divergent.core.call_counter import COUNTERS, create_counters, read_counters
+from neuro_divergent.core.errors import ProcessLostError
+from neuro_divergent.core.launched import LAUNCHER
+from neuro_divergent.core.threads import available_cores
+from neuro_divergent.interfaces.cli.child_process import STOPPING, Events, hearing, send, signal_name, started
+
+_LOOK = 0.5
+_SECONDS_TO_FOLLOW = 5.0  # that the others have to end by themselves when one has failed
+_SECONDS_TO_DIE = 10.0  # between SIGTERM and SIGKILL
+_START_PATIENCE = 10.0  # times as long before the processes have met
+_MESSAGE = 2000  # characters of what a process said
+
+
+def launch(command: Sequence[str], processes: int, *, stall: float | None = None) -> int:
+    """Run a command in several processes that find each other through the variables of ``torchrun``.
+
+    Process 0 has the terminal; what the others say is shown only if one of them is the first to fail.
+
+    Args:
+        command: What each of them runs.
+        processes: How many.
+        stall: Seconds after which processes that wait for one of them count as hung, and that one is aborted.
+
+    Returns:
+        The exit code of the process that failed first, or 0; 128 and the number of the signal if it was killed by one.
+    """
+    events: Events = SimpleQueue()
+    with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as place, hearing(events), ExitStack() as stack:
+        group = _Group(Path(place), processes)
+        for rank in range(processes):
+            stack.enter_context(group.start(command, rank, events))
+        try:
+            group.watch(events, stall)
+        finally:
+            group.kill()
+        return group.conclude()
+
+
+class _Group:
+    """The processes of a training, and the order in which they ended."""
+
+    def __init__(self, place: Path, processes: int) -> None:
+        self._place = place
+        self._size = processes
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._ended: list[int] = []
+        self._requested = False
+        self._hung: int | None = None
+        self._counters = place / "calls"
+        create_counters(self._counters, processes)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = str(free.getsockname()[1])
+
+    @contextmanager
+    def start(self, command: Sequence[str], rank: int, events: Events) -> Iterator[None]:
+        """Start one of the processes for the block."""
+        size = str(self._size)
+        environment = {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": size,
+            "LOCAL_WORLD_SIZE": size,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": self._port,
+            "OMP_NUM_THREADS": str(max(available_cores() // self._size, 1)),
+            COUNTERS: str(self._counters),
+            LAUNCHER: "1",
+        }
+        with (self._place / f"{rank}.log").open("wb") as log:
+            streams = {} if rank == 0 else {"stdout": subprocess.DEVNULL, "stderr": log}
+            with started(command, environment, events, mark=-rank, **streams) as child:
+                self._children.append(child)
+                yield
+
+    def watch(self, events: Events, stall: float | None) -> None:
+        """Wait until all have ended, by themselves or because one has failed."""
+        deadline: float | None = None
+        watch = _StallWatch(self._counters, stall)
+        while len(self._ended) < self._size:
+            try:
+                event = events.get(timeout=_LOOK)
+            except Empty:
+                event = None
+            if event is not None and event > 0:
+                self._requested |= signal_name(event) in STOPPING
+                send(event, *(self._alive if signal_name(event) != "SIGUSR1" else self._alive[:1]))
+            elif event is not None:
+                self._ended.append(-event)
+                if deadline is None and (self._children[-event].returncode or self._requested):
+                    deadline = time.monotonic() + (_SECONDS_TO_DIE if self._requested else _SECONDS_TO_FOLLOW)
+            if self._hung is None and not self._ended and (hung := watch.look()) is not None:
+                self._hung = hung
+                self._children[hung].send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
+                deadline = time.monotonic() + _SECONDS_TO_FOLLOW
+            if deadline is not None and time.monotonic() >= deadline:
+                self._end_others()
+                return
+
+    def _end_others(self) -> None:
+        """Ask the processes that are left to end, and kill those that do not."""
+        if self._hung is not None:
+            self._children[self._hung].kill()
+        send(signal.SIGTERM, *self._alive)
+        until = time.monotonic() + _SECONDS_TO_DIE
+        while any(child.poll() is None for child in self._children) and time.monotonic() < until:
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End what is left, whatever it does."""
+        for child in self._alive:
+            child.kill()
+
+    def conclude(self) -> int:
+        """Say which process failed and why, if one did, and return its exit code."""
+        for child in self._children:
+            child.wait()
+        first = self._find_first()
+        if first is None:
+            return 0
+        code = self._children[first].returncode
+        if self._requested and self._children[0].returncode >= 0:
+            return self._children[0].returncode
+        if first > 0 or code < 0 or self._hung is not None:
+            sys.stderr.write(f"error: process {first} of {self._size} {self._reason(first)}\n")
+        return code if code >= 0 else 128 - code
+
+    def _find_first(self) -> int | None:
+        """Return the process that failed first, not one that only lost contact with it."""
+        failed = [rank for rank in self._ended if self._children[rank].returncode]
+        failed += [rank for rank, child in enumerate(self._children) if child.returncode and rank not in failed]
+        if self._hung is not None:
+            return self._hung
+        causes = [rank for rank in failed if self._children[rank].returncode != ProcessLostError.exit_code]
+        return next(iter(causes or failed), None)
+
+    def _reason(self, rank: int) -> str:
+        code = self._children[rank].returncode
+        if rank == self._hung:
+            return "hung: the others waited for it, and it was aborted."
+        if code < 0:
+            name = signal_name(-code)
+            hint = " (the system does that when memory runs out)" if name == "SIGKILL" else ""
+            return f"was killed by {name}{hint}."
+        said = (self._place / f"{rank}.log").read_bytes()[-_MESSAGE:].decode("utf-8", "replace") if rank else ""
+        lines = [line for line in said.splitlines() if line.startswith("error: ")] or said.splitlines()
+        return f"failed: {lines[-1].removeprefix('error: ')}" if lines else f"ended with exit code {code}."
+
+    @property
+    def _alive(self) -> list[subprocess.Popen[bytes]]:
+        return [child for child in self._children if child.poll() is None]
+
+
+class _StallWatch:
+    """Finds the process that the others have been waiting for too long."""
+
+    def __init__(self, counters: Path, stall: float | None) -> None:
+        self._counters = counters
+        self._stall = stall
+        self._last: list[int] = []
+        self._since = time.monotonic()
+
+    def look(self) -> int | None:
+        """Return the process that hangs, or ``None``."""
+        if self._stall is None:
+            return None
+        now, counts = time.monotonic(), read_counters(self._counters)
+        if counts != self._last:
+            self._last, self._since = counts, now
+            return None
+        patience = self._stall * (1.0 if min(counts) else _START_PATIENCE)
+        return counts.index(min(counts)) if now - self._since >= patience else None
