@@ -74,15 +74,28 @@ class ProcessGroup:
     def gather(self, value: Value) -> list[Value]:
         """Return the values of all processes, in their order."""
         self._count()
+        padded, sizes = self._padded(value)
+        found = [torch.empty_like(padded) for _ in range(self.world_size)]
+        dist.all_gather(found, padded)
+        return _decoded(found, sizes)
+
+    def gather_to_main(self, value: Value) -> list[Value] | None:
+        """Return the values of all processes, in their order, in process 0, and ``None`` in the others."""
+        self._count()
+        padded, sizes = self._padded(value)
+        found = [torch.empty_like(padded) for _ in range(self.world_size)] if self.rank == 0 else None
+        dist.gather(padded, found)
+        return None if found is None else _decoded(found, sizes)
+
+    def _padded(self, value: Any) -> tuple[Tensor, list[int]]:
+        """Return a message, as long as the longest of all processes, and the lengths of all."""
         content = _buffer(encode(value))
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world_size)]
         dist.all_gather(sizes, torch.tensor([len(content)]))
-        most = max(int(size) for size in sizes)
-        padded = torch.zeros(most, dtype=torch.uint8)
+        lengths = [int(size) for size in sizes]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
         padded[: len(content)] = content
-        found = [torch.empty(most, dtype=torch.uint8) for _ in range(self.world_size)]
-        dist.all_gather(found, padded)
-        return [decode(item[: int(size)].numpy().tobytes()) for item, size in zip(found, sizes, strict=True)]
+        return padded, lengths
 
     def _count(self) -> None:
         """Let the launcher see that this process has come as far as its next call."""
@@ -146,6 +159,10 @@ def explaining_loss() -> Iterator[None]:
 
 def _buffer(content: bytes) -> Tensor:
     return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+def _decoded(messages: list[Tensor], sizes: list[int]) -> list[Any]:
+    return [decode(item[:size].numpy().tobytes()) for item, size in zip(messages, sizes, strict=True)]
 
 
 def _number(value: Tensor | float) -> float:

@@ -166,6 +166,8 @@ class TrainingConfig(Config):
             )
         if self.average is not None and self.optimizer.averages:
             raise ValueError(f"average: {self.optimizer.name} averages weights itself; leave average out")
+        if self.strategy is not None:
+            self.strategy.check(self)
         return self
 
     @classmethod

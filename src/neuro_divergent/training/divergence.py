@@ -11,12 +11,14 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import DivergedError, DivergenceWarning
+from neuro_divergent.training.parted import own_part
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
     from neuro_divergent.training.engine import Trainer
+    from neuro_divergent.training.strategy import Strategy
 
 Policy = Literal["stop", "skip", "rollback"]
 NameRow = Callable[[Any, int], str]
@@ -73,13 +75,20 @@ class Guard:
         if self.config.policy == "skip":
             self._buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
 
-    def is_healthy(self, loss: Tensor, norm: Tensor, gradients: Iterable[Tensor]) -> bool:
-        """Return whether the loss and its gradients are finite; if any number before them was not, they are not."""
+    def is_healthy(
+        self, loss: Tensor, norm: Tensor, gradients: Iterable[Tensor], strategy: Strategy, *, is_shared: bool = True
+    ) -> bool:
+        """Return whether the loss and its gradients are finite; if any number before them was not, they are not.
+
+        Where processes hold parts of the gradients, or make steps by themselves, those of all of them are.
+        """
+        is_finite = norm.device.type != "cpu" or (math.isfinite(loss) and math.isfinite(norm))
+        if is_finite and is_shared:
+            return True
         # Large gradients may just have overflowed in the sum of their squares, so the norm alone is no proof.
-        return norm.device.type != "cpu" or (
-            math.isfinite(loss)
-            and (math.isfinite(norm) or all(bool(gradient.isfinite().all()) for gradient in gradients))
-        )
+        if not is_finite and math.isfinite(loss):
+            is_finite = all(bool(own_part(gradient).isfinite().all()) for gradient in gradients)
+        return not strategy.any_of(not is_finite)[0]
 
     def stepped(self) -> None:
         """Reset the count of steps left out in a row."""
@@ -87,10 +96,8 @@ class Guard:
 
     def keep(self, trainer: Trainer) -> None:
         """Keep the state of a step that can be rolled back to."""
-        from neuro_divergent.training.checkpointing.snapshot import snapshot
-
-        if self.config.policy == "rollback" and not bad_weights(trainer.module):
-            self._good = snapshot(trainer.state_dict())
+        if self.config.policy == "rollback" and not find_bad_weights(trainer.module, trainer.strategy):
+            self._good = trainer.own_state()
 
     def recover(self, trainer: Trainer, message: str) -> None:
         """Leave a step out whose loss or gradients became NaN or infinite, or ``give_up`` as the policy says."""
@@ -106,7 +113,7 @@ class Guard:
 
     def require_finite_weights(self, trainer: Trainer, when: str) -> None:
         """Find weights that are not finite behind a layer that hides it: the ReLU of minus infinity is 0."""
-        if bad := bad_weights(trainer.module):
+        if bad := find_bad_weights(trainer.module, trainer.strategy):
             self.give_up(trainer, f"{when} the weights {', '.join(bad[:_NAMED])} are not finite.")
 
     def give_up(self, trainer: Trainer, message: str) -> NoReturn:
@@ -119,7 +126,7 @@ class Guard:
             tried = f" Going back did not help, {self.rollbacks} times." if self.rollbacks else ""
             raise DivergedError(f"{message}{tried} {_ADVICE}")
         done = self.rollbacks + 1
-        trainer.load_state_dict(self._good)
+        trainer.load_own_state(self._good)
         self.rollbacks = done
         trainer.lr_scheduler.scale = self.config.rate**done
         step = trainer.state.step
@@ -135,17 +142,18 @@ class Guard:
 
     def explain(self, trainer: Trainer, batches: list[Any], loss: Tensor) -> str:
         """Return where it began: in the data, the weights, the forward pass or the gradients of the step."""
-        where = f"at step {trainer.state.step + 1}"
-        if found := _first(trainer.strategy.gather(self._find_input(batches))):  # other processes have other rows
+        where, strategy, module = f"at step {trainer.state.step + 1}", trainer.strategy, trainer.module
+        if found := _first(strategy.gather(self._find_input(batches))):  # other processes have other rows
             return f"{found} {where}."
-        if bad := bad_weights(trainer.module):
+        if bad := find_bad_weights(module, strategy):
             return f"the weights {_list(bad)} are not finite {where}."
-        if not math.isfinite(loss):
-            rows = (self._name_row(batch, row) for batch in batches for row in _bad_outputs(trainer, batch))
-            place = _first(trainer.strategy.gather(next(rows, None)))
-            return f"{f'{place}: ' if place else ''}the loss became {float(loss)} {where}."
-        gradients = [(name, item.grad) for name, item in trainer.module.named_parameters() if item.grad is not None]
-        bad = [name for name, gradient in gradients if not gradient.isfinite().all()]
+        lost = [value for value in strategy.gather(float(loss)) if not math.isfinite(value)]
+        if lost:
+            rows = [self._name_row(batch, row) for batch in batches for row in _bad_outputs(trainer, batch)]
+            place = _first(strategy.gather(rows[0] if rows else None))
+            return f"{f'{place}: ' if place else ''}the loss became {lost[0]} {where}."
+        gradients = [(name, own_part(item.grad)) for name, item in module.named_parameters() if item.grad is not None]
+        bad = _union(strategy.gather([name for name, gradient in gradients if not gradient.isfinite().all()]))
         return f"the gradient of {_list(bad)} is not finite {where} ({len(bad)} of {len(gradients)} parameters)."
 
     def explain_validation(self, trainer: Trainer, batches: Iterable[Any], loss: float) -> str:
@@ -173,12 +181,24 @@ class Guard:
 
 
 def bad_weights(module: nn.Module) -> list[str]:
-    """Return the names of weights that are not finite."""
+    """Return the names of weights that are not finite, as far as this process has them."""
     return list(_not_finite(module.named_parameters()))
 
 
+def find_bad_weights(module: nn.Module, strategy: Strategy) -> list[str]:
+    """Return the names of weights that are not finite in at least one process; all of them must call this."""
+    bad = bad_weights(module)
+    return _union(strategy.gather(bad)) if strategy.any_of(bool(bad))[0] else []
+
+
+def find_bad_memory(optimizer: torch.optim.Optimizer, strategy: Strategy) -> str | None:
+    """Return ``bad_memory`` of the first process that has some; all of them must call this."""
+    bad = bad_memory(optimizer)
+    return _first(strategy.gather(bad)) if strategy.any_of(bad is not None)[0] else None
+
+
 def bad_memory(optimizer: torch.optim.Optimizer) -> str | None:
-    """Return the state of an optimizer that is not finite, such as ``exp_avg_sq``, or ``None``."""
+    """Return the state of an optimizer in this process that is not finite, such as ``exp_avg_sq``, or ``None``."""
     from neuro_divergent.training.checkpointing.snapshot import tensors_of
 
     state = ((path, tensor) for path, tensor in tensors_of(optimizer.state_dict()) if tensor.is_floating_point())
@@ -189,7 +209,7 @@ def _not_finite(named: Iterable[tuple[str, Tensor]]) -> Iterator[str]:
     """Yield the names of tensors that hold something that is not finite."""
     import torch
 
-    named = list(named)
+    named = [(name, own_part(tensor)) for name, tensor in named]
     if not named:
         return
     with torch.no_grad():
@@ -235,6 +255,11 @@ def _rows_not_finite(tensor: Tensor) -> list[int]:
 def _first(found: Iterable[str | None]) -> str | None:
     """Return the first text there is."""
     return next((text for text in found if text is not None), None)
+
+
+def _union(found: Iterable[list[str]]) -> list[str]:
+    """Return all names, each once."""
+    return list(dict.fromkeys(name for names in found for name in names))
 
 
 def _list(names: list[str]) -> str:

@@ -22,7 +22,7 @@ from neuro_divergent.training.checkpointing.resume import load_latest
 from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.compilation import compiled
 from neuro_divergent.training.config import TrainingConfig, split_callbacks
-from neuro_divergent.training.divergence import Guard, NameRow, RolledBackError, bad_weights
+from neuro_divergent.training.divergence import Guard, NameRow, RolledBackError, find_bad_weights
 from neuro_divergent.training.gradients.norm import gradient_norm
 from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.history import History
@@ -39,6 +39,7 @@ from neuro_divergent.training.thread_count import ThreadCount
 from neuro_divergent.training.train_step import TrainStep
 from neuro_divergent.training.validation import Measure, Validation
 
+_TOGETHER = (Interrupted, DivergedError)  # errors that end all processes at the same step
 _LATER_PARTS = ("guard", "gradient_transforms")  # which earlier checkpoints do not have
 
 
@@ -149,12 +150,13 @@ class Trainer:
             validation_loader = self.strategy.shard(as_loader(validation, in_order, self.device))
         if not len(loader):
             raise DataError("there is no batch to train on.")
-        if isinstance(resume, (str, Path)):
-            resume = self.strategy.broadcast(load_latest(resume) if self.strategy.rank == 0 else None)
+        if resume is not None:  # that of the first process counts: others need not have all of it
+            found = load_latest(resume) if isinstance(resume, (str, Path)) and self.strategy.rank == 0 else resume
+            resume = self.strategy.broadcast(found if self.strategy.rank == 0 else None)
         if resume is not None and not allow_changes and "config" in resume:
             require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
         self._interruption = None
-        self.module.to(self.device)
+        self.strategy.place(self.module, self.device)
         threads = self._thread_count.started(
             None if resume is None else resume.get("threads"),  # older checkpoints do not tell
             lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
@@ -173,7 +175,10 @@ class Trainer:
                 self._run(loader, validation_loader, resume)
             except BaseException as error:
                 self._emit("failed", error)
+                if isinstance(error, _TOGETHER):
+                    self.strategy.release(self.module)
                 raise
+            self.strategy.release(self.module)
         return self.history
 
     def stop(self, reason: str, *, requested: bool = False) -> None:
@@ -212,41 +217,78 @@ class Trainer:
     def state_dict(self) -> dict[str, Any]:
         """Return the checkpointable state; call it at the event ``checkpoint_safe``.
 
-        After training it holds the best weights if early stopping put them back, not those of the last step.
+        After training it holds the best weights if early stopping put them back, not those of the last step. Where
+        several processes train together, all must call it, and the state of the first one is complete.
         """
-        module, optimizer = self.strategy.full_state(self.module, self.optimizer)
+        self.strategy.settle()
+        others = {name: part.state_dict() for name, part in self._parts.items()}
+        module, optimizer, others = self.strategy.full_state(self.module, self.optimizer, others)
+        return self._assemble(module, optimizer, others, self._random_states())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the checkpointable state; ``fit(resume=...)`` calls it when the optimizer is built."""
+        state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
+        self._load_progress(state)
+        others = {name: state[name] for name in self._parts if name in state}
+        try:
+            others = self.strategy.load_state(
+                self.module, self.optimizer, (state["module"], state["optimizer"], others)
+            )
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise ConfigError(f"the state to go on from is that of another network: {reason}") from None
+        if bad := find_bad_weights(self.module, self.strategy):
+            raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
+        self._load_parts(others)
+        self._load_random_states(state)
+
+    def own_state(self) -> dict[str, Any]:
+        """Return a copy of what this process holds of the state, for ``load_own_state`` in the same process."""
+        others = {name: part.state_dict() for name, part in self._parts.items()}
+        states = self.module.state_dict(), self.optimizer.state_dict(), others
+        copied: dict[str, Any] = snapshot(self._assemble(*states, self._own_random_states()))
+        return copied
+
+    def load_own_state(self, state: Mapping[str, Any]) -> None:
+        """Restore what ``own_state`` returned."""
+        state = snapshot(state)
+        self._load_progress(state)
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self._load_parts(state)
+        set_random_state(state["random"], self.device)
+        self._step_batches.random = state["epoch_random"]
+
+    def _assemble(
+        self, module: dict[str, Any], optimizer: dict[str, Any], others: dict[str, Any], random: dict[str, Any]
+    ) -> dict[str, Any]:
         return {
             "config": self.config.to_dict(),
             "state": self.state.to_dict(),
             "module": module,
             "optimizer": optimizer,
-            **{name: part.state_dict() for name, part in self._parts.items()},
-            **self._random_states(),
+            **others,
+            **random,
             "threads": self._thread_count.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the checkpointable state; ``fit(resume=...)`` calls it when the optimizer is built."""
-        state = snapshot(state)  # what is loaded is changed by training, and the caller's copy must not be
+    def _load_progress(self, state: Mapping[str, Any]) -> None:
         self.state = TrainingState.from_dict(state["state"])
         if extends(state.get("config"), self.config.to_dict()):
             self.state.stop_reason, self.state.stop_requested = None, False
-        try:
-            self.strategy.load_state(self.module, self.optimizer, (state["module"], state["optimizer"]))
-        except RuntimeError as error:
-            reason = " ".join(str(error).split())[:300]
-            raise ConfigError(f"the state to go on from is that of another network: {reason}") from None
-        if bad := bad_weights(self.module):
-            raise DivergedError(f"the state to go on from has weights that are not finite: {', '.join(bad[:5])}.")
+
+    def _load_parts(self, states: Mapping[str, Any]) -> None:
         for name, part in self._parts.items():
-            if name in state or name not in _LATER_PARTS:
-                part.load_state_dict(state[name])
-        self._load_random_states(state)
+            if name in states or name not in _LATER_PARTS:
+                part.load_state_dict(states[name])
 
     def _random_states(self) -> dict[str, Any]:
         """Return the states of the random generators, now and when the epoch began, of all processes."""
-        states = self.strategy.gather({"random": random_state(self.device), "epoch_random": self._step_batches.random})
+        states = self.strategy.gather(self._own_random_states())
         return {**states[0], "other_random": states[1:]} if len(states) > 1 else states[0]
+
+    def _own_random_states(self) -> dict[str, Any]:
+        return {"random": random_state(self.device), "epoch_random": self._step_batches.random}
 
     def _load_random_states(self, state: Mapping[str, Any]) -> None:
         """Restore the random generators; those of a process that was not there then are seeded by the step."""
@@ -290,7 +332,7 @@ class Trainer:
         ever_trained = unfreezers[0].freeze(self.module) if unfreezers else None
         module = self.strategy.prepare(self.module, ever_trained)
         in_training = compiled(module) if config.compile else module
-        self.optimizer = config.optimizer.build(self.module, ever_trained)
+        self.optimizer = self.strategy.prepare_optimizer(config.optimizer.build(self.module, ever_trained))
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
         self._train_step.prepare(self._parameters)
         self._running_metrics = RunningMetrics()
@@ -341,13 +383,15 @@ class Trainer:
     def _step(self, module: nn.Module, batches: list[Any], parameters: list[nn.Parameter]) -> None:
         """Change the weights once."""
         self._guard.before_step(self.module)
-        loss = self._train_step.differentiate(module, batches, self.progress)
+        is_shared = self.strategy.shares_step(self.state.step + 1)
+        loss = self._train_step.differentiate(module, batches, self.progress, is_shared=is_shared)
         norm = self._train_step.transform(self.optimizer, self.state.step, self.progress)
         self._emit("gradients_ready")
         final = gradient_norm(parameters) if self._callback_list.handles("gradients_ready") else norm
         gradients = (parameter.grad for parameter in parameters if parameter.grad is not None)
         # The factor of fp16 makes gradients overflow now and then; its scaler leaves such a step out and lowers it.
-        is_healthy = self._guard.is_healthy(loss, loss if self.precision.name == "fp16" else final, gradients)
+        final = loss if self.precision.name == "fp16" else final
+        is_healthy = self._guard.is_healthy(loss, final, gradients, self.strategy, is_shared=is_shared)
         if not is_healthy:
             self.precision.discard()
             self._guard.recover(self, self._guard.explain(self, batches, loss))
@@ -368,6 +412,7 @@ class Trainer:
         self.state.step += 1
         self.state.batch += batches
         self.state.pending_validation = True
+        self.strategy.stepped(self.state.step)
         if loss is not None:
             self._running_metrics.add(loss, rows, rate, norm)
         self._lower_threads()
@@ -427,6 +472,7 @@ class Trainer:
     def _validate(self, module: nn.Module, loader: Loader) -> float:
         """Validate the weights that training would end with now, and return the validation loss."""
         before = random_state(self.device)
+        self.strategy.settle()
         self._emit("validation_start")
         self._switch(module, training=False)
         try:
@@ -460,7 +506,10 @@ class Trainer:
     def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
         row = self._running_metrics.read()
-        row["samples_per_second"], _ = self.strategy.all_reduce(row["samples_per_second"], 0.0)
+        row["samples_per_second"], processes = self.strategy.all_reduce(row["samples_per_second"], 1.0)
+        for name in ("train_loss", "gradient_norm"):  # of the same steps in all, or of steps that each made by itself
+            if row[name] is not None:
+                row[name] = self.strategy.all_reduce(row[name], 0.0)[0] / processes
         if row["train_loss"] is not None and not math.isfinite(row["train_loss"]):
             self._guard.give_up(self, f"the training loss became {row['train_loss']} at step {self.state.step}.")
         if self.precision.name == "fp16" or self.state.skipped:
@@ -477,6 +526,7 @@ class Trainer:
 
     def _finish(self, module: nn.Module, validation_loader: Loader | None) -> None:
         """Validate the last weights, if that was not just done, and choose those that stay."""
+        self.strategy.settle()
         self._guard.require_finite_weights(self, "after the last step")
         self._emit("finishing")
         if not self.history.rows or self.history.rows[-1]["step"] != self.state.step:

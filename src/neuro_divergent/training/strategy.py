@@ -6,9 +6,9 @@ The engine talks to a strategy and never asks which one it has. The default is o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from neuro_divergent.core.config import Component
 from neuro_divergent.core.launched import launched
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from neuro_divergent.data.loader import Loader
+    from neuro_divergent.training.config import TrainingConfig
 
 Sum = TypeVar("Sum", "Tensor", float, "Tensor | float")
 Weight = TypeVar("Weight", "Tensor", float, "Tensor | float")
 Value = TypeVar("Value")
+State: TypeAlias = dict[str, Any]
 
 
 class Strategy(Protocol):
-    """What the engine needs of a group of processes. All of them make the same calls in the same order."""
+    """What the engine needs of a group of processes. All of them make the same calls in the same order.
+
+    Methods that have a default here are for strategies that deal out more than the rows of a batch.
+    """
 
     @property
     def rank(self) -> int:
@@ -35,6 +40,14 @@ class Strategy(Protocol):
     @property
     def world_size(self) -> int:
         """Number of processes."""
+
+    def shares_step(self, step: int) -> bool:
+        """Whether a step, counted from 1, is one of all processes; else each makes it by itself, with its own rows."""
+        return True
+
+    def place(self, module: nn.Module, device: torch.device) -> None:
+        """Bring a module to the device it is trained on, unless ``prepare`` does that."""
+        module.to(device)
 
     def shard(self, loader: Loader) -> Loader:
         """Return the part of a loader that is for this process; all parts have the same number of batches."""
@@ -50,8 +63,21 @@ class Strategy(Protocol):
                 that require gradients now.
         """
 
+    def prepare_optimizer(self, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+        """Return the optimizer to step, for the one of a prepared module; its groups have the same parameters."""
+        return optimizer
+
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
         """Keep gradients of a prepared module to this process inside the block."""
+
+    def stepped(self, step: int) -> None:
+        """Do what is due after a step, counted from 1."""
+
+    def settle(self) -> None:
+        """Give all processes the same weights, before those are validated or saved, if steps were not shared."""
+
+    def release(self, module: nn.Module) -> None:
+        """Undo ``prepare`` after training: the module is whole again, in all processes."""
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         """Return a weighted sum and the sum of its weights, each added up over processes."""
@@ -68,17 +94,33 @@ class Strategy(Protocol):
     def explaining(self) -> AbstractContextManager[None]:
         """Turn errors about the connection between processes into ``ProcessLostError`` inside the block."""
 
-    def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the states of module and optimizer with all that processes hold of them, for a checkpoint."""
+    def full_state(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, others: State
+    ) -> tuple[State, State, State]:
+        """Return the states of module, optimizer and others with all that processes hold of them, for a checkpoint.
+
+        They are complete in process 0; those of other processes may have less in them.
+
+        Args:
+            module: The network, prepared.
+            optimizer: What ``prepare_optimizer`` returned.
+            others: States of other parts of training, which may hold copies of the weights.
+        """
+        return module.state_dict(), optimizer.state_dict(), others
 
     def load_state(
-        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[Mapping[str, Any], Mapping[str, Any]]
-    ) -> None:
-        """Restore what ``full_state`` returned, in a group of any size.
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[State, State, State]
+    ) -> State:
+        """Restore what ``full_state`` returned, in a group of any size, and return the states of the others.
+
+        Copies of the weights in those are then of the kind that ``module.state_dict()`` returns.
 
         Raises:
             RuntimeError: If the weights are those of another network.
         """
+        module.load_state_dict(states[0])
+        optimizer.load_state_dict(states[1])
+        return states[2]
 
 
 class SingleDevice(Strategy):
@@ -111,21 +153,19 @@ class SingleDevice(Strategy):
     def explaining(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-        return module.state_dict(), optimizer.state_dict()
-
-    def load_state(
-        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[Mapping[str, Any], Mapping[str, Any]]
-    ) -> None:
-        module.load_state_dict(states[0])
-        optimizer.load_state_dict(states[1])  # type: ignore[arg-type]
-
 
 class StrategyConfig(Component):
     """Settings of how processes share a training, for those that a launcher started together."""
 
     registry: ClassVar[Registry] = Registry("strategy", "neuro_divergent.distributed.strategies")
     is_shared: ClassVar[bool] = True  # whether processes train one thing together
+
+    def check(self, training: TrainingConfig) -> None:
+        """Refuse settings of a training that cannot be shared this way; called when they are made.
+
+        Raises:
+            ValueError: If there is one; the text names it.
+        """
 
     @abstractmethod
     def join(self, device: torch.device) -> Strategy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from neuro_divergent.training.gradients.transforms.base import GradientContext, 
 from neuro_divergent.training.objective import Example, Objective
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.state import kind_of, match_states
-from neuro_divergent.training.strategy import Strategy
+from neuro_divergent.training.strategy import SingleDevice, Strategy
 from neuro_divergent.training.teacher_forcing import set_ratio
 from neuro_divergent.training.thread_count import network_threads
 
@@ -63,8 +64,14 @@ class TrainStep:
             output: Tensor = module(example.inputs)
         return output.float() if output.dtype in (torch.bfloat16, torch.float16) else output, example
 
-    def differentiate(self, module: nn.Module, batches: list[Any], progress: float) -> Tensor:
-        """Set the gradients of the mean cost of the batches of a step, and return the loss; ``module`` is called."""
+    def differentiate(
+        self, module: nn.Module, batches: list[Any], progress: float, *, is_shared: bool = True
+    ) -> Tensor:
+        """Set the gradients of the mean cost of the batches of a step, and return the loss; ``module`` is called.
+
+        Where several processes train together, both are those of all of them, or of this one alone if the step is not
+        shared.
+        """
         config = self._config
         forcing = config.teacher_forcing
         if forcing is not None and not set_ratio(self._module, forcing.ratio(progress)):
@@ -78,7 +85,7 @@ class TrainStep:
             batches,
             self._parameters,
             self._module,
-            self._strategy,
+            self._strategy if is_shared else SingleDevice(),
             config.gradient_sum == "float64",
             self._unit_of(batches[0]),
             module,
@@ -87,7 +94,8 @@ class TrainStep:
             self._precision,
             progress,
         )
-        return config.gradient.estimate(step)
+        with nullcontext() if is_shared else self._strategy.no_sync(module):
+            return config.gradient.estimate(step)
 
     def transform(self, optimizer: torch.optim.Optimizer, step: int, progress: float) -> Tensor:
         """Change the gradients in place by all transforms, in order; return their norm before clipping."""

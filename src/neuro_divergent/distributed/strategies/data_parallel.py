@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError
-from neuro_divergent.training.strategy import Strategy, StrategyConfig, Sum, Value, Weight
+from neuro_divergent.distributed.group_strategy import GroupStrategy
+from neuro_divergent.training.strategy import Strategy, StrategyConfig
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from neuro_divergent.data.loader import Loader
     from neuro_divergent.distributed.group import ProcessGroup
 
 
@@ -42,25 +42,12 @@ class DataParallel(StrategyConfig):
         return DataParallelStrategy(self, join_group(device, self.timeout))
 
 
-class DataParallelStrategy(Strategy):
+class DataParallelStrategy(GroupStrategy):
     """Shares a training for a ``DataParallel``."""
 
     def __init__(self, config: DataParallel, group: ProcessGroup) -> None:
+        super().__init__(group)
         self.config = config
-        self._group = group
-
-    @property
-    def rank(self) -> int:
-        return self._group.rank
-
-    @property
-    def world_size(self) -> int:
-        return self._group.world_size
-
-    def shard(self, loader: Loader) -> Loader:
-        from neuro_divergent.distributed.shard import shard
-
-        return shard(loader, self.rank, self.world_size)
 
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         from torch import nn
@@ -85,32 +72,6 @@ class DataParallelStrategy(Strategy):
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
         return module.no_sync()  # type: ignore[operator, no-any-return]
-
-    def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
-        return self._group.all_reduce(total, weight)
-
-    def any_of(self, *flags: bool) -> tuple[bool, ...]:
-        return self._group.any_of(*flags)
-
-    def broadcast(self, value: Value) -> Value:
-        return self._group.broadcast(value)
-
-    def gather(self, value: Value) -> list[Value]:
-        return self._group.gather(value)
-
-    def explaining(self) -> AbstractContextManager[None]:
-        from neuro_divergent.distributed.group import explaining_loss
-
-        return explaining_loss()
-
-    def full_state(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-        return module.state_dict(), optimizer.state_dict()
-
-    def load_state(
-        self, module: nn.Module, optimizer: torch.optim.Optimizer, states: tuple[Mapping[str, Any], Mapping[str, Any]]
-    ) -> None:
-        module.load_state_dict(states[0])
-        optimizer.load_state_dict(states[1])  # type: ignore[arg-type]
 
 
 def with_shared_statistics(module: nn.Module) -> nn.Module:

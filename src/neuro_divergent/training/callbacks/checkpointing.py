@@ -252,17 +252,17 @@ class Checkpointer(Callback):
 
         Only the first process writes, so only it knows whether a state is wanted and not written yet.
         """
-        from neuro_divergent.training.divergence import bad_memory, bad_weights
+        from neuro_divergent.training.divergence import find_bad_memory, find_bad_weights
 
         step, is_main = trainer.state.step, trainer.strategy.rank == 0
         if not trainer.strategy.any_of(is_main and is_wanted and self._last_step != step)[0]:
             return None
-        if bad := bad_weights(trainer.module):
+        if bad := find_bad_weights(trainer.module, trainer.strategy):
             if trainer.is_over:
                 names = ", ".join(bad[:5])
                 raise DivergedError(f"the weights {names} are not finite at step {step}, so they are not saved.")
             return None  # the next step will find out, and say more about it
-        if lost := bad_memory(trainer.optimizer):
+        if lost := find_bad_memory(trainer.optimizer, trainer.strategy):
             raise DivergedError(
                 f"the optimizer's {lost} is not finite at step {step}, from gradients too large for it, so nothing "
                 "is saved. Clip gradients or scale the data."

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.training.callbacks.base import ClosingCallback
+from neuro_divergent.training.parted import is_parted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,7 +29,8 @@ class LayerMonitor(ClosingCallback):
     ``weight``, the norm of the parameter before the step; and ``update``, that of its change in the step. A parameter
     without a gradient, such as a frozen one, has ``null``. A step is measured about 200 times in a run, never more
     often than rows are written, and after the first 20 times less often where it would take more than ``fraction`` of
-    the time of training. It draws no random numbers and changes nothing.
+    the time of training. It draws no random numbers and changes nothing. Parameters of which each process holds a part
+    are not measured.
     """
 
     main_only: ClassVar[bool] = True
@@ -51,7 +53,8 @@ class LayerMonitor(ClosingCallback):
         """Choose what to measure, and when; must come before the event log is opened, which has the names."""
         named = list(trainer.module.named_parameters())[:_MOST_LAYERS]
         self.events.layers = [name for name, _ in named]
-        self._parameters = [parameter for _, parameter in named]
+        # Norms of parameters that are dealt out would need all processes, and this is called in one of them.
+        self._parameters = [] if any(is_parted(item) for _, item in named) else [item for _, item in named]
         self._every = max(trainer.config.log_every, trainer.plan.total_steps // _MOST_TIMES, 1)
         self._trainer = trainer
         self._hooks = [

@@ -7,13 +7,15 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.training.parted import put_together
+
 
 def gradient_norm(parameters: list[nn.Parameter]) -> Tensor:
     """Return the Euclidean norm of all gradients together."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return torch.zeros(())
-    return torch.nn.utils.get_total_norm(gradients) if is_mixed(gradients) else norm_of(gradients)
+    return put_together(torch.nn.utils.get_total_norm(gradients)) if is_mixed(gradients) else norm_of(gradients)
 
 
 def is_mixed(gradients: list[Tensor]) -> bool:
@@ -22,11 +24,16 @@ def is_mixed(gradients: list[Tensor]) -> bool:
 
 
 def norm_of(gradients: list[Tensor]) -> Tensor:
-    """Return the common norm of gradients of one type on one device."""
-    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    """Return the common norm of gradients of one type on one device, also where processes hold parts of them."""
+    norm = _joined(torch._foreach_norm(gradients))
     if norm.device.type == "cpu" and math.isinf(norm):  # perhaps it is only the squares that are too large
-        largest = torch.stack(torch._foreach_norm(gradients, math.inf)).max()
+        largest = torch.stack([put_together(item) for item in torch._foreach_norm(gradients, math.inf)]).max()
         if largest.isfinite():
-            scaled = torch._foreach_div(gradients, largest)
-            norm = largest * torch.linalg.vector_norm(torch.stack(torch._foreach_norm(scaled)))
+            norm = largest * _joined(torch._foreach_norm(torch._foreach_div(gradients, largest)))
     return norm
+
+
+def _joined(norms: tuple[Tensor, ...] | list[Tensor]) -> Tensor:
+    """Return the norm of what several norms are of."""
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(norms))
+    return put_together(norm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
+Scope: TypeAlias = Literal["entry", "tensor", "network"]
 _MANY_VALUES = 500_000
 
 
@@ -37,6 +38,14 @@ class Optimizer(Component):
     registry: ClassVar[Registry] = Registry("optimizer", "neuro_divergent.training.optimizers")
     averages: ClassVar[bool] = False
     elementwise: ClassVar[bool] = False
+
+    @property
+    def scope(self) -> Scope:
+        """What decides how a weight changes: its own gradients (``entry``), those of its tensor, or those of all.
+
+        Processes that each hold a part of the state need to know, so an optimizer that does not say is the last.
+        """
+        return "network"
 
     @property
     @abstractmethod

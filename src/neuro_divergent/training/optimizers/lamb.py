@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Beta
+from neuro_divergent.training.optimizers.base import Beta, Scope
 from neuro_divergent.training.optimizers.library import library
 from neuro_divergent.training.optimizers.wrapped import WrappedOptimizer
 
@@ -27,6 +27,10 @@ class LAMB(WrappedOptimizer):
     lr: float = knob(1e-2, low=1e-3, high=1e-1, log=True, gt=0)
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(default=1e-6, gt=0)
+
+    @property
+    def scope(self) -> Scope:
+        return "tensor"
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         parts = [

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import register
 from neuro_divergent.training.optimizers.adam import AdamW
-from neuro_divergent.training.optimizers.base import Optimizer
+from neuro_divergent.training.optimizers.base import Optimizer, Scope
 from neuro_divergent.training.optimizers.library import library
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Lookahead(Optimizer):
         if self.base.averages:
             raise ValueError(f"lookahead: base: {self.base.name!r} averages weights itself")
         return self
+
+    @property
+    def scope(self) -> Scope:
+        return self.base.scope
 
     @property
     def rate(self) -> float:

@@ -10,7 +10,7 @@ from pydantic import Field
 from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import MissingDependencyError
 from neuro_divergent.training.optimizers.adam import AdamW
-from neuro_divergent.training.optimizers.base import trained
+from neuro_divergent.training.optimizers.base import Scope, trained
 from neuro_divergent.training.optimizers.patterns import matching
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Muon(AdamW):
     nesterov: bool = True
     iterations: int = Field(default=5, ge=1, lt=100)
     exclude: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        return "tensor"
 
     def build(self, module: nn.Module, names: Iterable[str] | None = None) -> torch.optim.Optimizer:
         """Return Muon and AdamW, joined, each over its part of the parameters."""

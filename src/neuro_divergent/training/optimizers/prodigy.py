@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import knob, register
-from neuro_divergent.training.optimizers.base import Beta
+from neuro_divergent.training.optimizers.base import Beta, Scope
 from neuro_divergent.training.optimizers.wrapped import LibraryOptimizer
 
 
@@ -32,6 +32,10 @@ class Prodigy(LibraryOptimizer):
     initial: float = Field(default=1e-6, gt=0)
     growth: float = knob(1.0, low=0.5, high=2.0, log=True, gt=0)
     safeguard: bool = True
+
+    @property
+    def scope(self) -> Scope:
+        return "network"
 
     @model_validator(mode="after")
     def _has_one_rate(self) -> Prodigy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from neuro_divergent.training.optimizers.base import GroupedOptimizer, batches
+from neuro_divergent.training.optimizers.base import GroupedOptimizer, Scope, batches
 from neuro_divergent.training.optimizers.library import library
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ class WrappedOptimizer(GroupedOptimizer):
     """
 
     arguments: ClassVar[dict[str, str]] = {}
+
+    @property
+    def scope(self) -> Scope:
+        return "entry"
 
     def create(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         own = [name for name in type(self).model_fields if name == "lr" or name not in GroupedOptimizer.model_fields]
