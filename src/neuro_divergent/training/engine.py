@@ -150,9 +150,10 @@ class Trainer:
             validation_loader = self.strategy.shard(as_loader(validation, in_order, self.device))
         if not len(loader):
             raise DataError("there is no batch to train on.")
+        if isinstance(resume, (str, Path)):
+            resume = load_latest(resume) if self.strategy.rank == 0 else {}
         if resume is not None:  # that of the first process counts: others need not have all of it
-            found = load_latest(resume) if isinstance(resume, (str, Path)) and self.strategy.rank == 0 else resume
-            resume = self.strategy.broadcast(found if self.strategy.rank == 0 else None)
+            resume = self.strategy.broadcast(resume if self.strategy.rank == 0 else {})
         if resume is not None and not allow_changes and "config" in resume:
             require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
         self._interruption = None

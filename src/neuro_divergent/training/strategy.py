@@ -72,12 +72,15 @@ class Strategy(Protocol):
 
     def stepped(self, step: int) -> None:
         """Do what is due after a step, counted from 1."""
+        return None
 
     def settle(self) -> None:
         """Give all processes the same weights, before those are validated or saved, if steps were not shared."""
+        return None
 
     def release(self, module: nn.Module) -> None:
         """Undo ``prepare`` after training: the module is whole again, in all processes."""
+        return None
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         """Return a weighted sum and the sum of its weights, each added up over processes."""

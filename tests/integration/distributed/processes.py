@@ -56,8 +56,8 @@ class Processes:
     def close(self) -> None:
         """End the processes."""
         for process in self._running:
-            process.kill()
-            process.wait()
+            with process:  # closes its pipes
+                process.kill()
 
     def _answer(self, process: subprocess.Popen[str], told: list[str], rank: int) -> Any:
         assert process.stdout is not None
