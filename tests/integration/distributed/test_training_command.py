@@ -96,15 +96,7 @@ def test_two_processes_write_the_run_that_one_writes(table: Path, tmp_path: Path
 @pytest.mark.long
 def test_torchrun_starts_the_same_training(table: Path, tmp_path: Path) -> None:
     train(table, tmp_path / "ours", "--processes", "2")
-    starting = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--nproc-per-node",
-        "2",
-        "--master-port",
-        str(free_port()),
-    ]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     given = command(table, tmp_path / "theirs")[3:]
     made = subprocess.run(
         [*torchrun, "--master-port", str(free_port()), "-m", "neuro_divergent", *given],
