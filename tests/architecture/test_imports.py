@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "lifecycle": TO_WORKFLOW,
     "serving": TO_WORKFLOW,
     "compat": TO_WORKFLOW,
-    "distributed": {"training"},
+    "distributed": {"training", "data.loader"},
     "privacy": {"training"},
     "federated": {"training", "forecasting", "distributed", "privacy"},
     "interfaces": {*TO_WORKFLOW, "search", "distributed", "federated", "privacy", "lifecycle", "serving", "compat"},

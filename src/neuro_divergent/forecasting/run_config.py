@@ -15,6 +15,7 @@ from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.nodes import Node
 
 
 class DataConfig(Schema):
@@ -60,6 +61,7 @@ class RunConfig(Config):
         checkpoints: When the state of training is saved, and which of them are kept; in the directory of the run unless
             another place is named.
         teacher: Run or model directory of a trained model to learn from.
+        nodes: Machines that train together, for ``nd launch``; without effect on what is trained.
     """
 
     data: DataConfig
@@ -68,6 +70,7 @@ class RunConfig(Config):
     training: TrainingConfig = TrainingConfig()
     checkpoints: Checkpointing = _EVERY_MINUTE
     teacher: str | None = None
+    nodes: tuple[Node, ...] = ()
 
     @model_validator(mode="before")
     @classmethod

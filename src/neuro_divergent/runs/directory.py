@@ -304,7 +304,7 @@ def _comparable(values: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict)
         else value
         for key, value in values.items()
-        if key != "checkpoints"
+        if key not in ("checkpoints", "nodes")
     }
 
 

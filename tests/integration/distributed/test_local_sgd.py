@@ -13,8 +13,8 @@ from torch import Tensor, nn
 import neuro_divergent as nd
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.distributed import LocalSGD
-from tests.integration.distributed import trainings
-from tests.integration.distributed.trainings import STEPS, batches, network, settings
+from tests.integration.distributed import strategy_trainings as trainings
+from tests.integration.distributed.strategy_trainings import STEPS, batches, network, settings
 
 PLAIN: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.0}, "clip": "none", "validate_every": 5}
 ADAMW: dict[str, Any] = {"optimizer": {"name": "adamw", "lr": 0.01}, "clip": "none", "validate_every": 100}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import neuro_divergent as nd
-from tests.integration.distributed import trainings
-from tests.integration.distributed.trainings import CASES
+from tests.integration.distributed import strategy_trainings as trainings
+from tests.integration.distributed.strategy_trainings import CASES
 
 SAVING = {"average": "ema", "early_stopping": {"patience": 5}}
 

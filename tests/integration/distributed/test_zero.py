@@ -9,8 +9,8 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.training.optimizers.base import Optimizer
-from tests.integration.distributed import trainings
-from tests.integration.distributed.trainings import CASES
+from tests.integration.distributed import strategy_trainings as trainings
+from tests.integration.distributed.strategy_trainings import CASES
 
 SAVING = {"average": "ema", "early_stopping": {"patience": 5}}
 

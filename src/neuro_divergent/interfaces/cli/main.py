@@ -29,6 +29,7 @@ from neuro_divergent.interfaces.cli import (
     hardware,
     health,
     init,
+    launch,
     models,
     predict,
     presets,
@@ -53,7 +54,7 @@ app = typer.Typer(
 )
 for _module in (
     demo, train, predict, evaluate, compare, benchmark, report, doctor, dashboard, health, models, presets, schedule,
-    init,
+    init, launch,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))

@@ -20,6 +20,7 @@ from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.errors import ConfigError, ForecastWarning, InputError, Interrupted, did_you_mean
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.instructions import limit_instructions
+from neuro_divergent.core.launched import launched
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
@@ -29,11 +30,15 @@ from neuro_divergent.runs.directory import RunDirectory
 from neuro_divergent.training.strategy import find_strategy, is_main_process
 
 _ON_CPU = ("auto", "cpu")  # devices that may be the CPU
+_TRIAL_STEPS, _TRIAL_SECONDS = 25, 10.0  # with which one process is compared with several
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
+    from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.prepared_data import PreparedData
     from neuro_divergent.forecasting.warm_start import Initial
+    from neuro_divergent.training.step_time import StepTime
     from neuro_divergent.workflow.outcome import Outcome
 
 
@@ -211,21 +216,48 @@ def execute(
     state = run.load_state()
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
+    prepared = forecaster._prepare(panel, {}, initial)
+    comparison = compare_with_one(forecaster, prepared, screen) if launched() is not None else []
     lead(run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ForecastWarning)  # which is the last line that is shown
         return train_opened(
             run,
             forecaster,
-            forecaster._prepare(panel, {}, initial),
+            prepared,
             levels=options.levels,
             callbacks=[
                 *progress_for(screen.messages),
+                *comparison,
                 *([StopRequest(signals=_ENOUGH)] if hasattr(signal, _ENOUGH) else []),
             ],
             teacher=teacher,
             state=state,
         )
+
+
+def compare_with_one(forecaster: Forecaster, prepared: PreparedData, screen: Screen) -> list[StepTime]:
+    """Time some steps in this process alone, and return what says so if training in several is slower."""
+    from neuro_divergent.forecasting.network_training import NetworkTraining
+    from neuro_divergent.training.step_time import StepTime
+
+    alone = StepTime()
+    trial = forecaster.training.for_trial(_TRIAL_STEPS, max_seconds=_TRIAL_SECONDS)
+    training = NetworkTraining(forecaster.architecture, trial, prepared, [alone])
+    training.trainer.fit(training.train)
+    seconds = alone.seconds
+    if seconds is None:
+        return []
+
+    def compare(together: float) -> None:
+        if together > seconds:
+            screen.warn(
+                f"one process would be faster: {1000 * seconds:.2g} ms a step alone, {1000 * together:.2g} ms in "
+                "several. Steps this short are not worth sharing; a larger batch or network is.",
+                is_severe=False,
+            )
+
+    return [StepTime(compare)]
 
 
 def with_found_batch_size(config: RunConfig, panel: Panel, screen: Screen) -> RunConfig:
