@@ -39,7 +39,7 @@ def broadcast_weights(module: nn.Module) -> None:
 
 def unflatten(flat: Tensor, members: Sequence[Tensor]) -> None:
     """Copy what lies end to end in one tensor to others."""
-    pieces = flat.split([item.numel() for item in members])
+    pieces = torch.split(flat, [item.numel() for item in members])
     torch._foreach_copy_(
         [item.detach() for item in members], [p.view_as(m) for p, m in zip(pieces, members, strict=True)]
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from neuro_divergent.training.strategy import Strategy, Sum, Value, Weight
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from neuro_divergent.data.loader import Loader
     from neuro_divergent.distributed.group import ProcessGroup
 
@@ -47,3 +49,12 @@ class GroupStrategy(Strategy):
         from neuro_divergent.distributed.group import explaining_loss
 
         return explaining_loss()
+
+    def stepped(self, step: int) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def release(self, module: nn.Module) -> None:
+        pass

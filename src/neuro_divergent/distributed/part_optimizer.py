@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -111,7 +112,8 @@ class PartOptimizer(torch.optim.Optimizer):
     def _keep_parts(self, change: Change) -> None:
         """Drop the state of what other processes have, and change the tensors of the rest."""
         for member in _members(self.inside):
-            state = {self._parts.get(item, item): values for item, values in member.state.items()}
+            state: dict[Any, Any] = dict(member.state)
+            state = {self._parts.get(item, item): values for item, values in state.items()}
             own = {part: values for part, values in state.items() if part in self._wholes}
             member.state = _changed(own, self._wholes, change)
 
@@ -154,8 +156,6 @@ def _members(optimizer: torch.optim.Optimizer) -> Iterator[torch.optim.Optimizer
 
 def _changed(state: Mapping[Any, Any], wholes: Mapping[nn.Parameter, nn.Parameter], change: Change) -> Any:
     """Return a state by parameter with other tensors; the containers are new, of the kind that torch has."""
-    from collections import defaultdict
-
     made: defaultdict[Any, Any] = defaultdict(dict)
     for part, values in state.items():
         made[part] = {

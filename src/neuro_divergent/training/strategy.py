@@ -72,15 +72,12 @@ class Strategy(Protocol):
 
     def stepped(self, step: int) -> None:
         """Do what is due after a step, counted from 1."""
-        return None
 
     def settle(self) -> None:
         """Give all processes the same weights, before those are validated or saved, if steps were not shared."""
-        return None
 
     def release(self, module: nn.Module) -> None:
         """Undo ``prepare`` after training: the module is whole again, in all processes."""
-        return None
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         """Return a weighted sum and the sum of its weights, each added up over processes."""
@@ -155,6 +152,15 @@ class SingleDevice(Strategy):
 
     def explaining(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def stepped(self, step: int) -> None:
+        pass
+
+    def settle(self) -> None:
+        pass
+
+    def release(self, module: nn.Module) -> None:
+        pass
 
 
 class StrategyConfig(Component):

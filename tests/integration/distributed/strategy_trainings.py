@@ -13,9 +13,12 @@ from torch import nn
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DivergedError, DivergenceWarning
 from neuro_divergent.core.spec import Batch, TaskSpec
+from neuro_divergent.forecasting.ensemble.snapshots import Snapshots
 from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint
 from neuro_divergent.training.checkpointing.snapshot import tensors_of
 from neuro_divergent.training.parted import own_part
+from neuro_divergent.training.schedules.chain import Chain
+from neuro_divergent.training.schedules.cosine import Cosine
 
 ROWS = 13  # an odd number, so that processes have different numbers of rows
 STEPS = 10
@@ -118,6 +121,15 @@ def train_again(changes: dict[str, Any]) -> list[float]:
     for _ in range(2):
         nd.Trainer(module, nd.losses.RMSE(), settings(**changes)).fit(batches(), batches(2, seed=2))
     return torch.cat([item.detach().flatten() for item in module.parameters()]).tolist()
+
+
+def train_in_cycles(changes: dict[str, Any]) -> list[list[float]]:
+    """Train with the weights of the end of a cycle kept, and return those."""
+    schedule = Chain([Cosine()] * 2)
+    kept = Snapshots(schedule)
+    config = settings(**changes).replace(schedule=schedule)
+    nd.Trainer(network("mlp"), nd.losses.RMSE(), config, callbacks=[kept]).fit(batches())
+    return [torch.cat([item.flatten() for item in weights.values()]).tolist() for weights in kept.weights()]
 
 
 def spoil_moments(changes: dict[str, Any], place: str) -> str:

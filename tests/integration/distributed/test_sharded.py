@@ -28,6 +28,7 @@ def work(place: str) -> dict[str, Any]:
     found["saved"] = trainings.train("nhits", changes, place)
     found["resumed"] = trainings.train("nhits", changes, f"{place}-2", resume=trainings.step_path(place))
     found["again"] = trainings.train_again({"strategy": STRATEGY})
+    found["cycles"] = trainings.train_in_cycles({"strategy": STRATEGY})
     found["spoiled"] = trainings.spoil_moments({"strategy": STRATEGY}, f"{place}-spoiled")
     return found
 
@@ -97,6 +98,12 @@ def test_sharded_resumed_in_three_processes_goes_on_as_in_two(
 def test_sharded_can_train_a_network_a_second_time(pair: list[dict[str, Any]]) -> None:
     assert pair[0]["again"] == pair[1]["again"]
     assert pair[0]["again"] == pytest.approx(trainings.train_again({}), rel=1e-9, abs=1e-12)
+
+
+def test_sharded_keeps_whole_weights_of_a_cycle(pair: list[dict[str, Any]]) -> None:
+    assert len(pair[0]["cycles"]) == 1
+    assert pair[0]["cycles"] == pair[1]["cycles"]
+    assert pair[0]["cycles"][0] == pytest.approx(trainings.train_in_cycles({})[0], rel=1e-9, abs=1e-12)
 
 
 def test_sharded_finds_a_moment_that_is_not_finite_in_another_process(pair: list[dict[str, Any]]) -> None:

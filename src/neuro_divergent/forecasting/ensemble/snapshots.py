@@ -19,6 +19,7 @@ from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.checkpointing.snapshot import snapshot
 from neuro_divergent.training.config import TrainingConfig
+from neuro_divergent.training.parted import put_together
 from neuro_divergent.training.schedules.chain import Chain
 from neuro_divergent.training.schedules.cosine import Cosine
 
@@ -71,10 +72,13 @@ class Snapshots(Callback):
         """Keep the weights if the next step begins another cycle."""
         step = trainer.state.step
         if step < trainer.plan.total_steps and self.schedule.locate(step, trainer.plan)[1] == step:
+            trainer.strategy.settle()
             self._kept[str(step)] = snapshot(trainer.module.state_dict())
 
     def fit_end(self, trainer: Trainer) -> None:
         """Write the kept weights, before later callbacks mark training as finished."""
+        for kept in self._kept.values():  # each process may have kept a part of them
+            kept.update({name: put_together(item) for name, item in kept.items()})
         if self.place is not None and trainer.strategy.rank == 0:
             named = {f"{step}.{name}": item.cpu() for step, kept in self._kept.items() for name, item in kept.items()}
             write_directory(self.place, [(_FILE, dump_tensors(named))])
