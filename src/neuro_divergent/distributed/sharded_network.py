@@ -38,6 +38,7 @@ class ShardedNetwork:
     def __init__(self, module: nn.Module, device: torch.device, min_block: int) -> None:
         refuse_scalars(module)
         self.module = module
+        self._device = device
         self._before = {part: (type(part), _hooks(part), set(vars(part))) for part in module.modules()}
         self._parameters = {part: dict(part._parameters) for part in module.modules()}
         self._mesh = init_device_mesh(device.type, (dist.get_world_size(),))
@@ -50,7 +51,7 @@ class ShardedNetwork:
             parameter.data = parameter.data.new_empty(0)
 
     def restore(self) -> None:
-        """Make the network an ordinary one again, with all weights on the CPU where they may not fit a device."""
+        """Make the network an ordinary one again, with all weights on its device, or on the CPU if they do not fit."""
         kept = [(part, name, item) for part, items in self._parameters.items() for name, item in items.items()]
         is_done: set[nn.Parameter] = set()
         wholes: dict[nn.Parameter, Tensor] = {}
@@ -69,7 +70,10 @@ class ShardedNetwork:
         for part, name, original in kept:
             if original is not None:
                 setattr(part, name, original)
-        self.module.cpu()
+        try:
+            self.module.to(self._device)
+        except torch.OutOfMemoryError:
+            self.module.cpu()
 
     def dealt_out(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the part of this process of whole weights by name; buffers stay as they are."""
