@@ -132,6 +132,21 @@ def train_in_cycles(changes: dict[str, Any]) -> list[list[float]]:
     return [torch.cat([item.flatten() for item in weights.values()]).tolist() for weights in kept.weights()]
 
 
+def interrupt(changes: dict[str, Any]) -> list[float]:
+    """Train until the last process is interrupted at a step, and return the weights."""
+
+    class Interrupt(nd.callbacks.Callback):
+        def step_end(self, trainer: nd.Trainer) -> None:
+            if trainer.state.step == 4 and trainer.strategy.rank == trainer.strategy.world_size - 1:
+                trainer.interrupt("SIGTERM")
+
+    module = network("lstm")
+    trainer = nd.Trainer(module, nd.losses.RMSE(), settings(**changes), callbacks=[Interrupt()])
+    with pytest.raises(nd.errors.Interrupted):
+        trainer.fit(batches())
+    return torch.cat([item.detach().flatten() for item in module.parameters()]).tolist()
+
+
 def spoil_moments(changes: dict[str, Any], place: str) -> str:
     """Train with a moment that becomes infinite in the last process only, and return the error of this process."""
 

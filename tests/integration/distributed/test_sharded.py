@@ -29,6 +29,7 @@ def work(place: str) -> dict[str, Any]:
     found["resumed"] = trainings.train("nhits", changes, f"{place}-2", resume=trainings.step_path(place))
     found["again"] = trainings.train_again({"strategy": STRATEGY})
     found["cycles"] = trainings.train_in_cycles({"strategy": STRATEGY})
+    found["interrupted"] = trainings.interrupt({"strategy": STRATEGY})
     found["spoiled"] = trainings.spoil_moments({"strategy": STRATEGY}, f"{place}-spoiled")
     return found
 
@@ -104,6 +105,12 @@ def test_sharded_keeps_whole_weights_of_a_cycle(pair: list[dict[str, Any]]) -> N
     assert len(pair[0]["cycles"]) == 1
     assert pair[0]["cycles"] == pair[1]["cycles"]
     assert pair[0]["cycles"][0] == pytest.approx(trainings.train_in_cycles({})[0], rel=1e-9, abs=1e-12)
+
+
+def test_sharded_network_is_whole_again_after_an_interruption(pair: list[dict[str, Any]]) -> None:
+    alone = trainings.interrupt({})
+    for found in pair:
+        assert found["interrupted"] == pytest.approx(alone, rel=1e-9, abs=1e-12)
 
 
 def test_sharded_finds_a_moment_that_is_not_finite_in_another_process(pair: list[dict[str, Any]]) -> None:

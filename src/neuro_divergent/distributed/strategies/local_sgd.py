@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from neuro_divergent.core.config import knob, register
+from neuro_divergent.core.config import register
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.launched import launched
 from neuro_divergent.distributed.strategies.data_parallel import (
@@ -52,7 +52,7 @@ class LocalSGD(DataParallel):
         group_every: Steps between two averagings within a group; ``every`` is a multiple of it.
     """
 
-    every: int = knob(8, low=2, high=64, log=True, ge=1)
+    every: Count = 8
     start: int = Field(default=0, ge=0)
     moments: bool = False
     groups: Count | Literal["machine"] | None = None
