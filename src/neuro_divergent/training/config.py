@@ -93,8 +93,9 @@ class TrainingConfig(Config):
         threads: Threads for torch; ``"auto"`` chooses from the size of the work.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
         strategy: How processes that a launcher started together (``nd train --processes``, ``torchrun``) share the
-            work: ``data_parallel``, which is the default, ``zero``, ``sharded`` or ``local_sgd``; see
-            docs/distributed-strategies.md. ``batch_size`` is that of all of them together. Without effect in one process.
+            work: ``data_parallel``, which is the default, ``zero``, ``sharded`` or ``local_sgd`` (see
+            docs/distributed-strategies.md). ``batch_size`` is that of all of them together. Without effect in one
+            process.
     """
 
     max_epochs: Count | None = None
