@@ -2,6 +2,7 @@ from . import (
     augment as augment,
     callbacks as callbacks,
     diagnostics as diagnostics,
+    distributed as distributed,
     errors as errors,
     evaluation as evaluation,
     forecasting as forecasting,

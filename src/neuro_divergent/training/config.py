@@ -94,7 +94,7 @@ class TrainingConfig(Config):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
         strategy: How processes that a launcher started together (``nd train --processes``, ``torchrun``) share the
             work: ``data_parallel``, which is the default, ``zero``, ``sharded`` or ``local_sgd`` (see
-            docs/distributed-strategies.md). ``batch_size`` is that of all of them together. Without effect in one
+            docs/distributed.md). ``batch_size`` is that of all of them together. Without effect in one
             process.
     """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    Gather = Callable[[Tensor], tuple[int, list[Tensor]]]
+    AllGather = Callable[[Tensor], tuple[int, list[Tensor]]]
 
 
 class Curriculum(Component):
@@ -40,7 +40,7 @@ class Curriculum(Component):
         target: Tensor,
         progress: float,
         weight: Tensor | None = None,
-        gather: Gather | None = None,
+        gather: AllGather | None = None,
     ) -> Tensor | None:
         """Return how much the cost of each target counts, or ``None`` when all count the same.
 
@@ -77,7 +77,7 @@ class HorizonGrowth(Curriculum):
         target: Tensor,
         progress: float,
         weight: Tensor | None = None,
-        gather: Gather | None = None,
+        gather: AllGather | None = None,
     ) -> Tensor | None:
         if cost.ndim < 2:
             raise ConfigError(
@@ -113,7 +113,7 @@ class EasyFirst(Curriculum):
         target: Tensor,
         progress: float,
         weight: Tensor | None = None,
-        gather: Gather | None = None,
+        gather: AllGather | None = None,
     ) -> Tensor | None:
         if cost.ndim < 1:
             raise ConfigError(f"{self.name}: needs a cost for each window; the loss gives one for the whole batch.")
@@ -143,7 +143,7 @@ class EasyFirst(Curriculum):
         return _mean(ratio, (both.sum(1) > 0).to(ratio.dtype))
 
 
-def _of_all(own: Tensor, gather: Gather) -> tuple[Tensor, slice]:
+def _of_all(own: Tensor, gather: AllGather) -> tuple[Tensor, slice]:
     """Return the values of the windows of a batch that processes share, in its order, and which are those given."""
     rank, parts = gather(own)
     whole = own.new_empty(sum(map(len, parts)))
