@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.seeding import seed_of, seeded
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.gradients.step_loss import StepLoss
@@ -103,7 +104,10 @@ class TrainStep:
         context = GradientContext(step, progress, self._named)
         for transform, state in zip(self._transforms, self._states, strict=True):
             context.state = state
-            transform.apply(self._parameters, context)
+            # Gradients are the same in all processes by now, and must stay that.
+            is_shared = transform.is_random and self._strategy.world_size > 1
+            with seeded(seed_of(self._config.seed, step + 1)) if is_shared else nullcontext():
+                transform.apply(self._parameters, context)
         assert context.norm is not None
         return context.norm
 

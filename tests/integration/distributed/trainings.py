@@ -44,6 +44,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "static graph": {"strategy": {"name": "data_parallel", "static_graph": True}},
     "no bucket view": {"strategy": {"name": "data_parallel", "bucket_view": False}},
     "central differences": {"gradient": "central", "max_steps": 2},
+    "gradient noise": {"gradient_noise": {"eta": 0.1}},
     "lion": {"optimizer": "lion"},
     "lookahead": {"optimizer": {"name": "lookahead"}},
     "muon": {"optimizer": "muon"},

@@ -38,9 +38,13 @@ class GradientTransform(Component):
 
     A transform has settings but no memory of its own: what it must keep from step to step is in ``context.state``,
     which is saved in checkpoints and restored from them.
+
+    Attributes:
+        is_random: Whether it draws random numbers; processes that train together then draw the same ones.
     """
 
     registry: ClassVar[Registry] = Registry("gradient transform", "neuro_divergent.training.gradients.transforms")
+    is_random: ClassVar[bool] = False
 
     def init_state(self, named_parameters: Mapping[str, nn.Parameter]) -> dict[str, Any]:
         """Return the state at the start of training: tensors, numbers and text, in dicts and lists."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -23,6 +23,8 @@ class GradientNoise(GradientTransform):
         eta: Variance at the first step.
         gamma: How fast it fades.
     """
+
+    is_random: ClassVar[bool] = True
 
     eta: float = Field(default=0.01, gt=0)
     gamma: float = Field(default=0.55, ge=0)
