@@ -71,6 +71,7 @@ def supervise(
     command_line = [*command, *arguments, "--output", str(run), "--resume"]
     events: Events = SimpleQueue()
     before: _Ending | None = None
+    in_a_row = 0  # endings without a checkpoint in between, each of which makes the pause longer
     with hearing(events):
         for attempt in range(1, retries + 2):
             ending, requested = _attempt(command_line, run, attempt, stall, events)
@@ -81,11 +82,13 @@ def supervise(
             say = f"attempt {attempt} of {retries + 1} ended: {ending.reason}"
             if ending == before:
                 say += ", as before, with no checkpoint in between; it will probably do so again"
+            is_new = before is None or ending.checkpoint != before.checkpoint
+            in_a_row = 0 if is_new else in_a_row + 1
             before = ending
             if attempt > retries:
                 _say(f"{say}; giving up")
                 return ending.code
-            pause = min(2.0 ** (attempt - 1), _LONGEST_PAUSE)
+            pause = min(2.0**in_a_row, _LONGEST_PAUSE)
             place = "the start" if ending.checkpoint is None else f"the checkpoint of step {ending.checkpoint:,}"
             _say(f"{say}; restarting from {place} in {pause:g} s")
             requested = _pause(events, pause)
