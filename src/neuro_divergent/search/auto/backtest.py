@@ -140,6 +140,11 @@ def _network(task: FitTask, panel: Panel) -> dict[str, object]:
         task.candidate, task.setting, steps=task.steps, validated=task.validated, changes=changes
     )
     forecaster.fit(train)
+    assert forecaster.split is not None
+    if task.validated and not len(forecaster.split.validation) and task.steps > _UNVALIDATED:
+        forecaster = build_network(
+            task.candidate, task.setting, steps=_UNVALIDATED, validated=False, changes=changes
+        ).fit(train)
     trained_on = forecaster.fitted.trained_on
     assert trained_on is not None
     history = forecaster.history
@@ -180,4 +185,7 @@ def _laid_out(cutoffs: Cutoffs, made: Floats) -> Floats32:
     return result
 
 
+_UNVALIDATED = (
+    200  # steps of training where the series are too short for a validation part that would tell when to stop
+)
 _WARM: set[str] = set()  # kinds of models that were run in this process before
