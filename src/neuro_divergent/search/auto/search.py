@@ -9,20 +9,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.search.auto.backtest import FitResult, FitTask, run_task
-from neuro_divergent.search.auto.budget import Budget, Ledger
+from neuro_divergent.search.auto.budget import Budget
 from neuro_divergent.search.auto.candidate import Setting
-from neuro_divergent.search.auto.combination import Weights, choose_weights
-from neuro_divergent.search.auto.cutoffs import Cutoffs
 from neuro_divergent.search.auto.executor import Executor
-from neuro_divergent.search.auto.metric import Scoring
-from neuro_divergent.search.auto.naive import NAIVE
 from neuro_divergent.search.auto.preset import Preset
 from neuro_divergent.search.auto.record import FULL, PROBE, Progress, Record
+from neuro_divergent.search.auto.results import Results
 from neuro_divergent.search.auto.store import SearchDirectory
 
-REFERENCE = NAIVE[0]
 SHORTEST = 10.0
 """Seconds of budget below which only naive forecasts are tried: others need as long to be imported."""
 
@@ -48,34 +44,24 @@ _RETRAINED = 0.2  # fraction of the budget that all trainings of a network may t
 
 
 @dataclass
-class Search:
+class Search(Results):
     """A search in progress.
 
     Attributes:
-        cutoffs: Windows that all candidates forecast.
         setting: What all candidates share.
         preset: How thorough the search is.
         budget: The clock.
         executor: Runs tasks.
         directory: Where finished tasks are stored.
-        scoring: Scores out-of-fold forecasts.
-        groups: Group of each series of the windows.
-        ledger: Seconds by candidate.
-        records: All candidates by name.
         improved: Called when a better combination is known, with the search itself.
         progress: Called with a message now and then.
     """
 
-    cutoffs: Cutoffs
     setting: Setting
     preset: Preset
     budget: Budget
     executor: Executor
     directory: SearchDirectory
-    scoring: Scoring
-    groups: Ints
-    ledger: Ledger
-    records: dict[str, Record]
     improved: Callable[[Search], None] | None = None
     progress: Callable[[Progress], None] | None = None
     phase: str = "back-tests"
@@ -86,11 +72,11 @@ class Search:
         """Back-test the candidates, from cheap to dear, as long as the budget lasts."""
         noted = self.directory.progress().get("series")
         if isinstance(noted, int):
-            self._judge_on(noted)
+            self.judge_on(noted)
         for record in list(self.records.values()):
             if record.candidate.kind == "naive":
                 task = FitTask(record.candidate, self.setting, FULL, self.series, self.cutoffs.backs)
-                self._accept(task, run_task(task, self.cutoffs.panel))
+                self.accept(task, run_task(task, self.cutoffs.panel))
         self._restore()
         self._report()
         self._consider()
@@ -108,30 +94,6 @@ class Search:
         for record in self.records.values():
             if not record.is_complete and record.reason is None:
                 record.reason = f"time ran out after {len(record.done):,} of {len(self.series):,} series"
-
-    @property
-    def series(self) -> Ints:
-        """The series that are judged on."""
-        return self.cutoffs.series
-
-    @property
-    def complete(self) -> list[Record]:
-        """Candidates with forecasts of all windows, the best first; networks of a probe only if there are no others."""
-        found = [record for record in self.records.values() if record.is_complete]
-        if any(record.candidate.kind == "network" and record.round == FULL for record in found):
-            found = [record for record in found if record.round == FULL]
-        return sorted(found, key=lambda record: record.score)
-
-    def weights(self, among: Iterable[Record] | None = None) -> tuple[list[Record], Weights]:
-        """Return the candidates that can be combined and their weights; all that are complete unless given."""
-        records = self.complete if among is None else list(among)
-        return records, choose_weights(self.forecasts(records), self.scoring, self.groups)
-
-    def forecasts(self, records: Iterable[Record]) -> Floats:
-        """Return out-of-fold forecasts, ``(candidates, cut-offs, series, horizon)``; 0 in windows without history."""
-        return np.stack(
-            [np.nan_to_num(record.forecasts, nan=0.0) for record in records if record.forecasts is not None]
-        )
 
     def refit_cost(self, record: Record) -> float:
         """Return the seconds that it takes to fit a candidate to all rows."""
@@ -192,19 +154,7 @@ class Search:
             dearest = waiting.pop()
             dearest.reason = f"too dear: with it, only {fitting} series could be judged on"
         self.directory.note(series=size)
-        self._judge_on(size)
-
-    def _judge_on(self, size: int) -> None:
-        """Go on with the first series only."""
-        if size >= len(self.series):
-            return
-        self.cutoffs = self.cutoffs.some(size)
-        self.scoring = self.scoring.part(series=np.arange(size))
-        self.groups = self.groups[:size]
-        for record in self.complete:
-            assert record.forecasts is not None
-            record.forecasts = record.forecasts[:, :size]
-            record.score = self.scoring.score(record.forecasts)
+        self.judge_on(size)
 
     def _leave_out_hopeless(self) -> None:
         """Leave out statistical models that are much worse than others on a few series."""
@@ -333,13 +283,13 @@ class Search:
         for stored in self.directory.results():
             if stored.round not in (PROBE, FULL):
                 continue  # of the refit, which forecasts what follows the data
-            if self._owner(stored.name) not in self.records:
+            if self.owner(stored.name) not in self.records:
                 continue  # of a version with other candidates
-            record = self.records[self._owner(stored.name)]
+            record = self.records[self.owner(stored.name)]
             candidate = record.candidate.replace(name=stored.name)
             task = FitTask(candidate, self.setting, stored.round, stored.series, self.cutoffs.backs)
             if stored.result is not None:
-                self._accept(task, stored.result)
+                self.accept(task, stored.result)
             elif stored.name == record.name:
                 record.reason, record.failed = stored.reason, True
 
@@ -354,7 +304,7 @@ class Search:
         """Store what a task gave, and see whether the combination is better with it."""
         if task.candidate.name in self._running:
             self._running.remove(task.candidate.name)
-        record = self.records[self._owner(task.candidate.name)]
+        record = self.records[self.owner(task.candidate.name)]
         if isinstance(outcome, Exception):
             reason = f"{type(outcome).__name__}: {' '.join(str(outcome).split())}"[:300]
             self.directory.save(task, reason)
@@ -362,83 +312,11 @@ class Search:
                 record.reason, record.failed = reason, True
         else:
             self.directory.save(task, outcome)
-            self._accept(task, outcome)
+            self.accept(task, outcome)
         self.directory.note(spent=self.budget.spent)
         self._report()
         if record.is_complete:
             self._consider()
-
-    def _owner(self, name: str) -> str:
-        """Return the candidate that a task belongs to: another seed of it has its name and a number."""
-        base, _, number = name.rpartition("_")
-        return base if name not in self.records and number.isdecimal() else name
-
-    def _accept(self, task: FitTask, result: FitResult) -> None:
-        record = self.records[self._owner(task.candidate.name)]
-        self.ledger.add(
-            record.name,
-            wall=result.wall,
-            processor=result.processor,
-            work=result.work,
-            measured=result.measured,
-            is_cold=result.is_cold,
-        )
-        whole = result.forecasts.shape[:2] == (len(self.cutoffs), len(task.series))
-        if task.round == PROBE and record.candidate.kind != "network":
-            part = self.scoring.part(np.array([0]), np.arange(len(task.series)))
-            record.round, record.score = PROBE, part.score(result.forecasts.astype(np.float64))
-        elif whole and task.candidate.name != record.name:
-            self._accept_seed(record, task, result)
-        elif whole and record.candidate.kind == "network":
-            self._accept_network(record, task, result)
-        elif whole:
-            self._accept_part(record, task, result)
-
-    def _accept_network(self, record: Record, task: FitTask, result: FitResult) -> None:
-        """Keep the forecasts of a network, unless an earlier round gave better ones."""
-        forecasts = self._filled(self._placed(task, result))
-        score = self.scoring.score(forecasts)
-        record.round = FULL if FULL in (record.round, task.round) else PROBE
-        if not record.kept or score < record.score:
-            record.forecasts, record.score, record.kept = forecasts, score, task.round
-            record.steps, record.history, record.stopped = result.steps, result.history, result.stopped
-        if not np.isfinite(score):
-            record.reason, record.failed = "its forecasts are not finite", True
-
-    def _accept_seed(self, record: Record, task: FitTask, result: FitResult) -> None:
-        """Average the forecasts of a network, and the steps that were best, over its seeds."""
-        forecasts = self._filled(self._placed(task, result))
-        if record.forecasts is None or not np.isfinite(self.scoring.score(forecasts)):
-            return
-        record.seeds += 1
-        record.forecasts = record.forecasts + (forecasts - record.forecasts) / record.seeds
-        record.score = self.scoring.score(record.forecasts)
-        record.steps = round(record.steps + (result.steps - record.steps) / record.seeds)
-
-    def _accept_part(self, record: Record, task: FitTask, result: FitResult) -> None:
-        """Add the forecasts of some series, and score the candidate when it has all."""
-        if record.forecasts is None:
-            record.forecasts = np.full(self.scoring.actual.shape, np.nan)
-        made = self._placed(task, result)
-        record.forecasts = np.where(np.isnan(made), record.forecasts, made)
-        record.done |= set(task.series.tolist())
-        if set(self.series.tolist()) <= record.done:
-            record.forecasts = self._filled(record.forecasts)
-            record.round, record.kept, record.score = FULL, FULL, self.scoring.score(record.forecasts)
-
-    def _placed(self, task: FitTask, result: FitResult) -> Floats:
-        """Return the forecasts of a task at the places of its series among those that are judged on."""
-        made = np.full(self.scoring.actual.shape, np.nan)
-        places = {name: place for place, name in enumerate(self.series.tolist())}
-        known = [(place, places[name]) for place, name in enumerate(task.series.tolist()) if name in places]
-        mine, theirs = np.array(known, np.int64).reshape(-1, 2).T
-        made[:, theirs] = result.forecasts[:, mine]
-        return made
-
-    def _filled(self, forecasts: Floats) -> Floats:
-        """Return forecasts with the seasonal naive one where a candidate has none."""
-        reference = self.records[REFERENCE].forecasts
-        return forecasts if reference is None else np.where(np.isfinite(forecasts), forecasts, reference)
 
     def _consider(self) -> None:
         """Tell whoever wants to know that a better combination may be known now."""
