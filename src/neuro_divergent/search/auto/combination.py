@@ -12,7 +12,7 @@ from neuro_divergent.search.auto.groups import GROUPS, Group
 from neuro_divergent.search.auto.metric import Scoring
 from neuro_divergent.search.auto.selection import MOST_ROUNDS, equal_weights, greedy_picks, weights_after
 
-_ROUNDS = (2, 3, 5, 8, 13, MOST_ROUNDS)
+_ROUNDS = (5, 8, 13, MOST_ROUNDS)
 _FEW = (2, 3, 4, 5, 8)
 _SHRUNK_TO = 5  # members with equal weights that greedy ones are mixed with
 _SHRINK = 0.5
