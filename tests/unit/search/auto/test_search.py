@@ -267,3 +267,14 @@ def test_a_network_that_is_refitted_with_the_steps_it_found_gives_the_same_back_
     first = run_task(FitTask(candidate, setting, FULL, np.arange(12), (4, 8), steps=30, validated=True), panel)
     again = FitTask(candidate, setting, FULL, np.arange(12), (4, 8), steps=first.steps, history=first.history)
     assert np.array_equal(run_task(again, panel).forecasts, first.forecasts)
+
+
+def test_a_network_is_trained_on_all_rows_for_100_steps_at_least_and_without_validation_for_200_at_most() -> None:
+    setting = Setting(horizon=HORIZON, season=1)
+    candidate = Candidate(name="n", kind="network", model="mlp", settings={"model.hidden_size": 64})
+    generator = np.random.default_rng(0)
+    noise = panel_of(*(generator.normal(0, 1, 60) for _ in range(4)))  # nothing to learn: it overfits at once
+    task = FitTask(candidate, setting, FULL, np.arange(4), (4,), steps=300, validated=True)
+    assert run_task(task, noise).steps == 100
+    short = panel_of(*(generator.normal(0, 1, 14) for _ in range(4)))
+    assert run_task(task, short).steps == 200
