@@ -84,9 +84,9 @@ class Weights:
 def choose_weights(forecasts: Floats, scoring: Scoring, groups: Ints) -> Weights:
     """Choose the weights of members from their out-of-fold forecasts.
 
-    Several rules, from the best one alone to greedy selection of up to 25, make weights from all cut-offs but one, and
-    are scored there; the simplest of those that are about the best there makes the weights from all cut-offs. A group
-    of series gets weights of its own where those are better on what was left out.
+    Several rules, from equal weights of two to a mixture with greedy selection of up to 25, make weights from all
+    cut-offs but one, and are scored there; the simplest of those that are about the best there makes the weights from
+    all cut-offs. A group of series gets weights of its own where those are better on what was left out.
 
     Args:
         forecasts: ``(members, cut-offs, series, horizon)``, finite.
