@@ -24,8 +24,8 @@ _HEAD = """\
 
 # Automatic forecasters
 
-A table and {budget:.0f} seconds on 2 cores in, forecasts out. Every number comes from real runs on public data, with
-one seed.
+A table and {budget:.0f} seconds in, forecasts out. Every side had one processor core (`taskset -c`). Every number comes
+from real runs on public data, with one seed.
 
 - A panel is forecast from one or more cut-offs, one horizon apart, after one search on what was known at the first.
   MASE is scaled by the seasonal naive error before that.

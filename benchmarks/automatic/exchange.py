@@ -30,18 +30,21 @@ def write_task(case: PanelCase, directory: Path, *, budget: float) -> None:
 
 
 def run_side(python: Path, side: str, directory: Path) -> float:
-    """Run the program of a side and return the seconds that it took.
+    """Run the program of a side, pass on what it prints, and return the seconds that it took.
 
     Raises:
         RuntimeError: If it fails, with the end of what it wrote.
     """
     command = [str(python), "-m", f"automatic.sides.{side}", str(directory)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "NIXTLA_ID_AS_COL": "1"}
+    paths = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "NIXTLA_ID_AS_COL": "1"}
     began = time.monotonic()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{side}: {done.stderr[-2000:]}")
-    return time.monotonic() - began
+    seconds = time.monotonic() - began
+    print(done.stdout, end="", flush=True)
+    return seconds
 
 
 def read_forecasts(case: PanelCase, directory: Path) -> Values:

@@ -13,7 +13,9 @@ def main() -> None:
     task.write(0, forecaster.predict(), "forecast")
     for cutoff in range(1, task.cutoffs):
         task.write(cutoff, forecaster.predict(task.known(cutoff)), "forecast")
-    print(forecaster.leaderboard())
+    print(f"neuro_divergent: {nd.__file__}")
+    print(forecaster.leaderboard().to_string())
+    print(forecaster.results.reason, *forecaster.results.notes, sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Floats, Floats32, Ints
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.search.auto.candidate import Candidate, Setting, build_network, build_statistical, visible
 from neuro_divergent.search.auto.cutoffs import Cutoffs
 from neuro_divergent.search.auto.member import network_forecast, statistical_forecast
@@ -53,7 +54,7 @@ class FitResult:
 
     Attributes:
         forecasts: ``(cut-offs, series, horizon)``; NaN where a window has no history.
-        steps: Steps of training that the weights have; 0 for models that are not networks.
+        steps: Steps of training to fit it to all rows with; 0 for models that are not networks.
         history: Rows of history of a network.
         stopped: Why training was stopped early by the clock; ``None`` if it was not.
         wall: Seconds of the task.
@@ -131,7 +132,7 @@ def _network(task: FitTask, panel: Panel) -> dict[str, object]:
     data, cutoffs = _windows(task, visible(task.candidate, panel))
     is_refit = task.backs in ((), (0,))
     train = visible(task.candidate, panel) if is_refit else cutoffs.training_part()
-    changes: dict[str, object] = {"task.refit": task.validated and task.retrained}
+    changes: dict[str, object] = {"task.refit": False}
     if task.history is not None:
         changes["task.input_size"] = task.history
     if task.seconds is not None:
@@ -140,29 +141,51 @@ def _network(task: FitTask, panel: Panel) -> dict[str, object]:
         task.candidate, task.setting, steps=task.steps, validated=task.validated, changes=changes
     )
     forecaster.fit(train)
-    trained_on = forecaster.fitted.trained_on
-    assert trained_on is not None
-    history = forecaster.history
-    rows = history.drop_nulls("seconds") if "seconds" in history.columns else history
-    seconds = float(rows["seconds"][-1]) if rows.height else 0.0
-    work = float(rows["step"][-1]) if rows.height else float(task.steps)
-    stopped = None
-    assert forecaster.split is not None
-    has_two = task.validated and task.retrained and len(forecaster.split.validation) > 0
-    if has_two and not trained_on.all_rows:
-        stopped = "the second training was stopped by the clock"
+    work, seconds = _spent(forecaster)
+    steps, stopped = _steps(forecaster), None
+    if task.validated:
+        assert forecaster.split is not None
+        has_validation = len(forecaster.split.validation) > 0
+        steps = min(task.steps, max(steps, _FEWEST) if has_validation else _UNVALIDATED)
+        if task.retrained if has_validation else steps < task.steps:
+            if task.seconds is not None:
+                changes["training.max_seconds"] = max(task.seconds - seconds, 0.01)
+            second = build_network(task.candidate, task.setting, steps=steps, validated=False, changes=changes)
+            second.fit(train)
+            more, longer = _spent(second)
+            work, seconds = work + more, seconds + longer
+            if _steps(second) >= steps:
+                forecaster = second
+            else:
+                stopped = "the second training was stopped by the clock"
     usable = np.nonzero(cutoffs.usable)
     made = network_forecast(forecaster, data, cutoffs.series[usable[1]], cutoffs.targets[usable])
     if task.directory is not None:
         forecaster.save(Path(task.directory))
     return {
         "forecasts": _laid_out(cutoffs, made),
-        "steps": trained_on.steps,
+        "steps": steps,
         "history": forecaster.task.history,
         "stopped": stopped,
         "work": work,
         "measured": seconds,
     }
+
+
+def _spent(forecaster: Forecaster) -> tuple[float, float]:
+    """Return the steps that a training took until it ended, and their seconds."""
+    history = forecaster.history
+    rows = history.drop_nulls("seconds") if "seconds" in history.columns else history
+    if not rows.height:
+        return float(_steps(forecaster)), 0.0
+    return float(rows["step"][-1]), float(rows["seconds"][-1])
+
+
+def _steps(forecaster: Forecaster) -> int:
+    """Return the steps of training that the weights have."""
+    trained_on = forecaster.fitted.trained_on
+    assert trained_on is not None
+    return trained_on.steps
 
 
 def _windows(task: FitTask, panel: Panel, series: Ints | None = None) -> tuple[Panel, Cutoffs]:
@@ -180,4 +203,6 @@ def _laid_out(cutoffs: Cutoffs, made: Floats) -> Floats32:
     return result
 
 
+_FEWEST = 100  # steps of a training on all rows: with few windows, validation may end within the warm-up of the rate
+_UNVALIDATED = 200  # steps where the series are too short for a validation part
 _WARM: set[str] = set()  # kinds of models that were run in this process before

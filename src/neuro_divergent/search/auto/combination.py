@@ -12,14 +12,15 @@ from neuro_divergent.search.auto.groups import GROUPS, Group
 from neuro_divergent.search.auto.metric import Scoring
 from neuro_divergent.search.auto.selection import MOST_ROUNDS, equal_weights, greedy_picks, weights_after
 
-_ROUNDS = (1, 2, 3, 5, 8, 13, MOST_ROUNDS)
-_FEW = (2, 3, 4, 5)
-_SHRINK = (0.0, 0.5)
+_ROUNDS = (5, 8, 13, MOST_ROUNDS)
+_FEW = (2, 3, 4, 5, 8)
+_SHRUNK_TO = 5  # members with equal weights that greedy ones are mixed with
+_SHRINK = 0.5
 _SERIES_FOLDS = 4  # parts of the series that are left out in turn, where there is one cut-off only
 _FEWEST_SERIES = 8  # with one cut-off, from which series are left out instead of cut-offs
 _GROUP_SERIES = 20  # that a group needs for weights of its own
 _GROUP_GAIN = 0.01  # by which its left-out error must be lower
-_MARGIN = 0.002  # by which a rule must be better than a simpler one
+_MARGIN = 0.005  # by which a rule must be better than a simpler one
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ class Weights:
 def choose_weights(forecasts: Floats, scoring: Scoring, groups: Ints) -> Weights:
     """Choose the weights of members from their out-of-fold forecasts.
 
-    Several rules, from the best one alone to greedy selection of up to 25, make weights from all cut-offs but one, and
-    are scored there; the simplest of those that are about the best there makes the weights from all cut-offs. A group
-    of series gets weights of its own where those are better on what was left out.
+    Several rules, from equal weights of two to a mixture with greedy selection of up to 25, make weights from all
+    cut-offs but one, and are scored there; the simplest of those that are about the best there makes the weights from
+    all cut-offs. A group of series gets weights of its own where those are better on what was left out.
 
     Args:
         forecasts: ``(members, cut-offs, series, horizon)``, finite.
@@ -182,6 +183,5 @@ def _rules(members: int) -> Iterator[Rule]:
     for few in dict.fromkeys(min(few, members) for few in _FEW):
         yield Rule(0, few, 1.0)
     yield Rule(0, 1, 1.0)
-    for shrink in reversed(_SHRINK):
-        for rounds in _ROUNDS[1:]:
-            yield Rule(rounds, min(3, members), shrink)
+    for rounds in _ROUNDS:
+        yield Rule(rounds, min(_SHRUNK_TO, members), _SHRINK)

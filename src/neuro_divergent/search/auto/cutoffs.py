@@ -11,7 +11,7 @@ from neuro_divergent.core.arrays import Bools, Floats, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.splits import MIN_HISTORY
 
-_KEPT = 0.5  # fraction of the rows of a median series that stay before the earliest cut-off
+_KEPT = 0.7  # fraction of the rows of a median series that stay before the earliest cut-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ class Cutoffs:
 def choose_cutoffs(panel: Panel, horizon: int, count: int, season: int) -> tuple[int, ...]:
     """Return the rows from each cut-off to the end of a series, one horizon apart, or less where series are short.
 
-    Half of a median series stays before the earliest one, and two seasons where that is possible with one cut-off at
-    least. Without room for a horizon and the least history there is none.
+    Most of a median series stays before the earliest one, because networks are trained on nothing else, and two seasons
+    where that is possible with one cut-off at least. Without room for a horizon and the least history there is none.
     """
     lengths = panel.offsets[1:] - panel.first_observed
     typical = int(np.median(lengths))

@@ -8,7 +8,8 @@ from neuro_divergent.core.arrays import Floats, Ints
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.evaluation.baselines import Baselines
 
-NAIVE = ("seasonal_naive", "naive", "drift", "window_average", "seasonal_average")
+ZERO = "zero"
+NAIVE = ("seasonal_naive", "naive", "drift", "window_average", "window_median", "seasonal_average", ZERO)
 _SEASONS = 3  # that are averaged
 _SHORTEST = 6  # rows of a window average where there is no season
 
@@ -18,7 +19,8 @@ def naive_forecast(name: str, panel: Panel, series: Ints, targets: Ints, horizon
 
     Args:
         name: One of ``NAIVE``: the value of the last season, the last value, the straight line through the first and
-            the last value, the mean of the last rows, or the mean of each phase over the last seasons.
+            the last value, the mean or the median of the last rows, the mean of each phase over the last seasons, or 0,
+            which is the median of demand that is mostly absent.
         panel: The series.
         series: Index of each window's series in the panel.
         targets: First target row of each window.
@@ -32,10 +34,12 @@ def naive_forecast(name: str, panel: Panel, series: Ints, targets: Ints, horizon
         made = baselines.last_value()
     elif name == "drift":
         made = baselines.drift()
-    elif name == "window_average":
+    elif name in ("window_average", "window_median"):
         back = np.arange(1, max(season, _SHORTEST) + 1)
-        mean = _mean(panel, series, targets[:, None] - back)
-        made = np.repeat(mean[:, None], horizon, axis=1)
+        middle = (_mean if name == "window_average" else _median)(panel, series, targets[:, None] - back)
+        made = np.repeat(middle[:, None], horizon, axis=1)
+    elif name == ZERO:
+        made = np.zeros((len(series), horizon))
     else:
         steps = np.arange(horizon) % season
         back = season * np.arange(1, _SEASONS + 1)
@@ -46,12 +50,26 @@ def naive_forecast(name: str, panel: Panel, series: Ints, targets: Ints, horizon
 
 def _mean(panel: Panel, series: Ints, rows: Ints) -> Floats:
     """Return the mean over the last axis of observed values of a series, NaN where there are none."""
+    values = _observed(panel, series, rows)
+    seen = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = np.where(seen, values, 0.0).sum(-1) / seen.sum(-1)
+    return mean
+
+
+def _median(panel: Panel, series: Ints, rows: Ints) -> Floats:
+    """Return the median over the last axis of observed values of a series, NaN where there are none."""
+    values = _observed(panel, series, rows)
+    known = np.asarray(np.isfinite(values).any(-1))
+    median: Floats = np.where(known, np.nanmedian(np.where(known[..., None], values, 0.0), axis=-1), np.nan)
+    return median
+
+
+def _observed(panel: Panel, series: Ints, rows: Ints) -> Floats:
+    """Return values of series at rows, NaN where a series has none."""
     begins = panel.offsets[:-1][series].reshape(-1, *([1] * (rows.ndim - 1)))
     places = np.maximum(rows, 0)
     seen = rows >= begins
     if panel.mask is not None:
         seen &= panel.mask[places]
-    values = np.where(seen, panel.y[places].astype(np.float64), 0.0)
-    with np.errstate(invalid="ignore"):
-        mean: Floats = values.sum(-1) / seen.sum(-1)
-    return mean
+    return np.where(seen, panel.y[places].astype(np.float64), np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -85,6 +86,17 @@ class Plan(Config):
             return np.zeros(panel.num_series, np.int64)
         series, setting = np.arange(panel.num_series), self.setting
         return SeriesTraits.of(panel, series, ends, horizon=setting.horizon, season=setting.season).groups
+
+    def with_seeds(self, seeds: Mapping[str, Sequence[Candidate]]) -> Plan:
+        """Return the plan with members that share the weight of another one: the same network with other seeds."""
+        members: list[PlannedMember] = []
+        for member in self.members:
+            others = seeds.get(member.name, ())
+            count = 1 + len(others)
+            own = {group: weight / count for group, weight in member.group_weights.items()}
+            shared = member.replace(weight=member.weight / count, group_weights=own)
+            members += [shared, *(shared.replace(name=item.name, settings=item.settings) for item in others)]
+        return self.replace(members=tuple(members))
 
     def without(self, names: set[str]) -> Plan:
         """Return the plan without some members; the others take their weight."""

@@ -27,6 +27,7 @@ class Record:
         reason: Why it was left out or failed; ``None`` if it was not.
         failed: Whether it failed.
         kept: Round whose forecasts, steps and network count: the better one of a network.
+        seeds: Seeds whose forecasts are averaged, of a network.
         done: Series that a statistical model has forecast.
     """
 
@@ -40,6 +41,7 @@ class Record:
     reason: str | None = None
     failed: bool = False
     kept: str = NOT_TRIED
+    seeds: int = 1
     done: set[int] = field(default_factory=set)
 
     @property

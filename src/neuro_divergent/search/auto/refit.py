@@ -13,6 +13,7 @@ from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.search.auto.backtest import FitResult, FitTask
 from neuro_divergent.search.auto.budget import Budget, Ledger
+from neuro_divergent.search.auto.candidate import Candidate
 from neuro_divergent.search.auto.executor import Executor
 from neuro_divergent.search.auto.member import Member
 from neuro_divergent.search.auto.plan import Plan, PlannedMember
@@ -21,6 +22,7 @@ from neuro_divergent.search.auto.store import SearchDirectory
 
 REFIT = "refit"
 _CHUNK = 2.0  # seconds of a task of a statistical model, at least
+_CLOSING = 0.03  # fraction of the budget kept for what follows, and for trainings that take longer than predicted
 
 
 @dataclass
@@ -28,12 +30,15 @@ class Refit:
     """Fits the members of a plan to all rows.
 
     A network that cannot be fitted in time is replaced by the one of its back-test, which has not seen the last rows; a
-    statistical model is left out, and the others take its weight.
+    statistical model is left out, and the others take its weight. In the time that is left then, networks are fitted
+    again with other seeds, and the mean of all seeds takes their place.
 
     Attributes:
+        seeds: Seeds of each network at most.
         unfitted: Networks that there is no time for.
         notes: What was replaced or left out, by member.
         ahead: Forecasts of the statistical members for what follows the data.
+        chosen: The plan of what could be fitted, without further seeds.
     """
 
     plan: Plan
@@ -43,12 +48,15 @@ class Refit:
     ledger: Ledger
     directory: SearchDirectory
     unfitted: set[str] = field(default_factory=set)
+    seeds: int = 1
     notes: dict[str, str] = field(default_factory=dict)
     ahead: dict[str, Floats32] = field(default_factory=dict)
+    chosen: Plan = field(init=False)
     _fitted: set[str] = field(default_factory=set)
+    _running: dict[str, float] = field(default_factory=dict)  # predicted seconds of networks at work
 
     def run(self) -> tuple[Plan, tuple[Member, ...]]:
-        """Return the plan of what could be fitted, and its members."""
+        """Return the plan of what could be fitted, with all seeds, and its members."""
         setting = self.plan.setting
         for member in self.plan.members:
             if member.kind == "statistical":
@@ -57,6 +65,7 @@ class Refit:
             if stored.round == REFIT and stored.result is not None:
                 self._accept(stored.name, stored.series, stored.result)
         for task, outcome in self.executor.run(self._tasks()):
+            self._running.pop(task.candidate.name, None)
             if isinstance(outcome, FitResult):
                 self.directory.save(task, outcome)
                 self._accept(task.candidate.name, task.series, outcome)
@@ -72,29 +81,76 @@ class Refit:
         self.ahead = {name: made for name, made in self.ahead.items() if name not in lost}
         for name in lost:
             self.notes.setdefault(name, "left out: it could not be fitted to all series in time")
-        chosen = [found.get(item.name) or Member(item.candidate, setting) for item in plan.members]
-        return plan, tuple(chosen)
+        self.chosen = plan
+        plan = plan.with_seeds({member.name: self._other_seeds(member) for member in plan.members})
+        for member in self.chosen.members:
+            if others := len(self._other_seeds(member)):
+                self.notes[member.name] = f"the mean of {others + 1} seeds"
+        chosen = [found.get(item.name) or self._member(item) for item in plan.members]
+        return plan, tuple(item or Member(plan.members[place].candidate, setting) for place, item in enumerate(chosen))
 
     def _tasks(self) -> Iterator[FitTask]:
         """Yield networks first, which take longest, then the series of statistical models in parts."""
-        setting = self.plan.setting
-        nothing = np.zeros(0, np.int64)
         for member in self.plan.members:
             if member.kind == "network" and member.name not in self._fitted | self.unfitted:
-                yield FitTask(
-                    member.candidate,
-                    setting,
-                    REFIT,
-                    nothing,
-                    (),
-                    steps=member.steps,
-                    history=member.history or None,
-                    seconds=max(self.budget.left, 1.0),
-                    directory=str(self.directory.network(member.name, REFIT)),
-                )
+                yield self._network_task(member, member.candidate)
         for member in self.plan.members:
             if member.kind == "statistical":
                 yield from self._parts(member)
+        yield from self._seed_tasks()
+
+    def _network_task(self, member: PlannedMember, candidate: Candidate) -> FitTask:
+        self._running[candidate.name] = self.ledger.predict(member.name, member.steps)
+        return FitTask(
+            candidate,
+            self.plan.setting,
+            REFIT,
+            np.zeros(0, np.int64),
+            (),
+            steps=member.steps,
+            history=member.history or None,
+            seconds=max(self.budget.left, 1.0),
+            directory=str(self.directory.network(candidate.name, REFIT)),
+        )
+
+    def _seed_tasks(self) -> Iterator[FitTask]:
+        """Yield networks with other seeds, as long as there is time, where that lowers the variance most per second."""
+        counts = {member.name: 1 for member in self.plan.members if member.kind == "network"}
+        costs = {member.name: self.ledger.predict(member.name, member.steps) for member in self.plan.members}
+        members = {member.name: member for member in self.plan.members}
+
+        def gain(name: str) -> float:
+            member, count = members[name], counts[name]
+            weight = max(member.weight, *member.group_weights.values(), 0.0)
+            return weight**2 / (count * (count + 1)) / max(costs[name], 1e-6)
+
+        while True:
+            left = self.budget.left - _CLOSING * self.budget.seconds - sum(self._running.values()) / self.executor.jobs
+            possible = [
+                name
+                for name, count in counts.items()
+                if count < self.seeds and name not in self.unfitted | set(self.notes) and costs[name] <= left
+            ]
+            if not possible:
+                return
+            name = max(possible, key=gain)
+            counts[name] += 1
+            candidate = self._with_seed(members[name], counts[name])
+            if candidate.name not in self._fitted:
+                yield self._network_task(members[name], candidate)
+
+    def _with_seed(self, member: PlannedMember, number: int) -> Candidate:
+        """Return a network with another seed; the first one has its own."""
+        seed = int(member.settings.get("training.seed", self.plan.setting.seed)) + number - 1
+        settings = {**member.settings, "training.seed": seed}
+        return Candidate(name=f"{member.name}_{number}", kind=member.kind, model=member.model, settings=settings)
+
+    def _other_seeds(self, member: PlannedMember) -> list[Candidate]:
+        """Return the other seeds of a member that were fitted to all rows; none if it was not itself."""
+        if member.kind != "network" or member.name not in self._fitted:
+            return []
+        found = [self._with_seed(member, number) for number in range(2, self.seeds + 1)]
+        return [item for item in found if item.name in self._fitted]
 
     def _parts(self, member: PlannedMember) -> Iterator[FitTask]:
         missing = np.flatnonzero(~np.isfinite(self.ahead[member.name]).all(1))
@@ -110,6 +166,8 @@ class Refit:
 
     def _accept(self, name: str, series: Ints, result: FitResult) -> None:
         steps = {member.name: member.steps for member in self.plan.members}
+        for member in self.plan.members:
+            steps |= {self._with_seed(member, number).name: member.steps for number in range(2, self.seeds + 1)}
         if name in self.ahead and len(result.forecasts):
             self.ahead[name][series] = result.forecasts[0]
         elif name in steps and result.steps >= steps[name]:

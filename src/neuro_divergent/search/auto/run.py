@@ -92,11 +92,12 @@ class AutoRun:
                 plan = self._plan(search, records, weights)
                 search.phase = "refit"
                 refit = Refit(plan, self.panel, executor, self.budget, search.ledger, self.directory, unfitted)
+                refit.seeds = self.config.details.seeds
                 plan, members = refit.run()
             intervals = ErrorIntervals.of(search.cutoffs, self._left_out(search, weights), plan.history)
             fitted = self._fitted(plan, members, intervals, refit, whole=False)
             search.phase = "leaderboard"
-            leaderboard = standings(search, plan, weights, notes=self.notes, member_notes=refit.notes)
+            leaderboard = standings(search, refit.chosen, weights, notes=self.notes, member_notes=refit.notes)
             parts = AutoParts(self.config, fitted, leaderboard)
             if self.is_kept:
                 self._write(parts, leaderboard)

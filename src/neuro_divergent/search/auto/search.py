@@ -2,76 +2,66 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.search.auto.backtest import FitResult, FitTask, run_task
-from neuro_divergent.search.auto.budget import Budget, Ledger
-from neuro_divergent.search.auto.candidate import Candidate, Setting
-from neuro_divergent.search.auto.combination import Weights, choose_weights
-from neuro_divergent.search.auto.cutoffs import Cutoffs
+from neuro_divergent.search.auto.budget import Budget
+from neuro_divergent.search.auto.candidate import Setting
 from neuro_divergent.search.auto.executor import Executor
-from neuro_divergent.search.auto.metric import Scoring
-from neuro_divergent.search.auto.naive import NAIVE
 from neuro_divergent.search.auto.preset import Preset
 from neuro_divergent.search.auto.record import FULL, PROBE, Progress, Record
+from neuro_divergent.search.auto.results import Results
 from neuro_divergent.search.auto.store import SearchDirectory
 
-REFERENCE = NAIVE[0]
 SHORTEST = 10.0
 """Seconds of budget below which only naive forecasts are tried: others need as long to be imported."""
 
-_PROBE_STEPS = 60
+_PROBE_STEPS = 20  # enough to measure costs; forecasts after so few say little about later ones
 _PROBE_SERIES = 6
 _CHEAP = 0.02  # fraction of the budget below which a candidate needs no probe
 _FEWEST_STEPS = 100
+_LEAST_STEPS = 0.4  # fraction of the usual steps below which a network is not worth its time
 _FEWEST_SERIES = 40
-_STATISTICAL = 0.35  # fraction of the budget for the back-tests of all statistical models
-_ONE = 0.4  # fraction of the budget that one candidate may take
+_ENOUGH_SERIES = 150  # to judge on; dear statistical models are left out before there are fewer
+_CHEAPEST = 2  # statistical models that are never left out for that
+_STATISTICAL = 0.25  # fraction of the time left for the back-tests of all statistical models
+_ONE_NETWORK, _ONE_STATISTICAL = 0.2, 0.4  # fraction of the budget that one candidate may take
 _PROBES = 0.35  # fraction of the budget after which no probe is begun
-_ONE_PROBE = 0.15  # fraction of it after which a probe is ended
-_KEPT = 0.5  # fraction of the networks that go on after the probe
-_CLOSE = 1.1  # times the best probe within which all go on
+_ONE_PROBE = 0.05  # fraction of it after which a probe is ended
 _HOPELESS = 1.5  # times the best probe beyond which a statistical model does not go on
 _CLOSING = 0.04  # fraction of the budget kept for combination, intervals and files
 _MOST_ROWS, _MOST_SEASONS = 1000, 10
+_SEEDED = 6  # networks that are back-tested with more seeds
+_SEEDS_END = 0.6  # fraction of the budget after which no back-test with another seed is begun
 _CHUNK = 2.0  # seconds of a task of a statistical model, at least
-_FULL_STEPS = 2.0  # trainings of a full back-test: to find the number of steps, and again on all rows
+_RETRAINED = 0.2  # fraction of the budget that all trainings of a network may take for a second one in its back-test
 
 
 @dataclass
-class Search:
+class Search(Results):
     """A search in progress.
 
     Attributes:
-        cutoffs: Windows that all candidates forecast.
         setting: What all candidates share.
         preset: How thorough the search is.
         budget: The clock.
         executor: Runs tasks.
         directory: Where finished tasks are stored.
-        scoring: Scores out-of-fold forecasts.
-        groups: Group of each series of the windows.
-        ledger: Seconds by candidate.
-        records: All candidates by name.
         improved: Called when a better combination is known, with the search itself.
         progress: Called with a message now and then.
     """
 
-    cutoffs: Cutoffs
     setting: Setting
     preset: Preset
     budget: Budget
     executor: Executor
     directory: SearchDirectory
-    scoring: Scoring
-    groups: Ints
-    ledger: Ledger
-    records: dict[str, Record]
     improved: Callable[[Search], None] | None = None
     progress: Callable[[Progress], None] | None = None
     phase: str = "back-tests"
@@ -82,11 +72,11 @@ class Search:
         """Back-test the candidates, from cheap to dear, as long as the budget lasts."""
         noted = self.directory.progress().get("series")
         if isinstance(noted, int):
-            self._judge_on(noted)
+            self.judge_on(noted)
         for record in list(self.records.values()):
             if record.candidate.kind == "naive":
                 task = FitTask(record.candidate, self.setting, FULL, self.series, self.cutoffs.backs)
-                self._accept(task, run_task(task, self.cutoffs.panel))
+                self.accept(task, run_task(task, self.cutoffs.panel))
         self._restore()
         self._report()
         self._consider()
@@ -97,35 +87,13 @@ class Search:
             return
         for outcome in self.executor.run(self._started(self._probes())):
             self._take(*outcome)
+        self._leave_out_hopeless()
         self._choose_sample()
-        self._halve()
         for outcome in self.executor.run(self._started(self._full_tasks())):
             self._take(*outcome)
         for record in self.records.values():
             if not record.is_complete and record.reason is None:
                 record.reason = f"time ran out after {len(record.done):,} of {len(self.series):,} series"
-
-    @property
-    def series(self) -> Ints:
-        """The series that are judged on."""
-        return self.cutoffs.series
-
-    @property
-    def complete(self) -> list[Record]:
-        """Candidates with forecasts of all windows, the best first."""
-        found = [record for record in self.records.values() if record.is_complete]
-        return sorted(found, key=lambda record: record.score)
-
-    def weights(self, among: Iterable[Record] | None = None) -> tuple[list[Record], Weights]:
-        """Return the candidates that can be combined and their weights; all that are complete unless given."""
-        records = self.complete if among is None else list(among)
-        return records, choose_weights(self.forecasts(records), self.scoring, self.groups)
-
-    def forecasts(self, records: Iterable[Record]) -> Floats:
-        """Return out-of-fold forecasts, ``(candidates, cut-offs, series, horizon)``; 0 in windows without history."""
-        return np.stack(
-            [np.nan_to_num(record.forecasts, nan=0.0) for record in records if record.forecasts is not None]
-        )
 
     def refit_cost(self, record: Record) -> float:
         """Return the seconds that it takes to fit a candidate to all rows."""
@@ -174,59 +142,51 @@ class Search:
             return
         size = len(self.series)
         waiting = [record for record in self._waiting("statistical") if self.ledger.of(record.name).work > 0]
-        units = sum(self.ledger.unit(record.name) for record in waiting)
+        waiting.sort(key=lambda record: self.ledger.unit(record.name))
         rows = self._rows(self.series, len(self.cutoffs)) / max(size, 1)
         room = _STATISTICAL * max(self.time_for_tasks(0.0), 0.0) * self.executor.jobs
-        if units * rows > 0 and units * rows * size > room:
-            size = min(size, max(int(room / (units * rows)), _FEWEST_SERIES))
+        while waiting:
+            each = rows * sum(self.ledger.unit(record.name) for record in waiting)
+            fitting = min(size, int(room / max(each, 1e-9)))
+            if fitting >= min(size, _ENOUGH_SERIES) or len(waiting) <= _CHEAPEST:
+                size = min(size, max(fitting, _FEWEST_SERIES))
+                break
+            dearest = waiting.pop()
+            dearest.reason = f"too dear: with it, only {fitting} series could be judged on"
         self.directory.note(series=size)
-        self._judge_on(size)
+        self.judge_on(size)
 
-    def _judge_on(self, size: int) -> None:
-        """Go on with the first series only."""
-        if size >= len(self.series):
-            return
-        self.cutoffs = self.cutoffs.some(size)
-        self.scoring = self.scoring.part(series=np.arange(size))
-        self.groups = self.groups[:size]
-        for record in self.complete:
-            assert record.forecasts is not None
-            record.forecasts = record.forecasts[:, :size]
-            record.score = self.scoring.score(record.forecasts)
-
-    def _halve(self) -> None:
-        """Leave out networks of the worse half, and statistical models that are hopeless."""
-        networks = [record for record in self._waiting("network") if record.round == PROBE]
+    def _leave_out_hopeless(self) -> None:
+        """Leave out statistical models that are much worse than others on a few series."""
         others = [record for record in self._waiting("statistical") if record.round == PROBE]
-        ranked = sorted(networks, key=lambda record: record.score)
-        kept = max(math.ceil(_KEPT * len(ranked)), 3)
-        for place, record in enumerate(ranked):
-            if place >= kept and record.score > _CLOSE * ranked[0].score:
-                record.reason = f"among the worse half of the networks after {_PROBE_STEPS} steps"
         ranked = sorted(others, key=lambda record: record.score)
         for record in ranked[1:]:
             if record.score > _HOPELESS * ranked[0].score:
                 record.reason = f"error of {record.score / ranked[0].score:.1f} times the best on a few series"
 
     def _full_tasks(self) -> Iterator[FitTask]:
-        """Yield the back-tests of what is left, alternately networks and statistical models, the best first."""
-        networks = sorted(self._waiting("network"), key=lambda record: (record.round == PROBE, record.score))
+        """Yield the back-tests of what is left, alternately networks, in their order, and statistical models."""
+        networks = self._waiting("network")
         others = sorted(self._waiting("statistical"), key=lambda record: self.ledger.unit(record.name))
         for place in range(max(len(networks), len(others))):
             if place < len(networks):
                 yield from self._network_task(networks[place])
             if place < len(others):
                 yield from self._statistical_tasks(others[place])
-        yield from self._more_seeds()
+        yield from self._seed_tasks()
 
     def _network_task(self, record: Record) -> Iterator[FitTask]:
         name = record.name
-        room = min(self._room(record), _ONE * self.budget.seconds * self.executor.jobs)
+        room = min(self._room(record), _ONE_NETWORK * self.budget.seconds * self.executor.jobs)
         fixed, unit = self.ledger.of(name).fixed, max(self.ledger.unit(name), 1e-6)
-        # Its own refit, of as many steps, has to fit in as well: three trainings on one processor.
-        steps = min(self.preset.steps, int((room - fixed) / (unit * (_FULL_STEPS + 1 / self.executor.jobs))))
-        if steps < min(_FEWEST_STEPS, self.preset.steps):
-            record.reason = f"too dear: {_FEWEST_STEPS} steps take about {unit * 3 * _FEWEST_STEPS + fixed:.0f} s, " + (
+        retrained = self._is_retrained(record)
+        # Its own refit, of as many steps, has to fit in as well.
+        trainings = (2 if retrained else 1) + 1 / self.executor.jobs
+        steps = min(self.preset.steps, int((room - fixed) / (unit * trainings)))
+        fewest = max(min(_FEWEST_STEPS, self.preset.steps), int(_LEAST_STEPS * self.preset.steps))
+        if steps < fewest:
+            record.reason = (
+                f"too dear: {fewest} steps and its refit take {unit * trainings * fewest + fixed:.0f} s, "
                 f"{max(room, 0.0):.0f} s are left for it"
             )
             return
@@ -238,6 +198,7 @@ class Search:
             self.cutoffs.backs,
             steps=steps,
             validated=True,
+            retrained=retrained,
             seconds=max(room, 1.0),
             directory=str(self.directory.network(name, FULL)),
         )
@@ -250,7 +211,7 @@ class Search:
                 self.ledger.predict(record.name, self._rows(missing, len(self.cutoffs))),
                 self.refit_cost(record),
             )
-            room, most = self._room(record), _ONE * self.budget.seconds
+            room, most = self._room(record), _ONE_STATISTICAL * self.budget.seconds
             if (cost + refit) / self.executor.jobs > room or max(cost, refit) / self.executor.jobs > most:
                 record.reason = (
                     f"too dear: its back-tests take about {cost:.0f} s more of processor time, and all series "
@@ -266,20 +227,20 @@ class Search:
         """Return the series that a statistical model has not forecast yet."""
         return np.array([place for place in self.series.tolist() if place not in record.done], np.int64)
 
-    def _more_seeds(self) -> Iterator[FitTask]:
-        """Train the best networks with other seeds, as long as there is time."""
-        for number in range(2, self.preset.seeds + 2):
-            best = [record for record in self.complete if record.candidate.kind == "network"]
-            best = [record for record in best if "training.seed" not in record.candidate.settings][:2]
+    def _seed_tasks(self) -> Iterator[FitTask]:
+        """Yield the best networks with other seeds, because the score of one seed is partly chance."""
+        for number in range(2, self.preset.judged_seeds + 1):
+            best = [record for record in self.complete if record.candidate.kind == "network"][:_SEEDED]
             for record in best:
-                name = f"{record.candidate.name}_{number}"
-                if name in self.records or self._full_cost(record) + self.refit_cost(record) > self._room(record):
+                cost = self._full_cost(record)
+                is_late = self.budget.spent + cost / self.executor.jobs > _SEEDS_END * self.budget.seconds
+                if record.seeds >= number or is_late or cost > self._room(record):
                     continue
-                settings = {**record.candidate.settings, "training.seed": self.setting.seed + number - 1}
-                candidate = Candidate(name=name, kind="network", model=record.candidate.model, settings=settings)
-                self.ledger.guesses[name] = self.ledger.unit(record.name)
-                self.records[name] = Record(candidate)
-                yield from self._network_task(self.records[name])
+                seed = int(record.candidate.settings.get("training.seed", self.setting.seed)) + number - 1
+                settings = {**record.candidate.settings, "training.seed": seed}
+                candidate = record.candidate.replace(name=f"{record.name}_{number}", settings=settings)
+                for task in self._network_task(record):
+                    yield dataclasses.replace(task, candidate=candidate, directory=None)
 
     # Costs
 
@@ -291,8 +252,17 @@ class Search:
     def _full_cost(self, record: Record) -> float:
         """Return the processor seconds of a full back-test."""
         if record.candidate.kind == "network":
-            return self.ledger.predict(record.name, _FULL_STEPS * (record.steps or self.preset.steps))
+            trainings = 2 if self._is_retrained(record) else 1
+            return self.ledger.predict(record.name, trainings * (record.steps or self.preset.steps))
         return self.ledger.predict(record.name, self._rows(self._missing(record), len(self.cutoffs)))
+
+    def _is_retrained(self, record: Record) -> bool:
+        """Whether a network is trained again on all rows before the cut-offs, once its number of steps is known.
+
+        That makes its back-test fairer, but not its forecasts better: it is done where it is cheap.
+        """
+        three = 3 * self.preset.steps * self.ledger.unit(record.name)
+        return three <= _RETRAINED * self.budget.seconds * self.executor.jobs
 
     def _rows(self, series: Ints, cutoffs: int) -> float:
         """Return the rows that a statistical model is estimated from, over some series and cut-offs."""
@@ -313,22 +283,14 @@ class Search:
         for stored in self.directory.results():
             if stored.round not in (PROBE, FULL):
                 continue  # of the refit, which forecasts what follows the data
-            if stored.name not in self.records:
-                base, _, number = stored.name.rpartition("_")
-                if base not in self.records or not number.isdecimal():
-                    continue
-                settings = {
-                    **self.records[base].candidate.settings,
-                    "training.seed": self.setting.seed + int(number) - 1,
-                }
-                model = self.records[base].candidate.model
-                candidate = Candidate(name=stored.name, kind="network", model=model, settings=settings)
-                self.records[stored.name] = Record(candidate)
-            record = self.records[stored.name]
-            task = FitTask(record.candidate, self.setting, stored.round, stored.series, self.cutoffs.backs)
+            if self.owner(stored.name) not in self.records:
+                continue  # of a version with other candidates
+            record = self.records[self.owner(stored.name)]
+            candidate = record.candidate.replace(name=stored.name)
+            task = FitTask(candidate, self.setting, stored.round, stored.series, self.cutoffs.backs)
             if stored.result is not None:
-                self._accept(task, stored.result)
-            else:
+                self.accept(task, stored.result)
+            elif stored.name == record.name:
                 record.reason, record.failed = stored.reason, True
 
     def _started(self, tasks: Iterable[FitTask]) -> Iterator[FitTask]:
@@ -342,73 +304,19 @@ class Search:
         """Store what a task gave, and see whether the combination is better with it."""
         if task.candidate.name in self._running:
             self._running.remove(task.candidate.name)
-        record = self.records[task.candidate.name]
+        record = self.records[self.owner(task.candidate.name)]
         if isinstance(outcome, Exception):
-            record.reason = f"{type(outcome).__name__}: {' '.join(str(outcome).split())}"[:300]
-            record.failed = True
-            self.directory.save(task, record.reason)
+            reason = f"{type(outcome).__name__}: {' '.join(str(outcome).split())}"[:300]
+            self.directory.save(task, reason)
+            if task.candidate.name == record.name:
+                record.reason, record.failed = reason, True
         else:
             self.directory.save(task, outcome)
-            self._accept(task, outcome)
+            self.accept(task, outcome)
         self.directory.note(spent=self.budget.spent)
         self._report()
         if record.is_complete:
             self._consider()
-
-    def _accept(self, task: FitTask, result: FitResult) -> None:
-        record = self.records[task.candidate.name]
-        self.ledger.add(
-            record.name,
-            wall=result.wall,
-            processor=result.processor,
-            work=result.work,
-            measured=result.measured,
-            is_cold=result.is_cold,
-        )
-        whole = result.forecasts.shape[:2] == (len(self.cutoffs), len(task.series))
-        if task.round == PROBE and record.candidate.kind != "network":
-            part = self.scoring.part(np.array([0]), np.arange(len(task.series)))
-            record.round, record.score = PROBE, part.score(result.forecasts.astype(np.float64))
-        elif whole and record.candidate.kind == "network":
-            self._accept_network(record, task, result)
-        elif whole:
-            self._accept_part(record, task, result)
-
-    def _accept_network(self, record: Record, task: FitTask, result: FitResult) -> None:
-        """Keep the forecasts of a network, unless an earlier round gave better ones."""
-        forecasts = self._filled(self._placed(task, result))
-        score = self.scoring.score(forecasts)
-        record.round = FULL if FULL in (record.round, task.round) else PROBE
-        if not record.kept or score < record.score:
-            record.forecasts, record.score, record.kept = forecasts, score, task.round
-            record.steps, record.history, record.stopped = result.steps, result.history, result.stopped
-        if not np.isfinite(score):
-            record.reason, record.failed = "its forecasts are not finite", True
-
-    def _accept_part(self, record: Record, task: FitTask, result: FitResult) -> None:
-        """Add the forecasts of some series, and score the candidate when it has all."""
-        if record.forecasts is None:
-            record.forecasts = np.full(self.scoring.actual.shape, np.nan)
-        made = self._placed(task, result)
-        record.forecasts = np.where(np.isnan(made), record.forecasts, made)
-        record.done |= set(task.series.tolist())
-        if set(self.series.tolist()) <= record.done:
-            record.forecasts = self._filled(record.forecasts)
-            record.round, record.kept, record.score = FULL, FULL, self.scoring.score(record.forecasts)
-
-    def _placed(self, task: FitTask, result: FitResult) -> Floats:
-        """Return the forecasts of a task at the places of its series among those that are judged on."""
-        made = np.full(self.scoring.actual.shape, np.nan)
-        places = {name: place for place, name in enumerate(self.series.tolist())}
-        known = [(place, places[name]) for place, name in enumerate(task.series.tolist()) if name in places]
-        mine, theirs = np.array(known, np.int64).reshape(-1, 2).T
-        made[:, theirs] = result.forecasts[:, mine]
-        return made
-
-    def _filled(self, forecasts: Floats) -> Floats:
-        """Return forecasts with the seasonal naive one where a candidate has none."""
-        reference = self.records[REFERENCE].forecasts
-        return forecasts if reference is None else np.where(np.isfinite(forecasts), forecasts, reference)
 
     def _consider(self) -> None:
         """Tell whoever wants to know that a better combination may be known now."""

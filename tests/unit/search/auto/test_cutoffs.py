@@ -27,11 +27,12 @@ def test_cutoffs_are_a_horizon_apart_where_the_series_are_long() -> None:
     assert choose_cutoffs(panel_of(np.arange(100.0)), 7, 3, 1) == (7, 14, 21)
 
 
-def test_cutoffs_are_closer_where_the_series_are_short_and_leave_half_of_them() -> None:
-    backs = choose_cutoffs(panel_of(np.arange(20.0)), 6, 3, 1)
+def test_cutoffs_are_closer_where_the_series_are_short_and_leave_most_of_them() -> None:
+    backs = choose_cutoffs(panel_of(np.arange(40.0)), 6, 3, 1)
     assert backs[0] == 6
     assert len(backs) == 3
-    assert backs[-1] <= 10
+    assert backs[-1] <= 12
+    assert choose_cutoffs(panel_of(np.arange(20.0)), 6, 3, 1) == (6,)
 
 
 @pytest.mark.parametrize(("length", "count"), [(9, 1), (8, 0), (3, 0), (2, 0)])
@@ -70,6 +71,9 @@ def test_naive_forecasts_use_nothing_after_the_cutoff_and_agree_with_the_baselin
     assert np.allclose(naive_forecast("drift", panel_of(values), series, targets, 5, 4), baselines.drift())
     average = naive_forecast("window_average", panel_of(values), series, targets, 5, 4)
     assert np.allclose(average, values[14:20].mean())
+    median = naive_forecast("window_median", panel_of(values), series, targets, 5, 4)
+    assert np.allclose(median, np.median(values[14:20]))
+    assert np.array_equal(naive_forecast("zero", panel_of(values), series, targets, 5, 4), np.zeros((1, 5)))
     seasonal = naive_forecast("seasonal_average", panel_of(values), series, targets, 5, 4)
     assert seasonal[0, 1] == pytest.approx(values[[17, 13, 9]].mean(), rel=1e-6)
     assert seasonal[0, 4] == pytest.approx(values[[16, 12, 8]].mean(), rel=1e-6)

@@ -200,9 +200,12 @@ def test_constant_series_are_forecast_as_they_are() -> None:
 
 
 def test_the_doctor_says_so_where_nothing_beats_the_seasonal_naive_forecast() -> None:
-    step = np.arange(96)
-    table = pl.DataFrame(
-        {"unique_id": "a", "ds": step, "y": np.tile([1.0, 5.0, 2.0, 8.0, 4.0, 9.0] * 2, 8) + step // 12}
+    generator = np.random.default_rng(0)
+    changes = generator.normal(0, 4, (20, 8, 12))  # each phase of the season is a random walk of its own
+    changes[:, 0] = generator.normal(50, 40, (20, 12))
+    values = np.cumsum(changes, axis=1).reshape(20, 96)
+    table = pl.concat(
+        [pl.DataFrame({"unique_id": f"s{place}", "ds": np.arange(96), "y": row}) for place, row in enumerate(values)]
     )
     model = quick().fit(table)
     (finding,) = model.diagnose().findings

@@ -98,6 +98,40 @@ def test_the_seasonal_naive_forecast_is_left_where_every_member_fails(panel: Pan
     assert np.isfinite(member.forecast(panel, np.arange(4), panel.offsets[1:] - 3)).all()
 
 
+def test_networks_are_fitted_with_more_seeds_that_share_their_weight_in_the_time_left(
+    panel: Panel, tmp_path: Path
+) -> None:
+    plan = plan_of(("nlinear", "network", 0.6), ("naive", "naive", 0.4))
+    last = refit(panel, plan, tmp_path)
+    last.seeds = 3
+    fitted, members = last.run()
+    assert [(item.name, round(item.weight, 6)) for item in fitted.members] == [
+        ("nlinear", 0.2),
+        ("nlinear_2", 0.2),
+        ("nlinear_3", 0.2),
+        ("naive", 0.4),
+    ]
+    assert last.chosen == plan
+    assert last.notes == {"nlinear": "the mean of 3 seeds"}
+    ends = panel.offsets[1:] - 3
+    one, two, three = (member.forecast(panel, np.arange(4), ends) for member in members[:3])
+    assert not np.allclose(one, two)
+    assert not np.allclose(two, three)
+    again = Refit(fitted, panel, Failing(panel, ()), Budget(100), Ledger(), SearchDirectory(tmp_path / "plan"))  # type: ignore[arg-type]
+    _, replayed = again.run()
+    assert np.array_equal(replayed[1].forecast(panel, np.arange(4), ends), two)
+
+
+def test_no_more_seeds_are_fitted_without_time_or_after_a_failure(panel: Panel, tmp_path: Path) -> None:
+    plan = plan_of(("nlinear", "network", 0.6), ("dlinear", "network", 0.4))
+    backtest(panel, plan, tmp_path)
+    last = refit(panel, plan, tmp_path, "nlinear")
+    last.seeds = 2
+    last.ledger.add("dlinear", wall=500.0, processor=500.0, work=4.0, measured=500.0)
+    fitted, _ = last.run()
+    assert [item.name for item in fitted.members] == ["nlinear", "dlinear"]
+
+
 def test_members_that_were_fitted_before_an_interruption_are_not_fitted_again(panel: Panel, tmp_path: Path) -> None:
     plan = plan_of(("nlinear", "network", 0.5), ("auto_theta", "statistical", 0.5))
     first = refit(panel, plan, tmp_path)

@@ -50,6 +50,7 @@ class Simulated:
                 raise KeyboardInterrupt
             self.tasks.append(task)
             name = task.candidate.name.partition("_")[0]  # a_2 is a with another seed
+            error = self.errors.get(task.candidate.name, self.errors.get(name, 0.0))
             if name in self.failing:
                 yield task, DivergedError("the loss became NaN")
                 continue
@@ -61,7 +62,7 @@ class Simulated:
                 work = float(self.panel.lengths[task.series].sum()) * len(task.backs)
                 seconds = work * self.per_row[name]
             self.now += seconds
-            made = np.nan_to_num(cutoffs.actual) + self.errors[name] * (1 + task.steps / 1e6)
+            made = np.nan_to_num(cutoffs.actual) + error * (1 - task.steps / 1e6)
             result = FitResult(made.astype(np.float32), task.steps, 8, None, seconds, seconds, work, seconds)
             yield task, result
 
@@ -146,17 +147,55 @@ def test_a_failed_candidate_is_recorded_with_its_reason_and_the_rest_goes_on(tmp
     assert search.records["b"].failed
 
 
-def test_the_worse_half_of_many_networks_is_left_out_after_the_probe(tmp_path: Path, panel: Panel) -> None:
+def test_networks_are_back_tested_in_their_order_where_there_is_no_time_for_all(tmp_path: Path, panel: Panel) -> None:
     names = [f"n{place}" for place in range(8)]
-    errors = {name: 0.2 + 0.3 * place for place, name in enumerate(names)}
+    errors = {name: 2.0 - 0.2 * place for place, name in enumerate(names)}  # the last ones would be better
     simulated = Simulated(panel, dict.fromkeys(names, 0.05), {}, errors)
-    search = search_in(tmp_path, simulated, networks(*names), seconds=600)
+    search = search_in(tmp_path, simulated, networks(*names), seconds=120)
     search.run()
     full = [name for name in names if search.records[name].round == FULL]
     assert full == names[: len(full)]
-    assert len(full) <= 4
-    assert "worse half" in (search.records["n7"].reason or "")
+    assert 2 <= len(full) < 8
     assert search.records["n7"].round == PROBE
+    assert "n7" not in [record.name for record in search.complete]
+    assert "too dear" in (search.records["n7"].reason or "")
+
+
+def test_a_cheap_network_is_trained_twice_in_its_back_test_and_a_dear_one_once(tmp_path: Path, panel: Panel) -> None:
+    simulated = Simulated(panel, {"a": 0.01, "b": 0.1}, {}, {"a": 0.5, "b": 0.6})
+    search_in(tmp_path, simulated, networks("a", "b"), seconds=500).run()
+    full = {task.candidate.name[0]: task.retrained for task in simulated.tasks if task.round == FULL}
+    assert full == {"a": True, "b": False}
+
+
+def test_the_score_of_a_network_is_that_of_the_mean_forecast_of_its_seeds(tmp_path: Path, panel: Panel) -> None:
+    simulated = Simulated(panel, {"a": 0.01}, {}, {"a": 0.5, "a_2": -0.5, "a_3": 0.3})
+    search = search_in(tmp_path, simulated, networks("a"), seconds=500)
+    search.run()
+    record = search.records["a"]
+    assert record.seeds == 3
+    assert [task.candidate.name for task in simulated.tasks if task.round == FULL] == ["a", "a_2", "a_3"]
+    assert [task.candidate.settings.get("training.seed") for task in simulated.tasks][-3:] == [None, 2, 3]
+    assert record.forecasts is not None
+    assert np.allclose(record.forecasts, search.scoring.actual + 0.1, atol=1e-3)
+    resumed = search_in(tmp_path, simulated, networks("a"), seconds=500)
+    done = len(simulated.tasks)
+    resumed.run()
+    assert len(simulated.tasks) == done
+    assert resumed.records["a"].score == pytest.approx(record.score)
+
+
+def test_the_dearest_statistical_model_is_left_out_before_too_few_series_are_judged_on(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    panel = panel_of(*(100 + np.cumsum(generator.normal(0, 1, 40)) for _ in range(120)))
+    costs = {"e": 0.0002, "f": 0.0002, "g": 0.02}
+    simulated = Simulated(panel, {}, costs, dict.fromkeys("efg", 0.1))
+    search = search_in(tmp_path, simulated, classical("e", "f", "g"), seconds=60, series=120)
+    search.run()
+    assert len(search.series) == 120
+    assert search.records["e"].is_complete
+    assert search.records["f"].is_complete
+    assert "series could be judged on" in (search.records["g"].reason or "")
 
 
 def test_series_are_judged_on_a_sample_where_statistical_models_would_take_too_long(tmp_path: Path) -> None:
@@ -228,3 +267,14 @@ def test_a_network_that_is_refitted_with_the_steps_it_found_gives_the_same_back_
     first = run_task(FitTask(candidate, setting, FULL, np.arange(12), (4, 8), steps=30, validated=True), panel)
     again = FitTask(candidate, setting, FULL, np.arange(12), (4, 8), steps=first.steps, history=first.history)
     assert np.array_equal(run_task(again, panel).forecasts, first.forecasts)
+
+
+def test_a_network_is_trained_on_all_rows_for_100_steps_at_least_and_without_validation_for_200_at_most() -> None:
+    setting = Setting(horizon=HORIZON, season=1)
+    candidate = Candidate(name="n", kind="network", model="mlp", settings={"model.hidden_size": 64})
+    generator = np.random.default_rng(0)
+    noise = panel_of(*(generator.normal(0, 1, 60) for _ in range(4)))  # nothing to learn: it overfits at once
+    task = FitTask(candidate, setting, FULL, np.arange(4), (4,), steps=300, validated=True)
+    assert run_task(task, noise).steps == 100
+    short = panel_of(*(generator.normal(0, 1, 14) for _ in range(4)))
+    assert run_task(task, short).steps == 200
