@@ -23,7 +23,31 @@ def seasonal_naive(case: PanelCase) -> Values:
         season = case.season if len(values) >= case.season else 1
         return np.resize(values[len(values) - season :], case.horizon)
 
-    return np.stack([np.stack([repeat(values) for values in case.known(at).values()]) for at in range(case.cutoffs)])
+    return _each(case, repeat)
+
+
+def last_value(case: PanelCase) -> Values:
+    """Repeat the last value."""
+    return _each(case, lambda values: np.full(case.horizon, values[-1]))
+
+
+def drift(case: PanelCase) -> Values:
+    """Go on along the line from the first value to the last."""
+
+    def extend(values: Values) -> Values:
+        slope = (values[-1] - values[0]) / max(len(values) - 1, 1)
+        return values[-1] + slope * np.arange(1, case.horizon + 1)
+
+    return _each(case, extend)
+
+
+def overall_mean(case: PanelCase) -> Values:
+    """Forecast the mean of all values."""
+    return _each(case, lambda values: np.full(case.horizon, values.mean()))
+
+
+def _each(case: PanelCase, forecast: Callable[[Values], Values]) -> Values:
+    return np.stack([np.stack([forecast(values) for values in case.known(at).values()]) for at in range(case.cutoffs)])
 
 
 def ours(case: PanelCase, model: str) -> Values:
