@@ -17,7 +17,7 @@ def main() -> None:
 
     warnings.simplefilter("ignore")
     task = Task()
-    models = [getattr(statsforecast.models, name)(season_length=task.season) for name in _MODELS]
+    models = [getattr(statsforecast.models, name)(season_length=task.season, alias=name) for name in _MODELS]
     forecaster = StatsForecast(models, freq=task.frequency, fallback_model=statsforecast.models.Naive(), n_jobs=2)
     for cutoff in range(task.cutoffs):
         known = task.known(cutoff).groupby("unique_id", sort=False).tail(_LONGEST)
