@@ -42,8 +42,9 @@ def run_together(function: str, processes: int = 2, *arguments: Any, timeout: fl
     """
     module, _, name = function.partition(":")
     script = (
-        f"import json, sys\nfrom {module} import {name}\n"
-        f"result = {name}(*json.loads(sys.argv[1]))\nprint('RESULT' + json.dumps(result))\n"
+        f"import json, os, sys\nfrom {module} import {name}\n"
+        f"result = {name}(*json.loads(sys.argv[1]))\nprint('RESULT' + json.dumps(result), flush=True)\n"
+        "os._exit(0)\n"  # torch aborts one in some dozen processes when the interpreter is torn down
     )
     port = free_port()
     running = [

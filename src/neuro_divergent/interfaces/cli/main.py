@@ -17,7 +17,7 @@ import typer
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, ProcessLostError, StorageError
-from neuro_divergent.core.launched import LAUNCHER
+from neuro_divergent.core.launched import LAUNCHER, launched
 from neuro_divergent.interfaces.cli import (
     auto,
     benchmark,
@@ -93,7 +93,28 @@ def run() -> NoReturn:
     """
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(_run())
+    if launched() is None:
+        sys.exit(_run())
+    try:
+        code = _run()
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    _exit_at_once(code)
+
+
+def _exit_at_once(code: int) -> NoReturn:
+    """End one of several processes without tearing the interpreter down.
+
+    One in some dozen processes that were part of a group of torch is aborted then, when everything is done, by a thread
+    that its libraries left behind (torch 2.13, gloo), and would count as failed.
+    """
+    if "torch" in sys.modules:
+        from neuro_divergent.distributed.group import leave_group
+
+        leave_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _run() -> int:
