@@ -17,7 +17,7 @@ class RowPart(Loader):
     """Every batch of any loader, cut down to the rows of one process.
 
     All processes make the whole batch, so the order must be the same in all: the first batch of an epoch, with which
-    a shuffling ``DataLoader`` draws its order, is drawn with torch's generator seeded alike.
+    a shuffling ``DataLoader`` draws its order, is drawn with torch's generator seeded by the number of the epoch.
 
     Args:
         loader: Where batches come from.

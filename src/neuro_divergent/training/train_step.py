@@ -17,6 +17,7 @@ from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.gradients.step_loss import StepLoss
 from neuro_divergent.training.gradients.transforms.base import GradientContext, GradientTransform
 from neuro_divergent.training.objective import Example, Objective
+from neuro_divergent.training.parted import is_parted
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.state import kind_of, match_states
 from neuro_divergent.training.strategy import SingleDevice, Strategy
@@ -104,8 +105,8 @@ class TrainStep:
         context = GradientContext(step, progress, self._named)
         for transform, state in zip(self._transforms, self._states, strict=True):
             context.state = state
-            # Gradients are the same in all processes by now, and must stay that.
-            is_shared = transform.is_random and self._strategy.world_size > 1
+            # Whole gradients are the same in all processes by now, and must stay that.
+            is_shared = transform.is_random and self._strategy.world_size > 1 and not is_parted(self._parameters[0])
             with seeded(seed_of(self._config.seed, step + 1)) if is_shared else nullcontext():
                 transform.apply(self._parameters, context)
         assert context.norm is not None
