@@ -111,6 +111,13 @@ def test_the_first_process_speaks_for_itself(tmp_path: Path) -> None:
     assert complaint == "error: odd.\n"
 
 
+def test_a_mistake_that_all_processes_find_is_said_once(tmp_path: Path) -> None:
+    script = "time.sleep(0.5 * (rank == 0))\nprint('error: odd.', file=sys.stderr); sys.exit(2)"
+    complaint = (process := start(tmp_path, script)).communicate(timeout=60)[1]
+    assert process.returncode == 2
+    assert complaint == "error: odd.\n"
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_reaches_every_process_once(tmp_path: Path, number: signal.Signals, code: int) -> None:
     script = f"""

@@ -140,9 +140,15 @@ class _Group:
         code = self._children[first].returncode
         if self._requested and self._children[0].returncode >= 0:
             return self._children[0].returncode
+        if self._hung is None and self._speaks_for_itself(self._children[0].returncode):
+            return self._children[0].returncode  # a mistake that all of them found
         if first > 0 or code < 0 or self._hung is not None:
             sys.stderr.write(f"error: process {first} of {self._size} {self._reason(first)}\n")
         return code if code >= 0 else 128 - code
+
+    def _speaks_for_itself(self, code: int) -> bool:
+        """Whether process 0 has failed with an error of its own, which it has shown."""
+        return code > 0 and code not in (ProcessLostError.exit_code, 128 + signal.SIGTERM)
 
     def _find_first(self) -> int | None:
         """Return the process that failed first, not one that only lost contact with it."""
