@@ -30,7 +30,7 @@ _SIGNS = ("gloo", "nccl", "closed by peer", "connection reset", "broken pipe", "
 class ProcessGroup:
     """A group of processes, joined through ``torch.distributed``. All make the same calls in the same order.
 
-    Numbers and messages travel through the CPU, also where gradients are added up between GPUs.
+    Flags and messages travel through the CPU, also where gradients and sums are added up between GPUs.
 
     Args:
         place: The place of this process in it.
@@ -50,7 +50,10 @@ class ProcessGroup:
             whole = total.detach().clone()
             dist.all_reduce(whole)
             return whole, self.all_reduce(weight, 0.0)[0]
-        both = torch.tensor([_number(total), _number(weight)], dtype=torch.float64)
+        device = (
+            total.device if isinstance(total, Tensor) else None
+        )  # numbers on a GPU stay there: nothing waits for it
+        both = torch.stack([_number(value, device) for value in (total, weight)])
         dist.all_reduce(both)
         return _like(total, both[0]), _like(weight, both[1])
 
@@ -165,8 +168,10 @@ def _decoded(messages: list[Tensor], sizes: list[int]) -> list[Any]:
     return [decode(item[:size].numpy().tobytes()) for item, size in zip(messages, sizes, strict=True)]
 
 
-def _number(value: Tensor | float) -> float:
-    return float(value.detach()) if isinstance(value, Tensor) else float(value)
+def _number(value: Tensor | float, device: torch.device | None) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach().to(device, torch.float64).reshape(())
+    return torch.tensor(value, dtype=torch.float64, device=device)
 
 
 def _like(given: Tensor | float, result: Tensor) -> Tensor | float:

@@ -31,7 +31,12 @@ class Strategy(Protocol):
     """What the engine needs of a group of processes. All of them make the same calls in the same order.
 
     Methods that have a default here are for strategies that deal out more than the rows of a batch.
+
+    Attributes:
+        gradient_divisor: What a backward pass divides the sum of gradients over processes by.
     """
+
+    gradient_divisor: float = 1.0
 
     @property
     def rank(self) -> int:
@@ -55,7 +60,8 @@ class Strategy(Protocol):
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         """Return the module to call in training, which may wrap the one given.
 
-        Weights become those of process 0. A backward pass *adds up* gradients over processes, without dividing.
+        Weights become those of process 0. A backward pass adds up gradients over processes, and divides them by
+        ``gradient_divisor``.
 
         Args:
             module: The network.

@@ -32,19 +32,43 @@ def accumulate_gradients(step: StepLoss) -> Tensor:
         total, weight = total + cost.detach(), weight + count
         if sums is not None:
             _move_into(sums, step.parameters)
-    total, weight = step.strategy.all_reduce(total, weight)
     assert isinstance(total, Tensor)
-    mean = mean_of(total, weight).requires_grad_()
-    loss = step.finish(mean)
-    (slope,) = torch.autograd.grad(loss, mean)
-    factor = mean_of(slope * unit, weight)
+    divisor = 1.0 if sums is not None else step.strategy.gradient_divisor  # sums in float64 are added up below
+    loss, factor = _finish(step, total, weight, unit * divisor)
     for parameter in step.parameters:
         if sums is not None and parameter in sums:
             whole, _ = step.strategy.all_reduce(sums[parameter], 1.0)
             parameter.grad = whole.mul_(factor).to(parameter.dtype)
         elif parameter.grad is not None:
             parameter.grad.mul_(factor)
-    return loss.detach()
+    return loss
+
+
+def share_gradients(step: StepLoss) -> Tensor:
+    """Set the gradients of the loss over all processes of a step of one batch, and return that loss, detached.
+
+    It is ``accumulate_gradients`` with the division before the backward pass, which saves a pass over all gradients.
+    """
+    cost, count = step.cost(step.batches[0])
+    loss, factor = _finish(step, cost.detach(), count, step.strategy.gradient_divisor)
+    step.backward(cost * factor)
+    return loss
+
+
+def _finish(step: StepLoss, total: Tensor, weight: Tensor | float, divisor: float) -> tuple[Tensor, Tensor]:
+    """Return the loss over all processes, and what gradients of the sum of costs are multiplied with.
+
+    Args:
+        step: The step.
+        total: Sum of costs of this process.
+        weight: Sum of their weights.
+        divisor: What those gradients were divided by before.
+    """
+    total, weight = step.strategy.all_reduce(total, weight)
+    mean = mean_of(total, weight).requires_grad_()
+    loss = step.finish(mean)
+    (slope,) = torch.autograd.grad(loss, mean)
+    return loss.detach(), mean_of(slope * divisor, weight)
 
 
 def _move_into(sums: dict[nn.Parameter, Tensor], parameters: list[nn.Parameter]) -> None:

@@ -22,6 +22,7 @@ class Autodiff(GradientEstimator):
             loss = step.loss(step.batches[0])
             step.backward(loss)
             return loss.detach()
-        from neuro_divergent.training.gradients.accumulation import accumulate_gradients
+        from neuro_divergent.training.gradients.accumulation import accumulate_gradients, share_gradients
 
-        return accumulate_gradients(step)
+        is_one = len(step.batches) == 1 and not step.in_double
+        return share_gradients(step) if is_one else accumulate_gradients(step)
