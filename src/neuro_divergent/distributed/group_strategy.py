@@ -28,10 +28,10 @@ class GroupStrategy(Strategy):
     def world_size(self) -> int:
         return self._group.world_size
 
-    def shard(self, loader: Loader) -> Loader:
+    def shard(self, loader: Loader, seed: int) -> Loader:
         from neuro_divergent.distributed.shard import shard
 
-        return shard(loader, self.rank, self.world_size)
+        return shard(loader, self.rank, self.world_size, seed)
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
         return self._group.all_reduce(total, weight)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.seeding import seed_of
 from neuro_divergent.data.loader import Loader, without_weight
 from neuro_divergent.training.objective import select_rows
 
@@ -17,25 +18,27 @@ class RowPart(Loader):
     """Every batch of any loader, cut down to the rows of one process.
 
     All processes make the whole batch, so the order must be the same in all: the first batch of an epoch, with which
-    a shuffling ``DataLoader`` draws its order, is drawn with torch's generator seeded by the number of the epoch.
+    a shuffling ``DataLoader`` draws its order, is drawn with torch's generator seeded by seed and number of the epoch.
 
     Args:
         loader: Where batches come from.
         rank: Number of this process.
         world_size: Number of processes.
+        seed: Seed of the training.
     """
 
-    def __init__(self, loader: Loader, rank: int, world_size: int) -> None:
+    def __init__(self, loader: Loader, rank: int, world_size: int, seed: int) -> None:
         self._loader = loader
         self._rank = rank
         self._world_size = world_size
+        self._seed = seed
 
     def __len__(self) -> int:
         return len(self._loader)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
         with torch.random.fork_rng():
-            torch.manual_seed(number)
+            torch.manual_seed(seed_of(self._seed, number))
             batches = iter(self._loader.epoch(number, start))
             first = list(islice(batches, 1))
         return map(self._cut, chain(first, batches))
@@ -49,7 +52,7 @@ class RowPart(Loader):
         return select_rows(batch, slice(self._rank, None, self._world_size))
 
 
-def shard(loader: Loader, rank: int, world_size: int) -> Loader:
+def shard(loader: Loader, rank: int, world_size: int, seed: int = 0) -> Loader:
     """Return the part of a loader that is for one of several processes."""
     own_way = getattr(loader, "part", None)
-    return RowPart(loader, rank, world_size) if own_way is None else own_way(rank, world_size)
+    return RowPart(loader, rank, world_size, seed) if own_way is None else own_way(rank, world_size)

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.launched import launched
 from neuro_divergent.data.augment import Augmentation
 from neuro_divergent.training.average import Average
 from neuro_divergent.training.callbacks.base import Callback, CallbackLike, NamedCallback
@@ -30,7 +31,7 @@ from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.schedules.auto import AutoSchedule
 from neuro_divergent.training.schedules.base import Schedule
 from neuro_divergent.training.schedules.cosine import WarmupCosine
-from neuro_divergent.training.strategy import StrategyConfig
+from neuro_divergent.training.strategy import StrategyConfig, is_shared
 from neuro_divergent.training.teacher_forcing import TeacherForcing
 
 _MANY_ITEMS = 4096
@@ -94,8 +95,9 @@ class TrainingConfig(Config):
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1`` or ``mps``.
         strategy: How processes that a launcher started together (``nd train --processes``, ``torchrun``) share the
             work: ``data_parallel``, which is the default, ``zero``, ``sharded`` or ``local_sgd`` (see
-            docs/distributed.md). ``batch_size`` is that of all of them together. Without effect in one
-            process.
+            docs/distributed.md). Without effect in one process.
+        batch_size_scope: Whether ``batch_size`` is that of all processes together (``global``), which makes training
+            independent of their number, or of each ``process``.
     """
 
     max_epochs: Count | None = None
@@ -136,6 +138,7 @@ class TrainingConfig(Config):
     threads: Count | Literal["auto"] = "auto"
     device: str = "auto"
     strategy: StrategyConfig | None = None
+    batch_size_scope: Literal["global", "process"] = "global"
 
     @model_validator(mode="before")
     @classmethod
@@ -232,8 +235,10 @@ class TrainingConfig(Config):
         return [*made, *(item.build() for item in self.callbacks), *others]
 
     def batch_size_for(self, items: int) -> int:
-        """Return the batch size for a number of training items."""
-        return (128 if items >= _MANY_ITEMS else 32) if self.batch_size == "auto" else self.batch_size
+        """Return the batch size, of all processes together, for a number of training items."""
+        size = (128 if items >= _MANY_ITEMS else 32) if self.batch_size == "auto" else self.batch_size
+        place = launched() if self.batch_size_scope == "process" and is_shared(self.strategy) else None
+        return size if place is None else size * place.world_size
 
     def total_steps(self, steps_per_epoch: int) -> int:
         """Return the number of steps if nothing stops training early."""

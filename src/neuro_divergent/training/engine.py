@@ -143,11 +143,11 @@ class Trainer:
         items = len(train[0]) if isinstance(train, (tuple, list)) and train and isinstance(train[0], Tensor) else 0
         batch_size = config.batch_size_for(items)
         order = Order(batch_size=batch_size, shuffle=config.shuffle, seed=config.seed, drop_last=config.drop_last)
-        loader = self.strategy.shard(as_loader(train, order, self.device))
+        loader = self.strategy.shard(as_loader(train, order, self.device), config.seed)
         validation_loader: Loader | None = None
         if validation is not None:
             in_order = Order(batch_size=1024, shuffle=False)
-            validation_loader = self.strategy.shard(as_loader(validation, in_order, self.device))
+            validation_loader = self.strategy.shard(as_loader(validation, in_order, self.device), config.seed)
         if not len(loader):
             raise DataError("there is no batch to train on.")
         if isinstance(resume, (str, Path)):

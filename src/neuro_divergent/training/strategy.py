@@ -54,8 +54,11 @@ class Strategy(Protocol):
         """Bring a module to the device it is trained on, unless ``prepare`` does that."""
         module.to(device)
 
-    def shard(self, loader: Loader) -> Loader:
-        """Return the part of a loader that is for this process; all parts have the same number of batches."""
+    def shard(self, loader: Loader, seed: int) -> Loader:
+        """Return the part of a loader that is for this process; all parts have the same number of batches.
+
+        The seed decides the order of loaders that draw it from torch's generator.
+        """
 
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         """Return the module to call in training, which may wrap the one given.
@@ -135,7 +138,7 @@ class SingleDevice(Strategy):
     rank = 0
     world_size = 1
 
-    def shard(self, loader: Loader) -> Loader:
+    def shard(self, loader: Loader, seed: int) -> Loader:
         return loader
 
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
@@ -190,7 +193,12 @@ class StrategyConfig(Component):
 def is_main_process(config: StrategyConfig | None) -> bool:
     """Whether this process writes files and prints: the only one of a training, or number 0; loads no torch."""
     place = launched()
-    return place is None or place.rank == 0 or (config is not None and not config.is_shared)
+    return place is None or place.rank == 0 or not is_shared(config)
+
+
+def is_shared(config: StrategyConfig | None) -> bool:
+    """Whether processes that a launcher started together train one thing."""
+    return config is None or config.is_shared
 
 
 def find_strategy(config: StrategyConfig | None, device: torch.device) -> Strategy:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils.data import DataLoader, TensorDataset
 
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.data.loader import IterableLoader, Order, TensorLoader
@@ -48,3 +49,19 @@ def test_rows_of_tensors_and_of_other_batches_are_dealt_out_alike() -> None:
         assert len(second[-1]) == 3  # and its weights are zero: the row is counted by the first process
         assert not second[-1][2].any()
         assert all(len(batch) == 2 for batch in (*first, *second[:-1]))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_shuffling_data_loader_in_several_processes_has_one_order_that_depends_on_seed_and_epoch(seed: int) -> None:
+    rows = torch.arange(12.0)[:, None]
+    loader = DataLoader(TensorDataset(rows, rows), batch_size=4, shuffle=True)
+
+    def order(rank: int, epoch: int, seed: int) -> list[list[float]]:
+        part = shard(IterableLoader(loader, CPU), rank, 2, seed)
+        return [batch[0].flatten().tolist() for batch in part.epoch(epoch)]
+
+    rows_of_all = [row for rank in range(2) for batch in order(rank, 0, seed) for row in batch]
+    assert sorted(rows_of_all) == list(range(12))
+    assert order(0, 0, seed) == order(0, 0, seed)
+    assert order(0, 0, seed) != order(0, 1, seed)
+    assert order(0, 0, seed) != order(0, 0, seed + 1)
