@@ -41,6 +41,11 @@ class Strategy(Protocol):
     def world_size(self) -> int:
         """Number of processes."""
 
+    @property
+    def waited(self) -> float:
+        """Seconds that this process has spent in exchanges with others so far, waiting for them or sending."""
+        return 0.0
+
     def shares_step(self, step: int) -> bool:
         """Whether a step, counted from 1, is one of all processes; else each makes it by itself, with its own rows."""
         return True

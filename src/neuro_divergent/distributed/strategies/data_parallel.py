@@ -67,7 +67,7 @@ class DataParallelStrategy(GroupStrategy):
         )
         for parameter in later:
             parameter.requires_grad_(False)
-        made.register_comm_hook(None, add_up if self.config.compression == "none" else add_up_in_half)
+        made.register_comm_hook(self.waiting, add_up if self.config.compression == "none" else add_up_in_half)
         return made
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:
