@@ -47,6 +47,14 @@ def row(step: int, **more: Any) -> dict[str, Any]:
     }
 
 
+def processes(step: int, *busy: float, host: str = "node") -> dict[str, Any]:
+    """An event about as many processes as there are times."""
+    count = len(busy)
+    columns = {"samples_per_second": 160.0, "waiting": 0.25, "memory_bytes": 10**9, "device": "cpu", "host": host}
+    lists = {name: [value] * count for name, value in columns.items()}
+    return {"event": "processes", "time": 1_700_000_000 + step * 0.1, "step": step, **lists, "busy_seconds": [*busy]}
+
+
 def line(event: dict[str, Any]) -> str:
     return json.dumps(event, separators=(",", ":")) + "\n"
 

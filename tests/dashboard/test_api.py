@@ -24,7 +24,7 @@ from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.runs.history_reader import read_history
 from tests.dashboard.client import TOKEN, Client
 from tests.dashboard.conftest import ids
-from tests.dashboard.run_maker import line, make_run, row, start
+from tests.dashboard.run_maker import line, make_run, processes, row, start
 
 MakeClient = Callable[..., Client]
 
@@ -125,7 +125,18 @@ def test_details_of_a_run_list_its_parts(runs: Path, client: Client) -> None:
 
 
 def test_an_unknown_run_is_not_found(client: Client) -> None:
-    for target in ("", "/history", "/stream", "/series", "/forecast", "/figures", "/diagnosis", "/log", "/report"):
+    for target in (
+        "",
+        "/history",
+        "/stream",
+        "/series",
+        "/forecast",
+        "/figures",
+        "/diagnosis",
+        "/log",
+        "/report",
+        "/processes",
+    ):
         reply = client.get(f"/api/runs/0123456789abcdef{target}")
         assert (reply.status, reply.json()) == (404, {"detail": "There is no such run here."})
 
@@ -420,3 +431,24 @@ def test_a_real_training_is_shown_and_stopped(tmp_path: Path, make_client: MakeC
     assert (shown["state"], shown["can_control"]) == ("finished", False)
     (name,) = client.get(f"/api/runs/{run['id']}/series").json()["series"]
     assert client.get(f"/api/runs/{run['id']}/forecast?series={quote(name)}").json()["rows"]
+
+
+def test_processes_of_a_run_and_the_slow_one_among_them(tmp_path: Path, make_client: MakeClient) -> None:
+    run = make_run(tmp_path / "runs" / "two")
+    client = make_client(tmp_path / "runs")
+    path = f"/api/runs/{ids(client)['two']}"
+    assert client.get(f"{path}/processes").json() == {"processes": [], "stragglers": []}
+    assert client.get(f"{path}/figures/processes").status == 404
+    with (run / "events.jsonl").open("a") as file:
+        file.write("".join(line(processes(step, 0.02, 0.036, host="<b>")) for step in (41, 42, 43)))
+    shown = client.get(f"{path}/processes").json()
+    assert [(item["rank"], item["host"], item["is_straggler"]) for item in shown["processes"]] == [
+        (0, "<b>", False), (1, "<b>", True),
+    ]  # fmt: skip
+    assert shown["stragglers"] == [
+        "Process 1 on host <b> takes 1.8 times as long per step as the others, which wait for it."
+    ]
+    assert "process 1 on &lt;b&gt;" in client.get(f"{path}/figures/processes").body.decode()
+    assert not any(event["event"] == "processes" for event in client.get(f"{path}/log").json()["events"])
+    (run / "events.jsonl").write_text(line(start()))  # begun again
+    assert client.get(f"{path}/processes").json()["processes"] == []

@@ -11,7 +11,7 @@ import pytest
 
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
-from tests.dashboard.run_maker import line, make_run, row, start
+from tests.dashboard.run_maker import line, make_run, processes, row, start
 from tests.dashboard.server import Stream, served
 
 
@@ -145,4 +145,16 @@ def test_streams_do_not_stay_after_their_readers(root: Path, port: int) -> None:
         stream = Stream(port, f"/api/runs/{id_of(run)}/stream?offset={size(run)}")
         append(run, row(41))
         stream.wait_for("rows")
+        stream.close()
+
+
+def test_a_page_is_told_when_something_new_is_known_of_processes(root: Path, port: int) -> None:
+    run = make_run(root / "together", state="running")
+    with RunLock(run / "lock"):
+        stream = Stream(port, f"/api/runs/{id_of(run)}/stream?offset={size(run)}")
+        stream.wait_for("state")
+        append(run, row(41), processes(41, 0.02, 0.02), row(42), processes(42, 0.02, 0.02))
+        assert [found["step"] for found in stream.wait_for("rows").data["rows"]] == [41, 42]
+        told = stream.wait_for("processes")
+        assert (told.data, told.id) == ({}, size(run))
         stream.close()

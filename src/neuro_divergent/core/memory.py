@@ -13,9 +13,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.cgroup import memory_quota
+
+if TYPE_CHECKING:
+    import torch
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as <malloc.h> numbers them
 _USUAL = 128 * 1024
@@ -30,6 +33,20 @@ def memory_limit() -> float:
     if (quota := memory_quota()) is not None:
         limits.append(quota / 2**30)
     return min(limits)
+
+
+def peak_memory(device: torch.device) -> int | None:
+    """Bytes that this process has had at most, on a GPU if that is its device; ``None`` if that is not known."""
+    if device.type == "cuda":
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class Evidence:
     Attributes:
         history: Losses, rates and speeds: the columns of ``Forecaster.history``.
         layers: Norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``.
+        processes: What each of several processes did in a step: ``RunTables.processes``.
         network: What ``diagnostics.network`` returns: weights and activations.
         backtest: Forecasts and observed values of the held-out part, as ``Evaluation.forecasts``.
         id: Column of ids in the backtest; ``None`` if there is none.
@@ -43,6 +44,7 @@ class Evidence:
 
     history: pl.DataFrame | None = None
     layers: pl.DataFrame | None = None
+    processes: pl.DataFrame | None = None
     network: Mapping[str, Any] | None = None
     backtest: pl.DataFrame | None = None
     id: str | None = None
@@ -116,6 +118,7 @@ class Evidence:
         return cls(
             history=tables.history,
             layers=tables.layers,
+            processes=tables.processes,
             network=tables.network,
             backtest=backtest,
             id=tables.id if backtest is not None and tables.id in backtest.columns else None,

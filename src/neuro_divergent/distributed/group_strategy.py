@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from neuro_divergent.distributed.waiting import Waiting
 from neuro_divergent.training.strategy import Strategy, Sum, Value, Weight
 
 if TYPE_CHECKING:
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
 
 
 class GroupStrategy(Strategy):
-    """Deals out the rows of each batch, and lets the group carry what processes say to each other."""
+    """Deals out the rows of each batch, and lets the group carry what processes say to each other.
+
+    Attributes:
+        waiting: Measures the time spent in exchanges; each of them is made inside it.
+    """
 
     def __init__(self, group: ProcessGroup) -> None:
         self._group = group
+        self.waiting = Waiting()
 
     @property
     def rank(self) -> int:
@@ -28,22 +34,30 @@ class GroupStrategy(Strategy):
     def world_size(self) -> int:
         return self._group.world_size
 
+    @property
+    def waited(self) -> float:
+        return self.waiting.seconds
+
     def shard(self, loader: Loader, seed: int) -> Loader:
         from neuro_divergent.distributed.shard import shard
 
         return shard(loader, self.rank, self.world_size, seed)
 
     def all_reduce(self, total: Sum, weight: Weight) -> tuple[Sum, Weight]:
-        return self._group.all_reduce(total, weight)
+        with self.waiting:
+            return self._group.all_reduce(total, weight)
 
     def any_of(self, *flags: bool) -> tuple[bool, ...]:
-        return self._group.any_of(*flags)
+        with self.waiting:
+            return self._group.any_of(*flags)
 
     def broadcast(self, value: Value) -> Value:
-        return self._group.broadcast(value)
+        with self.waiting:
+            return self._group.broadcast(value)
 
     def gather(self, value: Value) -> list[Value]:
-        return self._group.gather(value)
+        with self.waiting:
+            return self._group.gather(value)
 
     def explaining(self) -> AbstractContextManager[None]:
         from neuro_divergent.distributed.group import explaining_loss

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.distributed.waiting import Waiting
 from neuro_divergent.training.parted import is_parted, put_together
 
 with warnings.catch_warnings():
@@ -20,6 +21,7 @@ with warnings.catch_warnings():
     from torch.distributed._composable_state import _module_state_mapping
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
+    from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultAllGather, DefaultReduceScatter
     from torch.distributed.tensor import DTensor, distribute_tensor
 
 
@@ -33,9 +35,10 @@ class ShardedNetwork:
         module: The network, with the same weights in all processes.
         device: Where it is trained.
         min_block: Weights that a block has at least, to be gathered by itself.
+        waiting: Measures the time that exchanges take.
     """
 
-    def __init__(self, module: nn.Module, device: torch.device, min_block: int) -> None:
+    def __init__(self, module: nn.Module, device: torch.device, min_block: int, waiting: Waiting) -> None:
         refuse_scalars(module)
         self.module = module
         self._device = device
@@ -47,6 +50,8 @@ class ShardedNetwork:
             sharded = fully_shard(part, mesh=self._mesh, reshard_after_forward=True)
             sharded.set_gradient_divide_factor(1.0)
             sharded.set_force_sum_reduction_for_comms(True)
+            sharded.set_custom_all_gather(_AllGather(waiting))
+            sharded.set_custom_reduce_scatter(_ReduceScatter(waiting))
         for parameter in self._originals():  # they keep their places but not their memory
             parameter.data = parameter.data.new_empty(0)
 
@@ -113,6 +118,28 @@ class ShardedNetwork:
 
     def _originals(self) -> set[nn.Parameter]:
         return {item for items in self._parameters.values() for item in items.values() if item is not None}
+
+
+class _AllGather(DefaultAllGather):
+    """Gathers the weights of a block, as torch does, and measures how long that takes."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
+    def __call__(self, *arguments: Any, **options: Any) -> dist.Work | None:
+        with self._waiting:
+            return super().__call__(*arguments, **options)
+
+
+class _ReduceScatter(DefaultReduceScatter):
+    """Adds up the gradients of a block, as torch does, and measures how long that takes."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
+    def __call__(self, *arguments: Any, **options: Any) -> dist.Work:
+        with self._waiting:
+            return super().__call__(*arguments, **options)
 
 
 def find_blocks(module: nn.Module, min_block: int) -> Iterator[nn.Module]:

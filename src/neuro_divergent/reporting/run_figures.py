@@ -13,6 +13,7 @@ from neuro_divergent.reporting.figures.calibration import calibration_figure, pi
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.history import gradient_figure, loss_figure, rate_figure, speed_figure
 from neuro_divergent.reporting.figures.layers import gradient_flow_figure, update_ratio_figure, weight_figure
+from neuro_divergent.reporting.figures.processes import processes_figure
 from neuro_divergent.reporting.figures.ranking import ranking_figure
 from neuro_divergent.reporting.figures.scores import scores_figure
 from neuro_divergent.reporting.report.plain import part
@@ -72,6 +73,7 @@ FIGURES: dict[str, tuple[str, Callable[[RunTables], Figure]]] = {
     "rate": ("training", lambda tables: rate_figure(tables.history)),
     "gradient": ("training", _gradient),
     "speed": ("training", lambda tables: speed_figure(tables.history)),
+    "processes": ("processes", lambda tables: processes_figure(tables.processes)),
     "scores": ("evaluation", lambda tables: scores_figure(tables.scores or {})),
     "error-by-step": ("evaluation", lambda tables: residuals.error_by_step_figure(tables.backtest, name=tables.model)),
     "ranking": ("evaluation", lambda tables: ranking_figure(tables.backtest, id=tables.id)),

@@ -23,6 +23,7 @@ from neuro_divergent.data.io.source import DEFAULT_ID
 from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, SCORES
 from neuro_divergent.runs.events import layers_of, read_events
 from neuro_divergent.runs.history_reader import read_history
+from neuro_divergent.runs.processes import processes_of
 
 BACKTEST = "backtest.parquet"
 CALIBRATION = "calibration.json"
@@ -86,6 +87,12 @@ class RunTables:
     def layers(self) -> pl.DataFrame | None:
         """Norms by layer: ``step``, ``layer``, ``gradient``, ``weight``, ``update``."""
         frame = layers_of(self.events)
+        return frame if frame.height else None
+
+    @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """What each of several processes did, row by row: the ``frame`` of a ``ProcessTable``."""
+        frame = processes_of(self.events)
         return frame if frame.height else None
 
     @cached_property

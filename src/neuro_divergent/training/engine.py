@@ -29,6 +29,7 @@ from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.objective import LossFunction, Objective, Restore
 from neuro_divergent.training.precision import Precision
+from neuro_divergent.training.process_clock import ProcessClock, ProcessSpeed
 from neuro_divergent.training.recompute import recomputing
 from neuro_divergent.training.running_metrics import RunningMetrics
 from neuro_divergent.training.schedules.base import LRScheduler, Plan
@@ -110,6 +111,8 @@ class Trainer:
         self.takes_state = False  # whether a checkpoint is to be made of this step
         self._step_batches = StepBatches(config.accumulate, self.device)
         self._running_metrics = RunningMetrics()
+        self._process_clock = ProcessClock(self.strategy, self.device)
+        self.processes: list[ProcessSpeed] = []  # what each process did before the last row of the history
         self._thread_count = ThreadCount(config.threads)
         self._callback_list = CallbackList()
 
@@ -337,6 +340,7 @@ class Trainer:
         self.lr_scheduler = config.schedule.start(self.optimizer, self.plan)
         self._train_step.prepare(self._parameters)
         self._running_metrics = RunningMetrics()
+        self._process_clock = ProcessClock(self.strategy, self.device)
         config.gradient.start(self.module)
 
         if resume is not None:
@@ -369,8 +373,10 @@ class Trainer:
                 if self.state.batch == 0:
                     self._emit("epoch_start")
                 step = self.state.step
-                for batches in self._step_batches.of_epoch(loader, self.state, self._running_metrics):
+                drawn = self._step_batches.of_epoch(loader, self.state, self._running_metrics)
+                for batches in self._process_clock.steps(drawn):
                     self._step(in_training, batches, parameters)
+                    self._process_clock.stepped()
                     self._finish_step(module, loader, validation_loader)
                     if self.is_over:
                         break
@@ -507,10 +513,11 @@ class Trainer:
     def _log(self, *, validated: bool) -> None:
         """Add a row to the history."""
         row = self._running_metrics.read()
-        row["samples_per_second"], processes = self.strategy.all_reduce(row["samples_per_second"], 1.0)
+        self.processes = self._process_clock.share(row["samples_per_second"])
+        row["samples_per_second"] = sum(process.samples_per_second for process in self.processes)
         for name in ("train_loss", "gradient_norm"):  # of the same steps in all, or of steps that each made by itself
             if row[name] is not None:
-                row[name] = self.strategy.all_reduce(row[name], 0.0)[0] / processes
+                row[name] = self.strategy.all_reduce(row[name], 0.0)[0] / len(self.processes)
         if row["train_loss"] is not None and not math.isfinite(row["train_loss"]):
             self._guard.give_up(self, f"the training loss became {row['train_loss']} at step {self.state.step}.")
         if self.precision.name == "fp16" or self.state.skipped:

@@ -31,12 +31,7 @@ class Strategy(Protocol):
     """What the engine needs of a group of processes. All of them make the same calls in the same order.
 
     Methods that have a default here are for strategies that deal out more than the rows of a batch.
-
-    Attributes:
-        gradient_divisor: What a backward pass divides the sum of gradients over processes by.
     """
-
-    gradient_divisor: float = 1.0
 
     @property
     def rank(self) -> int:
@@ -45,6 +40,11 @@ class Strategy(Protocol):
     @property
     def world_size(self) -> int:
         """Number of processes."""
+
+    @property
+    def waited(self) -> float:
+        """Seconds that this process has spent in exchanges with others so far, waiting for them or sending."""
+        return 0.0
 
     def shares_step(self, step: int) -> bool:
         """Whether a step, counted from 1, is one of all processes; else each makes it by itself, with its own rows."""
@@ -63,8 +63,7 @@ class Strategy(Protocol):
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         """Return the module to call in training, which may wrap the one given.
 
-        Weights become those of process 0. A backward pass adds up gradients over processes, and divides them by
-        ``gradient_divisor``.
+        Weights become those of process 0. A backward pass *adds up* gradients over processes, without dividing.
 
         Args:
             module: The network.

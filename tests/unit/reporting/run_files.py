@@ -62,6 +62,9 @@ def _events(path: Path) -> None:
     for step in (10, 20, 30):
         norms = {"gradient": [0.1, 0.2], "weight": [1.0, 2.0], "update": [1e-3, 1e-3]}
         events.append({"event": "layers", "time": 1.0, "step": step, **norms})
+        speeds = {"samples_per_second": [2.5, 2.5], "busy_seconds": [0.02, 0.05], "waiting": [0.6, 0.1]}
+        places = {"host": ["one", "two"], "device": ["cpu", "cpu"], "memory_bytes": [10**9, None]}
+        events.append({"event": "processes", "time": 1.0, "step": step, **places, **speeds})
         row = {"seconds": 1.0, "epoch": 0, "train_loss": 1 / step, "learning_rate": 1e-3, "gradient_norm": step / 20}
         events.append(
             {"event": "row", "time": 1.0, "step": step, **row, "samples_per_second": 5.0, "validation_loss": 2 / step}

@@ -13,12 +13,13 @@ from .run_files import write_run
 NAMES = {
     "loss", "rate", "gradient", "speed", "residuals", "residual-histogram", "residual-autocorrelation", "error-by-step",
     "calibration", "pit", "ranking", "scores", "gradient-flow", "update-ratio", "weights", "architecture",
+    "processes",
 }  # fmt: skip
 
 
 def test_the_names_and_groups_are_those_that_pages_ask_for():
     assert set(FIGURES) == NAMES
-    assert {group for group, _ in FIGURES.values()} == {"training", "evaluation", "diagnostics", "model"}
+    assert {group for group, _ in FIGURES.values()} == {"training", "processes", "evaluation", "diagnostics", "model"}
 
 
 def test_finished_run_has_every_figure_with_title_and_alt_text(tmp_path):

@@ -10,8 +10,8 @@ from neuro_divergent.runs.tables import RunTables
 from tests.unit.reporting.run_files import NAMES, write_run
 
 PROPERTIES = (
-    "config", "history", "layers", "forecasts", "context", "backtest", "scores", "calibration", "network", "diagnosis",
-    "data", "environment",
+    "config", "history", "layers", "processes", "forecasts", "context", "backtest", "scores", "calibration", "network",
+    "diagnosis", "data", "environment",
 )  # fmt: skip
 FILES = (
     "config.toml", "events.jsonl", "forecasts.csv", "context.parquet", "backtest.parquet", "scores.json",

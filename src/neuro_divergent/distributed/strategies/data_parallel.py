@@ -48,10 +48,11 @@ class DataParallelStrategy(GroupStrategy):
     def __init__(self, config: DataParallel, group: ProcessGroup) -> None:
         super().__init__(group)
         self.config = config
-        self.gradient_divisor = float(group.world_size)
 
     def prepare(self, module: nn.Module, trained: Collection[str] | None = None) -> nn.Module:
         from torch import nn
+
+        from neuro_divergent.distributed.gradient_sum import add_up, add_up_in_half
 
         later = [module.get_parameter(name) for name in trained or ()]
         later = [parameter for parameter in later if not parameter.requires_grad]
@@ -66,10 +67,7 @@ class DataParallelStrategy(GroupStrategy):
         )
         for parameter in later:
             parameter.requires_grad_(False)
-        if self.config.compression == "fp16":
-            from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
-
-            made.register_comm_hook(None, fp16_compress_hook)
+        made.register_comm_hook(self.waiting, add_up if self.config.compression == "none" else add_up_in_half)
         return made
 
     def no_sync(self, module: nn.Module) -> AbstractContextManager[None]:

@@ -185,4 +185,5 @@ class LocalStrategy(DataParallelStrategy):
         assert self._optimizer is not None
         weights = [parameter for item in self._optimizer.param_groups for parameter in item["params"]]
         moments = [tensor for _, tensor in tensors_of(self._optimizer.state_dict())] if self.config.moments else []
-        average([*weights, *moments], size, group)
+        with self.waiting:
+            average([*weights, *moments], size, group)

@@ -86,7 +86,7 @@ class ShardedStrategy(GroupStrategy):
 
         module = with_shared_statistics(module)
         broadcast_weights(module)
-        self._network = ShardedNetwork(module, self._device, self.config.min_block)
+        self._network = ShardedNetwork(module, self._device, self.config.min_block, self.waiting)
         return module
 
     def prepare_optimizer(self, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:

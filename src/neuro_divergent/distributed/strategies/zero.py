@@ -51,7 +51,7 @@ class ZeroStrategy(DataParallelStrategy):
 
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         ownership = Ownership(parameters, self.rank, self.world_size)
-        return PartOptimizer(optimizer, {item: item for item in ownership.own}, ownership.exchange)
+        return PartOptimizer(optimizer, {item: item for item in ownership.own}, self.waiting(ownership.exchange))
 
     def full_state(
         self, module: nn.Module, optimizer: torch.optim.Optimizer, others: State

@@ -10,6 +10,7 @@ from neuro_divergent.interfaces.dashboard.diagnoses import Diagnoses
 from neuro_divergent.interfaces.dashboard.index import Entry, RunIndex
 from neuro_divergent.interfaces.dashboard.live import LiveHistories
 from neuro_divergent.interfaces.dashboard.log import Logs
+from neuro_divergent.interfaces.dashboard.processes import LiveProcesses
 from neuro_divergent.interfaces.dashboard.settings import Settings
 from neuro_divergent.interfaces.dashboard.stream import Streams
 from neuro_divergent.interfaces.dashboard.studies import FiguresOfStudies, StudyEntry
@@ -24,7 +25,8 @@ class Board:
         self.index = RunIndex(settings.root)
         self.histories = LiveHistories()
         self.logs = Logs()
-        self.tables = TablesOfRuns(self.histories)
+        self.processes = LiveProcesses()
+        self.tables = TablesOfRuns(self.histories, self.processes)
         self.diagnoses = Diagnoses()
         self.study_figures = FiguresOfStudies()
         self.streams = Streams(self.index)

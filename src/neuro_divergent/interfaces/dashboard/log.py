@@ -1,4 +1,4 @@
-"""Event logs of runs, without history rows and norms by layer."""
+"""Event logs of runs, without history rows, norms by layer and processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuro_divergent.runs.events import EventFile, parse_events
 
 MOST_EVENTS = 5000
 
-_QUIET = (b'{"event":"row",', b'{"event":"layers",')
+_QUIET = (b'{"event":"row",', b'{"event":"layers",', b'{"event":"processes",')
 _BYTES_AT_ONCE = 16 * 1024**2
 _MOST_LOGS = 64
 

@@ -18,6 +18,7 @@ from neuro_divergent.interfaces.dashboard.response import to_json
 from neuro_divergent.interfaces.dashboard.studies import StudyView
 from neuro_divergent.runs.directory import EVENTS
 from neuro_divergent.runs.events import EventFile, parse_events
+from neuro_divergent.runs.processes import PROCESSES
 
 MOST_STREAMS = 100
 
@@ -28,7 +29,7 @@ _SECONDS_BETWEEN_PINGS = 10.0
 _SECONDS_OF_OVERLAP = 30.0
 _BYTES_AT_ONCE = 1024**2
 _MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is not sent
-_QUIET = ("columns", "row", "layers")
+_QUIET = ("columns", "row", "layers", PROCESSES)
 
 
 class Streams:
@@ -156,7 +157,7 @@ def short(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_log_event(event: dict[str, Any]) -> bool:
-    """Whether an event belongs to the log: neither a row, nor its columns, nor norms by layer."""
+    """Whether an event belongs to the log: neither a row, nor its columns, nor norms by layer, nor processes."""
     return event["event"] not in _QUIET
 
 
@@ -169,12 +170,15 @@ def _parts(lines: Sequence[bytes], end: int) -> Iterator[bytes]:
     place = end - sum(len(line) + 1 for line in lines)
     rows: list[dict[str, Any]] = []
     last = place
+    has_processes = False
     for line in lines:
         place += len(line) + 1
         for event in parse_events([line]):
             if event["event"] == "row":
                 rows.append({key: value for key, value in event.items() if key != "event"})
                 last = place
+            elif event["event"] == PROCESSES:
+                has_processes = True
             elif is_log_event(event):
                 if rows:
                     yield _event("rows", {"rows": rows}, last)
@@ -184,6 +188,8 @@ def _parts(lines: Sequence[bytes], end: int) -> Iterator[bytes]:
                     yield _event("reset", {}, place)
     if rows:
         yield _event("rows", {"rows": rows}, last)
+    if has_processes:
+        yield _event("processes", {}, place)
 
 
 def _event(name: str, content: dict[str, Any], offset: int | None = None) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.interfaces.dashboard.live import LiveHistories
+from neuro_divergent.interfaces.dashboard.processes import LiveProcesses
 from neuro_divergent.reporting.run_figures import available
 from neuro_divergent.runs.tables import RunTables
 
@@ -25,14 +26,21 @@ Stamp = tuple[tuple[str, int, int], ...]
 class ShownTables(RunTables):
     """The files of a run, its history from the cache of them, and lists for the page."""
 
-    def __init__(self, path: Path, histories: LiveHistories) -> None:
+    def __init__(self, path: Path, histories: LiveHistories, processes: LiveProcesses) -> None:
         super().__init__(path)
         self._histories = histories
+        self._processes = processes
 
     @cached_property
     def history(self) -> pl.DataFrame | None:
         """Losses, rates and speeds of training, row by row."""
         frame, _ = self._histories.read(self.path)
+        return frame if frame.height else None
+
+    @cached_property
+    def processes(self) -> pl.DataFrame | None:
+        """What each of several processes did, row by row."""
+        frame = self._processes.read(self.path)
         return frame if frame.height else None
 
     @cached_property
@@ -74,8 +82,9 @@ class ShownTables(RunTables):
 class TablesOfRuns:
     """Cache of the tables of runs, least recently used first out."""
 
-    def __init__(self, histories: LiveHistories) -> None:
+    def __init__(self, histories: LiveHistories, processes: LiveProcesses) -> None:
         self._histories = histories
+        self._processes = processes
         self._kept: OrderedDict[Path, tuple[Stamp, ShownTables]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -84,7 +93,9 @@ class TablesOfRuns:
         stamp = _stamp(run)
         with self._lock:
             known = self._kept.get(run)
-            tables = ShownTables(run, self._histories) if known is None or known[0] != stamp else known[1]
+            tables = (
+                ShownTables(run, self._histories, self._processes) if known is None or known[0] != stamp else known[1]
+            )
             self._kept[run] = (stamp, tables)
             self._kept.move_to_end(run)
             if len(self._kept) > _MOST_RUNS:

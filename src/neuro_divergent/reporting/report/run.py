@@ -20,6 +20,8 @@ from neuro_divergent.diagnostics.finding import Diagnosis
 from neuro_divergent.reporting.advice import Advice
 from neuro_divergent.reporting.figures.figure import Figure
 from neuro_divergent.reporting.figures.forecast import forecast_figure
+from neuro_divergent.reporting.process_rows import COLUMNS as PROCESS_COLUMNS
+from neuro_divergent.reporting.process_rows import process_rows
 from neuro_divergent.reporting.report import facts, summary
 from neuro_divergent.reporting.report.plain import names, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
@@ -30,12 +32,14 @@ from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
 from neuro_divergent.runs.directory import CONFIG, RUN
 from neuro_divergent.runs.events import read_events
+from neuro_divergent.runs.processes import describe_straggler, stragglers_of, summarize_processes
 from neuro_divergent.runs.status import describe_run
 from neuro_divergent.runs.tables import RunTables
 from neuro_divergent.runs.values import count, number
 
 _MOST_TEXT = 1024**2
 _MOST_LAYERS = 40
+_MOST_PROCESSES = 64
 
 
 def render_run(
@@ -70,6 +74,7 @@ class _Page:
         parameters = self._parameters()
         place = shlex.quote(str(self.run.path / CONFIG))
         num_series = self._num_series()
+        processes = summarize_processes(tables.processes)
         return {
             "title": self.run.name,
             "version": __version__,
@@ -93,6 +98,11 @@ class _Page:
             "task_facts": facts.task_facts(config, parameters),
             "training_facts": facts.training_facts(config, tables.history, self.events, self.run.total_steps),
             "curves": self._figures("loss", "rate", "gradient", "speed"),
+            "processes": process_rows(processes[:_MOST_PROCESSES]),
+            "num_processes": len(processes),
+            "process_columns": list(PROCESS_COLUMNS),
+            "stragglers": [describe_straggler(process) for process in stragglers_of(processes)],
+            "process_figures": self._figures("processes") if processes else [],
             "scores": scores,
             "columns": list(COLUMNS.values()),
             "score_figures": self._figures("scores", "error-by-step"),

@@ -16,6 +16,7 @@ from neuro_divergent.core.errors import StorageError, StorageWarning
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.callbacks.heartbeat import told_attempt
+from neuro_divergent.training.process_clock import ProcessSpeed
 
 if TYPE_CHECKING:
     from neuro_divergent.training.engine import Trainer
@@ -26,11 +27,12 @@ class EventLog(Callback):
 
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
     says what the machine is; ``row`` is a row of the history, and ``columns`` comes before the first that has a new
-    column; ``layers`` has norms by layer, in the order of the names in ``start``; ``threads`` says how many go on after
-    its step; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they are
-    called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row`` which row is the last that
-    still counts (``null`` for none), and all before it of later steps are void. Events of other kinds are void if they
-    are of steps after that of the ``start`` or ``rolled_back`` itself.
+    column; ``processes`` comes after it where several train together, and has for each field of ``ProcessSpeed`` a list
+    with the values of all, by rank; ``layers`` has norms by layer, in the order of the names in ``start``; ``threads``
+    says how many go on after its step; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and
+    ``end`` are what they are called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row``
+    which row is the last that still counts (``null`` for none), and all before it of later steps are void. Events of
+    other kinds are void if they are of steps after that of the ``start`` or ``rolled_back`` itself.
 
     A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
     line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
@@ -79,6 +81,10 @@ class EventLog(Callback):
             self._columns.update(dict.fromkeys(row))
             self.write("columns", names=list(self._columns))
         self.write("row", **row)
+        if len(trainer.processes) > 1:
+            fields = zip(ProcessSpeed._fields, zip(*trainer.processes, strict=True), strict=True)
+            columns: dict[str, Any] = {name: list(values) for name, values in fields}
+            self.write("processes", **columns)
 
     def rolled_back(self, trainer: Trainer) -> None:
         self._step = trainer.state.step

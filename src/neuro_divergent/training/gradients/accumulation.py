@@ -33,8 +33,7 @@ def accumulate_gradients(step: StepLoss) -> Tensor:
         if sums is not None:
             _move_into(sums, step.parameters)
     assert isinstance(total, Tensor)
-    divisor = 1.0 if sums is not None else step.strategy.gradient_divisor  # sums in float64 are added up below
-    loss, factor = _finish(step, total, weight, unit * divisor)
+    loss, factor = _finish(step, total, weight, unit)
     for parameter in step.parameters:
         if sums is not None and parameter in sums:
             whole, _ = step.strategy.all_reduce(sums[parameter], 1.0)
@@ -50,12 +49,12 @@ def share_gradients(step: StepLoss) -> Tensor:
     It is ``accumulate_gradients`` with the division before the backward pass, which saves a pass over all gradients.
     """
     cost, count = step.cost(step.batches[0])
-    loss, factor = _finish(step, cost.detach(), count, step.strategy.gradient_divisor)
+    loss, factor = _finish(step, cost.detach(), count)
     step.backward(cost * factor)
     return loss
 
 
-def _finish(step: StepLoss, total: Tensor, weight: Tensor | float, divisor: float) -> tuple[Tensor, Tensor]:
+def _finish(step: StepLoss, total: Tensor, weight: Tensor | float, divisor: float = 1.0) -> tuple[Tensor, Tensor]:
     """Return the loss over all processes, and what gradients of the sum of costs are multiplied with.
 
     Args:

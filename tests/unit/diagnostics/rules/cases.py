@@ -19,6 +19,7 @@ from neuro_divergent.core.errors import DataWarning, DivergedError
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.diagnostics.evidence import Evidence
 from neuro_divergent.models.base import Architecture
+from neuro_divergent.runs.processes import processes_of
 from neuro_divergent.training.callbacks.base import Callback
 from neuro_divergent.training.engine import Trainer
 
@@ -115,6 +116,15 @@ def with_constant_series() -> Evidence:
         return train(SEASONAL.with_columns(pl.when(is_constant).then(3.0).otherwise("y").alias("y")), steps=50)
 
 
+def together(busy: list[float], rows: int = 5) -> Evidence:
+    """A training in several processes, as process 0 writes it down; ``busy`` is the own time of each in a step."""
+    columns = {"samples_per_second": 10.0, "waiting": 0.5, "memory_bytes": 1e9, "device": "cpu", "host": "node"}
+    same = {name: [value] * len(busy) for name, value in columns.items()}
+    events = [{"event": "start", "step": 0}]
+    events += [{"event": "processes", "step": row, **same, "busy_seconds": busy} for row in range(1, rows + 1)]
+    return dataclasses.replace(speeds([10.0] * rows, 1.0), processes=processes_of(events))
+
+
 def speeds(samples: list[float], seconds: float, **columns: Any) -> Evidence:
     """A long training, as its history tells; too long to be repeated here."""
     rows = len(samples)
@@ -178,5 +188,6 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "worse_than_naive": lambda: train(SEASONAL, model=SMALL_MLP, lr=1e-6, steps=100),
     "slow_input": lambda: speeds([1000.0] * 30, 100.0, waiting_share=[0.6] * 30),
     "unstable_speed": lambda: speeds([1000.0] * 15 + [100.0] * 15, 100.0),
+    "straggler": lambda: together([0.02, 0.05, 0.021]),
     "small_validation": lambda: train(noise(60), task={"test": 0, "input_size": 14}, steps=40),
 }

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.formatting import format_bytes, format_count, format_duration, format_number
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.processes import ProcessSummary
     from neuro_divergent.runs.status import RunSummary
 
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
@@ -60,8 +63,8 @@ def run_table(found: list[RunSummary]) -> Table:
     return table
 
 
-def show_run(run: RunSummary, screen: Screen) -> None:
-    """Show everything about a run, with its checkpoints and what to do next."""
+def show_run(run: RunSummary, processes: Sequence[ProcessSummary], screen: Screen) -> None:
+    """Show everything about a run, with its processes, its checkpoints and what to do next."""
     ahead = "" if run.horizon is None else f", {format_count(run.horizon, 'step')} ahead"
     rows = [
         ("run", str(run.path)),
@@ -80,11 +83,27 @@ def show_run(run: RunSummary, screen: Screen) -> None:
     if run.damaged:
         rows.append(("damaged", ", ".join(run.damaged)))
     screen.facts(rows)
+    if processes:
+        screen.say("", *_process_lines(processes))
     if run.checkpoints or run.quarantined:
         screen.say("", _checkpoint_table(run))
     if following := next_step(run):
         screen.say("")
         screen.facts([("next", following)])
+
+
+def _process_lines(processes: Sequence[ProcessSummary]) -> list[RenderableType]:
+    from rich.text import Text
+
+    from neuro_divergent.interfaces.cli.screen import new_table
+    from neuro_divergent.reporting.process_rows import COLUMNS, process_rows
+    from neuro_divergent.runs.processes import describe_straggler, stragglers_of
+
+    table = new_table(*COLUMNS, right=COLUMNS[3:-1], fixed=("device", ""), overflow="fold")
+    for row in process_rows(processes):
+        table.add_row(*map(Text, row))
+    slow = [Text(describe_straggler(process), style="yellow") for process in stragglers_of(processes)]
+    return [table, *slow]
 
 
 def _checkpoint_table(run: RunSummary) -> Table:

@@ -62,7 +62,9 @@ def list_command(
     """
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.runs.events import read_events
     from neuro_divergent.runs.filter import Condition, filter_runs, sort_runs
+    from neuro_divergent.runs.processes import KINDS, processes_of, summarize_processes
     from neuro_divergent.runs.status import describe_run, is_run, list_runs
 
     if not path.is_dir() and path != USUAL:
@@ -71,8 +73,10 @@ def list_command(
     screen = Screen(as_json=as_json)
     if is_run(path):
         run = describe_run(path, stale=stale)
-        show_run(run, screen)
-        screen.result({**run.to_dict(), "next": next_step(run)})
+        processes = summarize_processes(processes_of(read_events(path, *KINDS)))
+        show_run(run, processes, screen)
+        told = [process.to_dict() for process in processes]
+        screen.result({**run.to_dict(), "processes": told, "next": next_step(run)})
         return
     found = list_runs(path, stale=stale)
     kept = filter_runs(found, states=split_list(state), models=split_list(model), conditions=conditions)

@@ -9,6 +9,7 @@ from neuro_divergent.interfaces.dashboard.routes import (
     history,
     log,
     pages,
+    processes,
     report,
     runs,
     streams,
@@ -19,6 +20,6 @@ ROUTERS = tuple(
     part.router
     for part in (
         pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, control_requests,
-        studies,
+        studies, processes,
     )
 )  # fmt: skip

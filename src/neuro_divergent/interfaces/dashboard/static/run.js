@@ -105,6 +105,7 @@ class RunPage {
       await follow((last) => `${this.path}/stream?offset=${last ?? this.tabs.get("training").offset}`, {
         ...listeners,
         rows: ({ rows }) => this.tabs.get("training").extend(rows),
+        processes: () => this.tabs.get("training").processes.changed(),
         state: (row) => this.update(row),
         reset: () => this.tabs.get("training").load(),
         log: ({ events }) => this.receive(events),

@@ -1,7 +1,8 @@
-// The training tab: live curves, and buttons to stop and to checkpoint.
+// The training tab: live curves, processes, and buttons to stop and to checkpoint.
 
 import { button, failure, make, nothing } from "./elements.js";
 import { Chart, colour, plotly } from "./charts.js";
+import { Processes } from "./processes.js";
 import { get, hasToken, post } from "./server.js";
 import { isLive } from "./format.js";
 
@@ -30,8 +31,10 @@ export class Training {
     this.problem = make("div");
     this.charts = make("div", { class: "charts training" }, this.curves.map((curve) => curve.element));
     this.empty = nothing("Nothing was logged yet. Curves appear with the first row.");
+    this.processes = new Processes(run);
     this.element = make("div", {},
-      make("div", { class: "buttons controls" }, this.stop, this.save, this.reason), this.problem, this.empty, this.charts);
+      make("div", { class: "buttons controls" }, this.stop, this.save, this.reason), this.problem, this.empty, this.charts,
+      this.processes.element);
   }
 
   /** Load the whole history; rows that arrive meanwhile are buffered. */
@@ -44,6 +47,8 @@ export class Training {
       this.problem.replaceChildren();
       this.curves.forEach((curve) => curve.fill(history));
       this.fresh();
+      this.processes.isOld = true;
+      await this.processes.show();
     } catch (error) {
       if (!this.run.signal.aborted) this.problem.replaceChildren(failure(error, () => this.load()));
     }
@@ -51,6 +56,7 @@ export class Training {
 
   show() {
     this.curves.forEach((curve) => curve.draw());
+    this.processes.show();
   }
 
   extend(rows) {
