@@ -13,15 +13,21 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from neuro_divergent.core.call_counter import CallCounter
 from neuro_divergent.core.errors import ConfigError, InputError, ProcessLostError
 from neuro_divergent.core.launched import Launched, launched
 from neuro_divergent.distributed.message import decode, encode
+from neuro_divergent.distributed.network_interface import interface_towards
 
 Value = TypeVar("Value")
 
 _PORT = "29500"
+_SECONDS_TO_JOIN = 600.0
+_INTERFACE = "GLOO_SOCKET_IFNAME"
+"""Variable of gloo. Without it, gloo takes the address that the name of the machine stands for, or else loopback, which
+is often not the one that the other machines reach."""
 _BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 _SIGNS = ("gloo", "nccl", "closed by peer", "connection reset", "broken pipe", "socket timeout", "process group")
 """Words in errors of torch about the connection between processes, which are plain ``RuntimeError`` in part."""
@@ -111,7 +117,8 @@ def join_group(device: torch.device, timeout: float) -> ProcessGroup:
 
     Args:
         device: Where gradients are: gloo adds them up on the CPU, nccl between GPUs.
-        timeout: Seconds to wait for other processes, when joining and in everything after.
+        timeout: Seconds to wait for other processes. At the start it is ten minutes at least, since one machine may
+            load torch and data much later than another.
 
     Raises:
         InputError: If no launcher started this process.
@@ -125,6 +132,9 @@ def join_group(device: torch.device, timeout: float) -> ProcessGroup:
         raise ConfigError(f"device: processes cannot add up gradients on {device.type}; use cpu or cuda.")
     if not dist.is_initialized():
         os.environ.setdefault("MASTER_PORT", _PORT)
+        interface = interface_towards(os.environ.get("MASTER_ADDR", ""))
+        if interface is not None:
+            os.environ.setdefault(_INTERFACE, interface)
         if device.type == "cuda":
             torch.cuda.set_device(device)
         with explaining_loss(), warnings.catch_warnings():
@@ -133,8 +143,9 @@ def join_group(device: torch.device, timeout: float) -> ProcessGroup:
                 _BACKENDS[device.type],
                 rank=place.rank,
                 world_size=place.world_size,
-                timeout=timedelta(seconds=timeout),
+                timeout=timedelta(seconds=max(timeout, _SECONDS_TO_JOIN)),
             )
+            _set_pg_timeout(timedelta(seconds=timeout))
         atexit.register(leave_group)
     return ProcessGroup(place)
 

@@ -36,9 +36,11 @@ def wait(code):
 """
 
 
-def start(tmp_path: Path, script: str, processes: int = 2, stall: float = 0.0) -> subprocess.Popen[str]:
+def start(
+    tmp_path: Path, script: str, processes: int = 2, stall: float = 0.0, launcher: str = LAUNCHER
+) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-c", LAUNCHER, str(processes), str(stall), WAITS + script, str(tmp_path)]
+    command = [sys.executable, "-c", launcher, str(processes), str(stall), WAITS + script, str(tmp_path)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -95,6 +97,19 @@ def test_one_message_names_the_process_that_failed_and_why(
     assert (said, complaint) == ("", f"error: process 1 of 2 {message}\n")
     assert time.monotonic() - began < 20
     assert not any(map(is_alive, ids(tmp_path)))
+
+
+def test_others_that_do_not_notice_a_kill_are_ended_without_the_wait_for_what_they_say(tmp_path: Path) -> None:
+    script = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as a process that waits inside a library
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+wait(6)
+"""
+    patient = LAUNCHER.replace("1.0, 1.0", "1000.0, 1000.0")
+    complaint = (process := start(tmp_path, script, launcher=patient)).communicate(timeout=60)[1]
+    assert process.returncode == 137
+    assert complaint.startswith("error: process 1 of 2 was killed by SIGKILL")
 
 
 def test_a_process_that_lost_contact_is_not_taken_for_the_one_that_failed(tmp_path: Path) -> None:

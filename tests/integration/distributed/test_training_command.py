@@ -166,6 +166,40 @@ def test_a_mistake_is_said_once(table: Path, tmp_path: Path) -> None:
     assert "nothing" in made.stderr
 
 
+# Ends process 1 before it has said anything, as soon as process 0 waits for it.
+FAILS_ALONE = """
+import os, socket, sys, time
+if os.environ.get("RANK") == "1":
+    while True:
+        try:
+            socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    print("error: odd.", file=sys.stderr, flush=True)
+    os._exit(4)
+"""
+
+
+@pytest.mark.long
+def test_one_that_fails_before_they_have_met_ends_the_other_that_waits_for_it(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAILS_ALONE)
+    told = {**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"}
+    given = command(table, tmp_path / "run", "--processes", "2")
+    made = subprocess.run(given, env=told, capture_output=True, text=True, timeout=300, check=False)
+    assert made.returncode == 4
+    assert made.stderr == "error: process 1 of 2 failed: odd.\n"
+
+
+@pytest.mark.long
+def test_a_finished_run_is_left_alone_by_all_processes(table: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(table, run, "--processes", "2")
+    before = weights(run)
+    train(table, run, "--processes", "2", "--resume")
+    assert weights(run) == before
+
+
 def test_processes_of_a_launcher_start_no_others(table: Path, tmp_path: Path) -> None:
     told = {**ENVIRONMENT, "RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
     given = command(table, tmp_path / "run", "--processes", "2")

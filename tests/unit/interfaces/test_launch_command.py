@@ -27,14 +27,19 @@ def test_every_machine_has_a_command_that_meets_at_the_main_one(tmp_path: Path) 
     assert [first["address"], second["address"]] == ["10.0.0.1", "10.0.0.2"]
     for node, devices, is_host in ((first, 2, "true"), (second, 1, "false")):
         command = node["command"]
-        assert command[0] == "torchrun"
+        assert command[:3] == ["env", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1", "torchrun"]
         assert {"--nnodes=2", f"--nproc-per-node={devices}", "--rdzv-endpoint=10.0.0.1:29500"} <= set(command)
-        assert f"--rdzv-conf=is_host={is_host}" in command
+        assert [item for item in command if item.startswith(f"--rdzv-conf=is_host={is_host},")]
         assert f"--local-addr={node['address']}" in command
         at = command.index("-m")
         assert command[at:] == [
             *("-m", "neuro_divergent", "train", str(tmp_path / "run.toml"), "-o", "/shared/sales", "--resume"),
         ]
+
+
+def test_a_range_of_machines_has_more_restarts_since_joining_and_leaving_cost_some(tmp_path: Path) -> None:
+    assert "--max-restarts=3" in launch(tmp_path, NODES)[0]["command"]
+    assert "--max-restarts=20" in launch(tmp_path, NODES, "--nodes", "1:3")[0]["command"]
 
 
 def test_a_range_of_machines_and_restarts_are_passed_on(tmp_path: Path) -> None:

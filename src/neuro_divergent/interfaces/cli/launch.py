@@ -15,6 +15,14 @@ from neuro_divergent.interfaces.cli.options import AsJson, option
 if TYPE_CHECKING:
     from neuro_divergent.training.nodes import Node
 
+_RETRIES, _RETRIES_OF_RANGE = 3, 20
+_SHARING = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+"""Variable without which a machine that joins later never learns where to meet the others (torch 2.13): the agents keep
+the answer of their first meeting, and nobody writes it down for the newcomer."""
+_MEETING = {"last_call_timeout": 5, "keep_alive_interval": 2, "keep_alive_max_attempt": 6}
+"""Settings of torchrun's meeting: seconds to wait for more machines when the fewest are there, seconds between signs of
+life, and how many of them may be missing before a machine counts as gone."""
+
 EXAMPLES = """\b
 Examples:
   nd launch run.toml
@@ -35,8 +43,14 @@ def launch(
     ] = None,
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the main machine to meet at.")] = 29500,
     retries: Annotated[
-        int, typer.Option("--retries", min=0, help="Restarts after a crash, from the last checkpoint.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--retries",
+            min=0,
+            help="Restarts from the last checkpoint, after a crash or when a machine joins or leaves "
+            f"({_RETRIES}; {_RETRIES_OF_RANGE} with a range of machines).",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the command to run on each machine."""
@@ -50,16 +64,16 @@ def launch(
         config = session.check(read_toml(Path(file)), ())
         found = _ordered(config.nodes)
         place = output or Path("runs") / Path(file).stem
-        commands = {
-            node.address: _command(node, found[0], file, place, _range(nodes, len(found)), port, retries)
-            for node in found
-        }
+        count = _range(nodes, len(found))
+        if retries is None:
+            retries = _RETRIES_OF_RANGE if ":" in count else _RETRIES
+        commands = {node.address: _command(node, found[0], file, place, count, port, retries) for node in found}
     if as_json:
         typer.echo(json.dumps([{"address": address, "command": command} for address, command in commands.items()]))
         return
     for node in found:
-        count = f"{node.devices} process{'es' if node.devices > 1 else ''}"
-        typer.echo(f"# {node.address}, {count}\n{shlex.join(commands[node.address])}\n")
+        processes = f"{node.devices} process{'es' if node.devices > 1 else ''}"
+        typer.echo(f"# {node.address}, {processes}\n{shlex.join(commands[node.address])}\n")
 
 
 def _ordered(nodes: tuple[Node, ...]) -> list[Node]:
@@ -84,13 +98,14 @@ def _range(text: str | None, count: int) -> str:
 
 
 def _command(node: Node, main: Node, file: str, run: Path, nodes: str, port: int, retries: int) -> list[str]:
+    meeting = {"is_host": "true" if node is main else "false", **_MEETING}
     return [
-        "torchrun",
+        *("env", f"{_SHARING}=1", "torchrun"),
         f"--nnodes={nodes}",
         f"--nproc-per-node={node.devices}",
         "--rdzv-backend=c10d",
         f"--rdzv-endpoint={main.address}:{port}",
-        f"--rdzv-conf=is_host={'true' if node is main else 'false'}",
+        f"--rdzv-conf={','.join(f'{name}={value}' for name, value in meeting.items())}",
         f"--rdzv-id={run.name}",
         f"--local-addr={node.address}",
         f"--max-restarts={retries}",

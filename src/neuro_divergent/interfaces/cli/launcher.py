@@ -24,8 +24,10 @@ from neuro_divergent.core.threads import available_cores
 from neuro_divergent.interfaces.cli.child_process import STOPPING, Events, hearing, send, signal_name, started
 
 _LOOK = 0.5
-_SECONDS_TO_FOLLOW = 5.0  # that the others have to end by themselves when one has failed
-_SECONDS_TO_DIE = 10.0  # between SIGTERM and SIGKILL
+_SECONDS_TO_FOLLOW = 5.0  # that the others have to end by themselves, and say why, when one has failed
+_SECONDS_AFTER_A_KILL = 1.0  # the same when one was killed, of which the others know nothing
+_SECONDS_TO_DIE = 10.0  # between SIGTERM and SIGKILL where the state is to be saved
+_SECONDS_TO_GIVE_UP = 2.0  # the same where one has failed, without which the others can save nothing
 _START_PATIENCE = 10.0  # times as long before the processes have met
 _MESSAGE = 2000  # characters of what a process said
 
@@ -98,7 +100,7 @@ class _Group:
         watch = _StallWatch(self._counters, stall)
         while len(self._ended) < self._size:
             try:
-                event = events.get(timeout=_LOOK)
+                event = events.get(timeout=_LOOK if deadline is None else max(deadline - time.monotonic(), 0.0))
             except Empty:
                 event = None
             if event is not None and event > 0:
@@ -106,8 +108,9 @@ class _Group:
                 send(event, *(self._alive if signal_name(event) != "SIGUSR1" else self._alive[:1]))
             elif event is not None:
                 self._ended.append(-event)
-                if deadline is None and (self._children[-event].returncode or self._requested):
-                    deadline = time.monotonic() + (_SECONDS_TO_DIE if self._requested else _SECONDS_TO_FOLLOW)
+                if self._children[-event].returncode or self._requested:
+                    later = time.monotonic() + self._patience(-event)
+                    deadline = later if deadline is None else min(deadline, later)
             if self._hung is None and not self._ended and (hung := watch.look()) is not None:
                 self._hung = hung
                 self._children[hung].send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
@@ -116,12 +119,18 @@ class _Group:
                 self._end_others()
                 return
 
+    def _patience(self, rank: int) -> float:
+        """Return the seconds that the others have to end by themselves when one has ended."""
+        if self._requested:
+            return _SECONDS_TO_DIE
+        return _SECONDS_AFTER_A_KILL if self._children[rank].returncode < 0 else _SECONDS_TO_FOLLOW
+
     def _end_others(self) -> None:
         """Ask the processes that are left to end, and kill those that do not."""
         if self._hung is not None:
             self._children[self._hung].kill()
         send(signal.SIGTERM, *self._alive)
-        until = time.monotonic() + _SECONDS_TO_DIE
+        until = time.monotonic() + (_SECONDS_TO_DIE if self._requested else _SECONDS_TO_GIVE_UP)
         while any(child.poll() is None for child in self._children) and time.monotonic() < until:
             time.sleep(0.05)
 

@@ -76,6 +76,7 @@ def run(values: dict[str, Any], options: TrainOptions) -> None:
     if options.resume and directory.has_begun:
         training_run = TrainingRun.resumed(directory, config, allow_changes=options.allow_changes)
         if training_run.is_complete:
+            lead(training_run)
             screen.say(f"{directory.path}: finished already. For more steps pass --max-steps with a larger number.")
             screen.result({"run": str(directory.path), "state": "finished"})
             return
@@ -104,6 +105,8 @@ def follow(config: RunConfig) -> None:
     told: dict[str, Any] = find_strategy(training.strategy, resolve_device(training.device)).broadcast({})
     directory, config = RunDirectory(Path(told["directory"])), RunConfig.from_dict(told["config"])
     run = TrainingRun(directory, config, resuming=told["resuming"], allow_changes=told["allow_changes"])
+    if told["is_complete"]:
+        return
     initial = run.initial()
     panel = read_panel(config) if initial is None else read_warm_start(config, initial)
     forecaster = Forecaster.for_run(config)
@@ -116,6 +119,8 @@ def follow(config: RunConfig) -> None:
 
 def lead(run: TrainingRun) -> None:
     """Tell the processes that ``follow`` what is trained, if there are some."""
+    if launched() is None:
+        return
     training = run.config.training
     find_strategy(training.strategy, resolve_device(training.device)).broadcast(
         {
@@ -123,6 +128,7 @@ def lead(run: TrainingRun) -> None:
             "config": run.config.to_dict(),
             "resuming": run.resuming,
             "allow_changes": run.allow_changes,
+            "is_complete": run.is_complete,
         }
     )
 
@@ -217,7 +223,8 @@ def execute(
     if state is not None:
         screen.facts([("resume", f"{run.directory.path} at step {state['state']['step']:,}")])
     prepared = forecaster._prepare(panel, {}, initial)
-    comparison = compare_with_one(forecaster, prepared, screen) if launched() is not None else []
+    is_first = launched() is not None and not run.resuming  # what is resumed, or restarted, was compared before
+    comparison = compare_with_one(forecaster, prepared, screen) if is_first else []
     lead(run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ForecastWarning)  # which is the last line that is shown

@@ -88,9 +88,10 @@ def supervise(
             if attempt > retries:
                 _say(f"{say}; giving up")
                 return ending.code
-            pause = min(2.0**in_a_row, _LONGEST_PAUSE)
+            has_progressed = in_a_row == 0 and ending.checkpoint is not None
+            pause = 0.0 if has_progressed else min(2.0**in_a_row, _LONGEST_PAUSE)
             place = "the start" if ending.checkpoint is None else f"the checkpoint of step {ending.checkpoint:,}"
-            _say(f"{say}; restarting from {place} in {pause:g} s")
+            _say(f"{say}; restarting from {place}" + (f" in {pause:g} s" if pause else ""))
             requested = _pause(events, pause)
             if requested is not None:
                 return 128 + requested
