@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,26 @@ from playwright.sync_api import expect
 from neuro_divergent.core.storage.lock import RunLock
 from tests.browser.accessibility import find_problems
 from tests.browser.conftest import SCREENSHOTS, Watch, open_run, wait_until
+from tests.browser.runs import Dashboard, dashboard_of
 from tests.dashboard.run_maker import line, make_run, processes, row
 from tests.integration.distributed.slow_process import train_slowly
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=alert('host')>"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("processes") / "runs"
+    make_run(root / "plain")
+    return root
+
+
+@pytest.fixture(scope="module")
+def dashboard(runs: Path) -> Iterator[Dashboard]:
+    with dashboard_of(runs) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture(scope="module")
