@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any, NamedTuple
 
-from neuro_divergent.core.errors import InputError, ProcessLostError
+from neuro_divergent.core.errors import InputError, NeuroDivergentError, ProcessLostError
 from neuro_divergent.core.launched import LAUNCHER
 from neuro_divergent.distributed.ray_cluster import connected, load_ray
 from neuro_divergent.interfaces.cli.child_process import Child, Events, started
@@ -76,10 +76,18 @@ def ray_host(address: str, processes: int, room: Room) -> Iterator[RayHost]:
                 strategy = where.PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=place)
                 workers.append(ray.remote(RayWorker).options(**asked, scheduling_strategy=strategy).remote())
             yield RayHost(ray, workers, room.cpus)
+        except ray.exceptions.RayError as error:
+            # Often the package is missing on a machine, or is another version.
+            raise NeuroDivergentError(f"Ray could not start the processes: {_last_line(error)}") from None
         finally:
-            for worker in workers:
-                ray.kill(worker)
-            ray.util.remove_placement_group(group)
+            with suppress(ray.exceptions.RayError):  # of a cluster that is gone
+                for worker in workers:
+                    ray.kill(worker)
+                ray.util.remove_placement_group(group)
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
 
 
 def _wait(ray: Any, group: Any, processes: int, bundle: dict[str, int]) -> None:
@@ -284,7 +292,8 @@ class RayWorker:
                 written[place] += content
         assert self._child is not None
         if not any(written) and not any(reader.is_alive() for reader in self._readers):
-            code = self._child.poll()
+            self._stack.close()  # after the process has ended
+            code = self._child.returncode
         return written[0], written[1], code
 
     def send_signal(self, number: int) -> None:
@@ -293,5 +302,6 @@ class RayWorker:
             self._child.send_signal(number)
 
     def _pump(self, place: int, stream: IO[bytes]) -> None:
-        while content := os.read(stream.fileno(), 1 << 16):
-            self._written.put((place, content))
+        with stream:
+            while content := os.read(stream.fileno(), 1 << 16):
+                self._written.put((place, content))
