@@ -23,6 +23,7 @@ _OBJECT_STORE = 256 << 20  # bytes for what is sent to tasks, of a Ray of our ow
 _OWN = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anybody
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the only switch by which Ray listens on the loopback interface alone
+    "RAY_worker_niceness": "0",  # 15 by default: beside other programs a training would get next to nothing
 }
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from neuro_divergent.core.errors import InputError, NeuroDivergentError, WorkerDiedError
+from neuro_divergent.core.executor import Executor, TaskPool
 from neuro_divergent.core.parallel import TaskResult
 from neuro_divergent.core.task_message import perform, pickled, unpacked, unpickled
 from neuro_divergent.distributed.ray_cluster import check_address, connected
@@ -15,7 +16,7 @@ from neuro_divergent.distributed.ray_cluster import check_address, connected
 _SECONDS_TO_SAVE = 30.0  # that tasks have to end when they are interrupted
 
 
-class RayExecutor:
+class RayExecutor(Executor):
     """Runs tasks in the processes of a Ray cluster: the folds of a cross-validation, or the workers of a study.
 
     Ray only starts the processes. What a fold returns comes back to this process; trials are recorded in the storage of
@@ -50,7 +51,7 @@ class RayExecutor:
             yield RayPool(ray, setup, ray.put(shared), workers=workers, threads=threads)
 
 
-class RayPool:
+class RayPool(TaskPool):
     """Runs a function on tasks, each as a Ray task.
 
     Args:

@@ -38,10 +38,11 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # by which Ray listens on the loopback interface alone
     "RAY_AUTH_MODE": "disabled",
+    "RAY_worker_niceness": "0",  # or else workers get nothing of a busy machine
 }
 ND = [sys.executable, "-m", "neuro_divergent"]
 SETTINGS = [
-    *("--horizon", "4", "--model", "mlp", "--quiet", "--input-size", "12", "--no-refit", "--max-steps", "100"),
+    *("--horizon", "4", "--model", "mlp", "--quiet", "--input-size", "12", "--no-refit", "--max-steps", "60"),
     *("-s", "model.hidden_size=16", "-s", "checkpoints.every_steps=5", "-s", "checkpoints.every_epochs=none"),
     *("-s", "checkpoints.keep=1000"),
 ]
@@ -132,7 +133,7 @@ def test_training_on_two_nodes_goes_on_after_a_kill_and_gives_the_weights_of_pro
 ) -> None:
     run = f"killed-{victim}"
     process = start(place, ray_environment, run, "--ray", address, "--retries", "2")
-    wait_for_step(place / run, 20, process)
+    wait_for_step(place / run, 10, process)
     ranks = ranks_of(place / run)
     assert len({variable(number, "RAY_RAYLET_PID") for number in ranks.values()}) == 2  # one on each node
     assert {variable(number, "LOCAL_WORLD_SIZE") for number in ranks.values()} == {"1"}
@@ -153,7 +154,7 @@ def test_training_on_a_ray_of_its_own_is_saved_once_by_a_signal_and_nothing_stay
     mark = str(time.time_ns())
     environment = {**ray_environment, MARK: mark}
     process = start(place, environment, "signal", "--ray", "local")
-    wait_for_step(place / "signal", 20, process)
+    wait_for_step(place / "signal", 10, process)
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=TIMEOUT)[1]
     assert process.returncode == 143, said

@@ -88,7 +88,7 @@ def launch_on(host: Host, command: Sequence[str], *, stall: float | None = None)
         return group.conclude()
 
 
-class _ThisMachine:
+class _ThisMachine(Host):
     """Starts all processes on this machine."""
 
     def __init__(self, place: Path, processes: int) -> None:

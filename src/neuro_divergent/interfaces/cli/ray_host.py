@@ -24,7 +24,7 @@ from neuro_divergent.core.errors import InputError, NeuroDivergentError, Process
 from neuro_divergent.core.launched import LAUNCHER
 from neuro_divergent.distributed.ray_cluster import connected, load_ray
 from neuro_divergent.interfaces.cli.child_process import Child, Events, started
-from neuro_divergent.interfaces.cli.launcher import MESSAGE, launch_on
+from neuro_divergent.interfaces.cli.launcher import MESSAGE, Host, launch_on
 from neuro_divergent.interfaces.cli.supervised import PARENT
 
 LOST = 255
@@ -102,7 +102,7 @@ def _wait(ray: Any, group: Any, processes: int, bundle: dict[str, int]) -> None:
         pass
 
 
-class RayHost:
+class RayHost(Host):
     """Starts each process through the Ray worker that was made for it."""
 
     counters: Path | None = None  # processes of different machines share no memory
@@ -167,7 +167,7 @@ def variables(places: Sequence[Place], rank: int, port: int) -> dict[str, str]:
     return {**told, **({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})}
 
 
-class RayProcess:
+class RayProcess(Child):
     """A process that a Ray worker started, as ``subprocess.Popen`` would show it. Process 0 writes to this terminal."""
 
     def __init__(self, ray: Any, worker: Any, rank: int, name: str, events: Events) -> None:
