@@ -88,4 +88,4 @@ def test_nothing_but_messages_between_processes_is_pickled() -> None:
         )
         or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"torch.load", "torch.save"})
     }
-    assert pickling == {"core/parallel.py"}  # pipes to worker processes; never a file
+    assert pickling == {"core/task_message.py"}  # between processes; never a file

@@ -8,19 +8,15 @@ it may use before it imports anything else.
 
 from __future__ import annotations
 
-import functools
 import math
 import multiprocessing
 import os
-import pickle
-import reprlib
 import signal
 import sys
 import threading
 import time
-import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker, util
@@ -29,6 +25,7 @@ from typing import Any, Generic, TypeVar
 
 from neuro_divergent.core import threads as thread_budget
 from neuro_divergent.core.errors import InputError, NeuroDivergentError, TaskTimeoutError, WorkerDiedError
+from neuro_divergent.core.task_message import packed, perform, pickled, unpacked, unpickled
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -94,7 +91,7 @@ class WorkerPool(Generic[T, R]):
             raise InputError(f"workers: {workers!r} must be an integer of at least 1.")
         self._size = workers
         self.threads = threads_per_worker(workers, threads)
-        self._setup = _pickled(function, "function"), _pickled(initializer, "initializer")
+        self._setup = pickled(function, "function"), pickled(initializer, "initializer")
         self._workers: list[_Worker] = []
         self._started = False  # whether any worker has come as far as to ask for a task
         self._failed_starts = 0
@@ -158,7 +155,7 @@ class WorkerPool(Generic[T, R]):
                     continue
                 try:
                     seconds = None if limit is None else limit(task)  # type: ignore[arg-type]
-                    assignment = _Assignment(index, task, _pickled(task, f"task {index}"), seconds)
+                    assignment = _Assignment(index, task, pickled(task, f"task {index}"), seconds)
                 except InputError as error:
                     yield TaskResult(index, task, error=error)  # type: ignore[arg-type]
                     continue
@@ -205,7 +202,7 @@ class WorkerPool(Generic[T, R]):
             yield from self._died(worker, assignment)
             return
         if not worker.is_ready:
-            if message and (failure := _unpickled(message)[1]) is not None:
+            if message and (failure := unpacked(message)[1]) is not None:
                 raise failure
             worker.is_ready = self._started = True
             self._failed_starts = 0
@@ -213,7 +210,7 @@ class WorkerPool(Generic[T, R]):
             worker.send()
             return
         worker.assignment = None
-        value, error, caught = _unpickled(message)
+        value, error, caught = unpacked(message)
         for category, text in caught:
             warnings.warn(text, category, stacklevel=2)
         yield TaskResult(assignment.index, assignment.task, value, error)
@@ -334,14 +331,14 @@ def _serve(connection: Connection, setup: tuple[bytes, bytes], threads: int) -> 
         sys.modules["torch"].set_num_threads(threads)
     try:
         try:
-            function, initializer = map(pickle.loads, setup)
+            function, initializer = map(unpickled, setup)
             shared = () if initializer is None else (initializer(),)
         except BaseException as error:  # noqa: BLE001 (raised again in the parent)
-            connection.send_bytes(_packed(None, error, []))
+            connection.send_bytes(packed(None, error, []))
             return
         connection.send_bytes(b"")
         while True:
-            connection.send_bytes(_perform(function, connection.recv_bytes(), shared))
+            connection.send_bytes(perform(function, connection.recv_bytes(), shared))
     except (EOFError, OSError):  # the parent closed the pipe
         return
 
@@ -352,74 +349,3 @@ def _exit_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
-
-
-def _perform(function: Callable[..., Any], message: bytes, shared: tuple[Any, ...]) -> bytes:
-    value, error = None, None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            value = function(pickle.loads(message), *shared)
-        except BaseException as raised:  # noqa: BLE001 (raised again in the parent)
-            error = raised
-    return _packed(value, error, [(item.category, str(item.message)) for item in caught])
-
-
-def _packed(value: Any, error: BaseException | None, caught: list[tuple[type[Warning], str]]) -> bytes:
-    """Pickle an outcome, or else an error that says why it cannot be pickled."""
-    if error is not None:
-        error.add_note("In a worker process:\n" + "".join(traceback.format_exception(error)))
-        error = error.with_traceback(None)
-        try:  # many exceptions can be pickled but not unpickled, because their constructor takes other arguments
-            pickle.loads(pickle.dumps(error))
-        except Exception:  # noqa: BLE001 (every type of object refuses in its own way)
-            notes = error.__notes__
-            error = NeuroDivergentError(f"{type(error).__name__}: {error}")
-            error.add_note(notes[-1])
-    try:
-        packed = _pickled(value, "the returned value")
-    except InputError as refused:
-        packed, error = pickle.dumps(None), refused
-    return pickle.dumps((packed, error, caught))
-
-
-def _unpickled(message: bytes) -> tuple[Any, BaseException | None, list[tuple[type[Warning], str]]]:
-    try:
-        value, error, caught = pickle.loads(message)
-        return pickle.loads(value), error, caught
-    except Exception as refused:  # noqa: BLE001 (every type of object refuses in its own way)
-        return None, InputError(f"the returned value cannot be unpickled: {refused}."), []
-
-
-def _pickled(value: Any, name: str) -> bytes:
-    try:
-        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # noqa: BLE001 (every type of object refuses in its own way)
-        raise InputError(
-            f"{_unpicklable(value, name, set())} cannot be sent to another process: {error}. Define functions and "
-            "classes at the top of a module, or use one process."
-        ) from None
-
-
-def _unpicklable(value: Any, name: str, seen: set[int]) -> str:
-    """Return the path to the innermost part of a value that cannot be pickled, and the part."""
-    seen.add(id(value))
-    for path, part in _parts(value, name):
-        if id(part) in seen:
-            continue
-        try:
-            pickle.dumps(part)
-        except Exception:  # noqa: BLE001 (every type of object refuses in its own way)
-            return _unpicklable(part, path, seen)
-    return f"{name} ({reprlib.repr(value)})"
-
-
-def _parts(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{place}]", part) for place, part in enumerate(value))
-    elif isinstance(value, functools.partial):
-        yield from ((f"{name}.{key}", getattr(value, key)) for key in ("func", "args", "keywords"))
-    elif not isinstance(value, type) and hasattr(value, "__dict__"):
-        yield from ((f"{name}.{key}", part) for key, part in vars(value).items())

@@ -1,7 +1,7 @@
 """Training in several processes, on one machine or many: they meet, share out batches and add up gradients.
 
 ``strategies/`` has one file for each way of sharing the work (``nd.TrainingConfig(strategy=...)``), ``group.py`` what
-processes say to each other, and ``launch.py`` starts the processes of one machine.
+processes say to each other, and ``ray_executor.py`` runs folds and search workers on a Ray cluster.
 """
 
 import lazy_loader

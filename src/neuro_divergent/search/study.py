@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import DataError, InputError, NewerFormatError, UntrustedFileError
+from neuro_divergent.core.executor import Executor
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import write_file
 from neuro_divergent.core.storage.regular_file import read_json
@@ -131,6 +132,7 @@ class Study:
         patience: int | None = None,
         jobs: int = 1,
         threads: int | None = None,
+        executor: Executor | None = None,
         **schema: Any,
     ) -> Self:
         """Run trials until a limit is reached.
@@ -147,6 +149,8 @@ class Study:
             jobs: Processes to run trials in; -1 for one per core. A script that uses several needs
                 ``if __name__ == "__main__":``.
             threads: Threads of all processes together; unset, the cores are shared.
+            executor: What starts the processes instead of this machine, such as ``nd.distributed.RayExecutor("auto")``.
+                The directory of the study must be on storage that all machines see.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``; of a new study.
         """
         given = {"trials": trials, "seconds": seconds, "target_value": target_value, "patience": patience}
@@ -158,7 +162,7 @@ class Study:
         panel = self._open(data, limits)
         from neuro_divergent.search.parallel import run_workers
 
-        run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline)
+        run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline, executor=executor)
         return self
 
     def work(self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.errors import DataError, InputError, StorageWarning, WorkerDiedError
+from neuro_divergent.core.parallel import TaskResult
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
@@ -237,6 +240,35 @@ def test_an_error_in_a_worker_is_raised_in_the_parent() -> None:
     two = TimeSeriesSplit(n_splits=2, test_size=HORIZON)
     with pytest.raises(InputError, match=r"quantile 0\.1 was not trained"):
         cross_validate(forecaster(loss=nd.QuantileLoss([0.3, 0.5])), FRAME, two, quantiles=[0.1], jobs=2)
+
+
+class OneByOne:
+    """Runs the tasks of a pool here, one after another."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    @contextmanager
+    def pool(self, function: Any, shared: Any, *, workers: int, threads: int) -> Iterator[Any]:
+        self.asked.append((workers, threads))
+
+        def run(tasks: list[Any]) -> Iterator[TaskResult[Any, Any]]:
+            for index, task in enumerate(tasks):
+                yield TaskResult(index, task, function(task, shared))
+
+        yield SimpleNamespace(run=run)
+
+
+@pytest.mark.parametrize(("jobs", "threads", "asked"), [(1, None, (1, 1)), (3, None, (3, 1)), (2, 8, (2, 4))])
+def test_an_executor_runs_the_folds_with_its_threads_and_changes_nothing(
+    plain: CrossValidation, jobs: int, threads: int | None, asked: tuple[int, int]
+) -> None:
+    executor = OneByOne()
+    found = cross_validate(
+        forecaster(), FRAME, THREE, levels=[80], quantiles=[0.1], jobs=jobs, threads=threads, executor=executor
+    )
+    assert executor.asked == [asked]
+    assert found.forecasts.equals(plain.forecasts)
 
 
 class KilledForecaster:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.executor import Executor
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
@@ -82,6 +83,7 @@ def cross_validate(
     quantiles: Sequence[float] = (),
     jobs: int = 1,
     threads: int | None = None,
+    executor: Executor | None = None,
     store: str | Path | None = None,
     progress: Progress | None = None,
     season_length: int | None = None,
@@ -108,6 +110,8 @@ def cross_validate(
             ``if __name__ == "__main__":``.
         threads: Threads of all processes together; unset, training uses what its settings say with one process, and
             several processes share the cores.
+        executor: What starts the processes instead of this machine, such as ``nd.distributed.RayExecutor("auto")``.
+            ``jobs`` tasks run at once, each with one thread unless ``threads`` says more.
         store: Directory in which finished folds are stored. A later call with the same data and settings reads them
             instead of computing them, however the earlier call ended. Functions among the settings are told apart by
             their names only.
@@ -134,7 +138,7 @@ def cross_validate(
     ]
     results: dict[str, list[FoldResult]] = {model: [] for model in templates}
     done = 0
-    with closing(_results(tasks, panel, jobs, threads, store)) as finished:
+    with closing(_results(tasks, panel, jobs, threads, executor, store)) as finished:
         for task, found in finished:
             results[task.model] += found
             done += len(found)
@@ -241,7 +245,12 @@ def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
 
 
 def _results(
-    tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None, store: str | Path | None
+    tasks: list[FoldTask],
+    panel: Panel,
+    jobs: int,
+    threads: int | None,
+    executor: Executor | None,
+    store: str | Path | None,
 ) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
     """Yield the results of tasks: first those in the store, then the others as they are computed."""
     stored = None if store is None else FoldStore.of(store, panel)
@@ -253,7 +262,7 @@ def _results(
                 missing.append(task)
             else:
                 yield task, found
-        with closing(_compute(missing, panel, jobs, threads)) as computed:
+        with closing(_compute(missing, panel, jobs, threads, executor)) as computed:
             for task, results in computed:
                 if stored is not None:
                     stored.save(task, results)
@@ -261,12 +270,12 @@ def _results(
 
 
 def _compute(
-    tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None
+    tasks: list[FoldTask], panel: Panel, jobs: int, threads: int | None, executor: Executor | None
 ) -> Generator[tuple[FoldTask, list[FoldResult]], None, None]:
-    if jobs == 1 or len(tasks) < 2:
+    if executor is None and (jobs == 1 or len(tasks) < 2):
         yield from ((task, fit_fold(task, panel, threads)) for task in tasks)
     else:
-        yield from run_parallel(tasks, panel, jobs=jobs, threads=threads)
+        yield from run_parallel(tasks, panel, jobs=jobs, threads=threads, executor=executor)
 
 
 def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from neuro_divergent.interfaces.cli.supervised import PARENT
 
@@ -38,7 +38,7 @@ def started(
         environment: Its variables, in addition to those of this process.
         events: Where ``mark`` is put when it is gone.
         mark: Zero or less.
-        streams: ``stdout`` and ``stderr`` of ``subprocess.Popen``.
+        streams: ``stdout``, ``stderr`` and ``cwd`` of ``subprocess.Popen``.
     """
     known = {**os.environ, **environment}
     options: dict[str, Any] = {}
@@ -69,7 +69,33 @@ def _wait(child: subprocess.Popen[bytes], events: Events, mark: int) -> None:
     events.put(mark)
 
 
-def send(number: int, *children: subprocess.Popen[bytes]) -> None:
+class Child(Protocol):
+    """A process as ``subprocess.Popen`` shows it, on this machine or on another."""
+
+    returncode: Any
+
+    def poll(self) -> int | None:
+        """Return the exit code, or ``None`` while it runs; negative for the signal that killed it."""
+        ...
+
+    def wait(self) -> int:
+        """Wait for its end, and return the exit code."""
+        ...
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        ...
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        ...
+
+
+def send(number: int, *children: Child) -> None:
     """Pass a signal on; one that stops this process until it is continued stops the children for as long."""
     if sys.platform == "win32":
         if number == signal.SIGTERM:  # Ctrl-C reaches all processes of a console by itself

@@ -9,11 +9,22 @@ import typer
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.config_options import COMPARE_OPTIONS, with_config_options
-from neuro_divergent.interfaces.cli.options import AsJson, Jobs, Kept, Output, SeasonLength, option, parse_amount
+from neuro_divergent.interfaces.cli.options import (
+    AsJson,
+    Jobs,
+    Kept,
+    Output,
+    RayAddress,
+    SeasonLength,
+    check_ray,
+    option,
+    parse_amount,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from neuro_divergent.distributed.ray_executor import RayExecutor
     from neuro_divergent.evaluation.comparison.comparison import Comparison
 
 EXAMPLES = """\b
@@ -49,6 +60,7 @@ def compare(
     ] = None,
     season_length: SeasonLength = None,
     jobs: Jobs = 1,
+    ray: RayAddress = None,
     store: Kept = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -58,6 +70,8 @@ def compare(
     from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
     from neuro_divergent.interfaces.cli.screen import Screen
 
+    if ray is not None:
+        check_ray(ray)
     find_files(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
     screen = Screen(as_json=as_json)
@@ -74,7 +88,7 @@ def compare(
                 raise InputError("--horizon: say how many steps to forecast.")
             folds = {"n_splits": splits, "test_size": task["horizon"], "gap": gap}
             run = {"refit": _refit(refit), "jobs": jobs, "store": store, "season_length": season_length}
-            how = {**run, "progress": progress, **_section(fields, "data")}
+            how = {**run, "executor": _executor(ray), "progress": progress, **_section(fields, "data")}
             training = {"preset": preset, **_section(fields, "training")}
             result = _cross_validated(data, models, training, task, folds, how, metric, reference)
     comparison, forecasts, scores = result
@@ -88,6 +102,13 @@ def compare(
 def _section(fields: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the settings of one section of a run."""
     return {key.partition(".")[2]: value for key, value in fields.items() if key.startswith(f"{name}.")}
+
+
+def _executor(ray: str | None) -> RayExecutor | None:
+    """Return what runs the folds, if not this machine."""
+    from neuro_divergent.distributed.ray_executor import RayExecutor
+
+    return None if ray is None else RayExecutor(ray)
 
 
 def _refit(text: str) -> bool | int:

@@ -1,4 +1,4 @@
-"""Several processes on this machine that run one training together.
+"""Several processes that run one training together, on this machine or on those of a cluster.
 
 The launcher loads neither torch nor data. It starts the processes, passes signals on, and when one fails it ends the
 others and says which one it was and why.
@@ -13,15 +13,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 from neuro_divergent.core.call_counter import COUNTERS, create_counters, read_counters
 from neuro_divergent.core.errors import ProcessLostError
 from neuro_divergent.core.launched import LAUNCHER
 from neuro_divergent.core.threads import available_cores
-from neuro_divergent.interfaces.cli.child_process import STOPPING, Events, hearing, send, signal_name, started
+from neuro_divergent.interfaces.cli.child_process import STOPPING, Child, Events, hearing, send, signal_name, started
 
 _LOOK = 0.5
 _SECONDS_TO_FOLLOW = 5.0  # that the others have to end by themselves, and say why, when one has failed
@@ -29,27 +30,59 @@ _SECONDS_AFTER_A_KILL = 1.0  # the same when one was killed, of which the others
 _SECONDS_TO_DIE = 10.0  # between SIGTERM and SIGKILL where the state is to be saved
 _SECONDS_TO_GIVE_UP = 2.0  # the same where one has failed, without which the others can save nothing
 _START_PATIENCE = 10.0  # times as long before the processes have met
-_MESSAGE = 2000  # characters of what a process said
+MESSAGE = 2000
+"""Bytes of what a process said that are kept for a message."""
+
+
+class Host(Protocol):
+    """Where the processes of a training run.
+
+    Attributes:
+        size: How many there are.
+        counters: File in which they count their calls, for finding one that hangs; ``None`` where nobody can see that.
+    """
+
+    size: int
+    counters: Path | None
+
+    def start(self, command: Sequence[str], rank: int, events: Events) -> AbstractContextManager[Child]:
+        """Start one of them for the block; minus its rank is put among the events when it is gone."""
+        ...
+
+    def said(self, rank: int) -> str:
+        """Return the end of what a process other than the first wrote to standard error."""
+        ...
+
+    def name(self, rank: int) -> str:
+        """Return what a message calls a process."""
+        ...
 
 
 def launch(command: Sequence[str], processes: int, *, stall: float | None = None) -> int:
-    """Run a command in several processes that find each other through the variables of ``torchrun``.
-
-    Process 0 has the terminal; what the others say is shown only if one of them is the first to fail.
+    """Run a command in several processes of this machine, as ``launch_on`` does.
 
     Args:
         command: What each of them runs.
         processes: How many.
         stall: Seconds after which processes that wait for one of them count as hung, and that one is aborted.
+    """
+    with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as place:
+        return launch_on(_ThisMachine(Path(place), processes), command, stall=stall)
+
+
+def launch_on(host: Host, command: Sequence[str], *, stall: float | None = None) -> int:
+    """Run a command in several processes that find each other through the variables of ``torchrun``.
+
+    Process 0 has the terminal; what the others say is shown only if one of them is the first to fail.
 
     Returns:
         The exit code of the process that failed first, or 0; 128 and the number of the signal if it was killed by one.
     """
     events: Events = SimpleQueue()
-    with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as place, hearing(events), ExitStack() as stack:
-        group = _Group(Path(place), processes)
-        for rank in range(processes):
-            stack.enter_context(group.start(command, rank, events))
+    with hearing(events), ExitStack() as stack:
+        group = _Group(host)
+        for rank in range(host.size):
+            group.add(stack.enter_context(host.start(command, rank, events)))
         try:
             group.watch(events, stall)
         finally:
@@ -57,26 +90,21 @@ def launch(command: Sequence[str], processes: int, *, stall: float | None = None
         return group.conclude()
 
 
-class _Group:
-    """The processes of a training, and the order in which they ended."""
+class _ThisMachine(Host):
+    """Starts all processes on this machine."""
 
     def __init__(self, place: Path, processes: int) -> None:
         self._place = place
-        self._size = processes
-        self._children: list[subprocess.Popen[bytes]] = []
-        self._ended: list[int] = []
-        self._requested = False
-        self._hung: int | None = None
-        self._counters = place / "calls"
-        create_counters(self._counters, processes)
+        self.size = processes
+        self.counters: Path | None = place / "calls"
+        create_counters(self.counters, processes)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = str(free.getsockname()[1])
 
     @contextmanager
-    def start(self, command: Sequence[str], rank: int, events: Events) -> Iterator[None]:
-        """Start one of the processes for the block."""
-        size = str(self._size)
+    def start(self, command: Sequence[str], rank: int, events: Events) -> Iterator[Child]:
+        size = str(self.size)
         environment = {
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
@@ -84,21 +112,41 @@ class _Group:
             "LOCAL_WORLD_SIZE": size,
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": self._port,
-            "OMP_NUM_THREADS": str(max(available_cores() // self._size, 1)),
-            COUNTERS: str(self._counters),
+            "OMP_NUM_THREADS": str(max(available_cores() // self.size, 1)),
+            COUNTERS: str(self.counters),
             LAUNCHER: "1",
         }
         with (self._place / f"{rank}.log").open("wb") as log:
             streams = {} if rank == 0 else {"stdout": subprocess.DEVNULL, "stderr": log}
             with started(command, environment, events, mark=-rank, **streams) as child:
-                self._children.append(child)
-                yield
+                yield child
+
+    def said(self, rank: int) -> str:
+        return (self._place / f"{rank}.log").read_bytes()[-MESSAGE:].decode("utf-8", "replace")
+
+    def name(self, rank: int) -> str:
+        return f"process {rank} of {self.size}"
+
+
+class _Group:
+    """The processes of a training, and the order in which they ended."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._children: list[Child] = []
+        self._ended: list[int] = []
+        self._requested = False
+        self._hung: int | None = None
+
+    def add(self, child: Child) -> None:
+        """Add a process that was started."""
+        self._children.append(child)
 
     def watch(self, events: Events, stall: float | None) -> None:
         """Wait until all have ended, by themselves or because one has failed."""
         deadline: float | None = None
-        watch = _StallWatch(self._counters, stall)
-        while len(self._ended) < self._size:
+        watch = _StallWatch(self._host.counters, stall)
+        while len(self._ended) < self._host.size:
             try:
                 event = events.get(timeout=_LOOK if deadline is None else max(deadline - time.monotonic(), 0.0))
             except Empty:
@@ -148,24 +196,25 @@ class _Group:
             return 0
         code = self._children[first].returncode
         if self._requested and self._children[0].returncode >= 0:
-            return self._children[0].returncode
+            return int(self._children[0].returncode)
         if self._hung is None and self._speaks_for_itself(self._children[0].returncode):
-            return self._children[0].returncode  # a mistake that all of them found
+            return int(self._children[0].returncode)  # a mistake that all of them found
         if first > 0 or code < 0 or self._hung is not None:
-            sys.stderr.write(f"error: process {first} of {self._size} {self._reason(first)}\n")
-        return code if code >= 0 else 128 - code
+            sys.stderr.write(f"error: {self._host.name(first)} {self._reason(first)}\n")
+        return int(code if code >= 0 else 128 - code)
 
     def _speaks_for_itself(self, code: int) -> bool:
         """Whether process 0 has failed with an error of its own, which it has shown."""
         return code > 0 and code not in (ProcessLostError.exit_code, 128 + signal.SIGTERM)
 
     def _find_first(self) -> int | None:
-        """Return the process that failed first, not one that only lost contact with it."""
+        """Return the process that failed first, not one that only lost contact with it or was asked to end."""
         failed = [rank for rank in self._ended if self._children[rank].returncode]
         failed += [rank for rank, child in enumerate(self._children) if child.returncode and rank not in failed]
         if self._hung is not None:
             return self._hung
-        causes = [rank for rank in failed if self._children[rank].returncode != ProcessLostError.exit_code]
+        effects = (ProcessLostError.exit_code, 128 + signal.SIGTERM)
+        causes = [rank for rank in failed if self._children[rank].returncode not in effects]
         return next(iter(causes or failed), None)
 
     def _reason(self, rank: int) -> str:
@@ -176,19 +225,19 @@ class _Group:
             name = signal_name(-code)
             hint = " (the system does that when memory runs out)" if name == "SIGKILL" else ""
             return f"was killed by {name}{hint}."
-        said = (self._place / f"{rank}.log").read_bytes()[-_MESSAGE:].decode("utf-8", "replace") if rank else ""
+        said = self._host.said(rank) if rank else ""
         lines = [line for line in said.splitlines() if line.startswith("error: ")] or said.splitlines()
         return f"failed: {lines[-1].removeprefix('error: ')}" if lines else f"ended with exit code {code}."
 
     @property
-    def _alive(self) -> list[subprocess.Popen[bytes]]:
+    def _alive(self) -> list[Child]:
         return [child for child in self._children if child.poll() is None]
 
 
 class _StallWatch:
     """Finds the process that the others have been waiting for too long."""
 
-    def __init__(self, counters: Path, stall: float | None) -> None:
+    def __init__(self, counters: Path | None, stall: float | None) -> None:
         self._counters = counters
         self._stall = stall
         self._last: list[int] = []
@@ -196,7 +245,7 @@ class _StallWatch:
 
     def look(self) -> int | None:
         """Return the process that hangs, or ``None``."""
-        if self._stall is None:
+        if self._stall is None or self._counters is None:
             return None
         now, counts = time.monotonic(), read_counters(self._counters)
         if counts != self._last:

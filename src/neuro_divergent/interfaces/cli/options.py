@@ -24,9 +24,29 @@ SeasonLength = Annotated[
     int | None, typer.Option("--season-length", help="Rows in a season (from the frequency).", min=1)
 ]
 Jobs = Annotated[int, typer.Option("--jobs", help="Trainings at the same time.", min=1)]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Run on a Ray cluster: auto, local, host:port or ray://host:port.",
+        show_default=False,
+    ),
+]
 Kept = Annotated[
     Path | None, typer.Option("--store", help="Directory of finished folds, to resume after an interruption.")
 ]
+
+
+def check_ray(address: str) -> None:
+    """Refuse what is no address of a Ray cluster, or that Ray is not installed, before anything is read."""
+    from importlib.util import find_spec
+
+    from neuro_divergent.distributed.ray_cluster import check_address, load_ray
+
+    check_address(address)
+    if find_spec("ray") is None:
+        load_ray()  # which says how to install it; that it can be imported takes seconds to find out
 
 
 def split_list(values: list[str] | None) -> list[str]:

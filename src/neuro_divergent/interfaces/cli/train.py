@@ -13,7 +13,16 @@ import typer
 from neuro_divergent.core.errors import ConfigError, InputError
 from neuro_divergent.core.launched import launched
 from neuro_divergent.interfaces.cli.config_options import TRAIN_OPTIONS, with_config_options
-from neuro_divergent.interfaces.cli.options import AsJson, Levels, Quiet, option, parse_levels, parse_numbers
+from neuro_divergent.interfaces.cli.options import (
+    AsJson,
+    Levels,
+    Quiet,
+    RayAddress,
+    check_ray,
+    option,
+    parse_levels,
+    parse_numbers,
+)
 
 if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli import session
@@ -27,6 +36,7 @@ Examples:
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
   nd train runs/sales-nhits-20260101-120000 --resume
   nd train sales.parquet --horizon 24 --processes 4 --retries 3
+  nd train sales.parquet --horizon 24 --processes 4 --retries 3 --ray auto
 """
 
 
@@ -79,8 +89,9 @@ def train(
     ] = None,
     processes: Annotated[
         int,
-        typer.Option("--processes", min=1, help="Processes on this machine that share each batch."),
+        typer.Option("--processes", min=1, help="Processes that share each batch, on this machine unless --ray."),
     ] = 1,
+    ray: RayAddress = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -113,12 +124,16 @@ def train(
         allow_changes=allow_changes,
     )
     with naming(file):
-        if processes > 1 and launched() is not None:
-            raise InputError("--processes: a launcher has started several already; leave it out.")
-        if retries or (stall is not None and processes == 1):
-            _supervise(values, options, retries, stall if processes == 1 else None)
-        if processes > 1:
-            _launch(values, options, processes, stall)
+        if (processes > 1 or ray is not None) and launched() is not None:
+            name = "--processes" if processes > 1 else "--ray"
+            raise InputError(f"{name}: a launcher has started several already; leave it out.")
+        if ray is not None:
+            check_ray(ray)
+        has_own_watch = processes > 1 and ray is None
+        if retries or (stall is not None and not has_own_watch):
+            _supervise(values, options, retries, None if has_own_watch else stall)
+        if processes > 1 or ray is not None:
+            _launch(values, options, processes, stall, ray)
         session.run(values, options)
 
 
@@ -157,25 +172,35 @@ def _supervise(values: dict[str, Any], options: session.TrainOptions, retries: i
     raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))
 
 
-def _launch(values: dict[str, Any], options: session.TrainOptions, processes: int, stall: float | None) -> NoReturn:
+def _launch(
+    values: dict[str, Any], options: session.TrainOptions, processes: int, stall: float | None, ray: str | None
+) -> NoReturn:
     """Train in several processes, and exit as the one that failed first did."""
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.launcher import launch
     from neuro_divergent.interfaces.cli.supervisor import COMMAND
 
-    session.check(values, options.levels)  # a mistake is said once
-    kept = _without(sys.argv[sys.argv.index("train") + 1 :], ("--processes", "--stall", "--retries"))
-    raise SystemExit(launch([*COMMAND, *kept], processes, stall=stall))  # process 0 has said how it ended
+    config = session.check(values, options.levels)  # a mistake is said once
+    kept = _without(sys.argv[sys.argv.index("train") + 1 :], ("--processes", "--stall", "--retries", "--ray"))
+    if ray is None:
+        raise SystemExit(launch([*COMMAND, *kept], processes, stall=stall))  # process 0 has said how it ended
+    from neuro_divergent.interfaces.cli.ray_host import Room, launch_on_ray
+
+    training = config.training
+    room = Room(
+        1 if training.threads == "auto" else training.threads, training.device == "auto" or "cuda" in training.device
+    )
+    raise SystemExit(launch_on_ray(ray, [*COMMAND, *kept], processes, room))
 
 
 def _other_arguments(arguments: list[str]) -> list[str]:
     """Return what follows ``train`` on the command line, without the options that are for the supervisor.
 
-    Where there are several processes, their launcher looks for those that hang.
+    Where there are several processes on this machine, their launcher looks for those that hang.
     """
     own = arguments[arguments.index("train") + 1 :]
-    is_launching = any(argument.partition("=")[0] == "--processes" for argument in own)
-    watched = () if is_launching else ("--stall",)
+    named = {argument.partition("=")[0] for argument in own}
+    watched = () if "--processes" in named and "--ray" not in named else ("--stall",)
     kept = _without(own, ("--retries", "--output", "-o", *watched))
     return [argument for argument in kept if argument != "--resume"]
 

@@ -15,7 +15,14 @@ _DEFAULT_TRIALS = 50
 
 
 def run_study(
-    study: Study, given: dict[str, Any], *, jobs: int, fit_best: bool, screen: Screen, data: Any = None
+    study: Study,
+    given: dict[str, Any],
+    *,
+    jobs: int,
+    fit_best: bool,
+    screen: Screen,
+    data: Any = None,
+    ray: str | None = None,
 ) -> None:
     """Run a study, showing the best trials, and show what came out.
 
@@ -26,8 +33,10 @@ def run_study(
         fit_best: Whether to train the best settings on all rows at the end.
         screen: Where to show it.
         data: As for ``Study.run``.
+        ray: Address of the Ray cluster that starts the processes; unset, this machine does.
     """
     from neuro_divergent.core.threads import available_cores
+    from neuro_divergent.distributed.ray_executor import RayExecutor
     from neuro_divergent.interfaces.cli.search.live import watching
     from neuro_divergent.search.limits import Limits
 
@@ -39,7 +48,7 @@ def run_study(
     screen.facts([("study", str(study.directory)), *_facts(study), ("watch", watch)])
     count = available_cores() if jobs == -1 else jobs
     with interruptible("nd search resume", study.directory), watching(study.directory, screen, shown, count):
-        study.run(data, **limits, jobs=jobs)
+        study.run(data, **limits, jobs=jobs, executor=None if ray is None else RayExecutor(ray))
     finish(study, screen, fit_best=fit_best, data=data)
 
 

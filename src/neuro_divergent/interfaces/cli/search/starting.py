@@ -10,7 +10,7 @@ import typer
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.config_options import TRAIN_OPTIONS, with_config_options
-from neuro_divergent.interfaces.cli.options import AsJson, Quiet, option, split_list
+from neuro_divergent.interfaces.cli.options import AsJson, Quiet, RayAddress, check_ray, option, split_list
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.run_config import RunConfig
@@ -22,6 +22,7 @@ Examples:
   nd search sales.csv --horizon 28 --model lstm,patchtst --space space.toml --jobs 2
   nd search sales.csv --horizon 28 --objective mase --constraint parameters=200000 --budget 30m
   nd search sales.csv --horizon 28 --objective mae --objective latency --method nsga2
+  nd search sales.csv --horizon 28 --trials 200 --jobs 16 --ray auto --output /shared/studies/sales
   nd search show studies/sales-nhits-20260101-120000
 """
 _SEARCHED = tuple(item for item in TRAIN_OPTIONS if item.key not in ("model", "teacher", "task.refit"))
@@ -110,6 +111,7 @@ def start_command(
         ),
     ] = None,
     jobs: Jobs = 1,
+    ray: RayAddress = None,
     fit_best: Annotated[
         bool, option("--fit-best", text="Train the best one on all rows at the end, with a report.")
     ] = False,
@@ -127,6 +129,8 @@ def start_command(
     from neuro_divergent.interfaces.cli.search.running import run_study
     from neuro_divergent.search.study import Study
 
+    if ray is not None:
+        check_ray(ray)
     values = read_toml(Path(file)) if file.lower().endswith(".toml") else {"data": {"path": file}}
     written = values.pop("space", None)
     models = split_list(model)
@@ -156,7 +160,7 @@ def start_command(
         config["pruner"] = None if pruner == "none" else pruner
     study = Study(run, output or _directory(str(run.data.path), models or [run.model["name"]]), chosen, **config)
     limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
-    run_study(study, limits, jobs=jobs, fit_best=fit_best, screen=Screen(quiet=quiet, as_json=as_json))
+    run_study(study, limits, jobs=jobs, fit_best=fit_best, screen=Screen(quiet=quiet, as_json=as_json), ray=ray)
 
 
 def parse_duration(text: str | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from neuro_divergent.interfaces.cli.options import AsJson, Quiet, option
+from neuro_divergent.interfaces.cli.options import AsJson, Quiet, RayAddress, check_ray, option
 from neuro_divergent.interfaces.cli.search.showing import StudyPath
 from neuro_divergent.interfaces.cli.search.starting import Jobs, Patience, Target, Time, Trials, parse_duration
 
@@ -24,6 +24,7 @@ def resume_command(
     target: Target = None,
     patience: Patience = None,
     jobs: Jobs = 1,
+    ray: RayAddress = None,
     data: Data = None,
     fit_best: Annotated[bool, option("--fit-best", text="Train the best one on all rows at the end.")] = False,
     quiet: Quiet = False,
@@ -34,9 +35,11 @@ def resume_command(
     from neuro_divergent.interfaces.cli.search.running import run_study
     from neuro_divergent.search.study import Study
 
+    if ray is not None:
+        check_ray(ray)
     limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
     screen = Screen(quiet=quiet, as_json=as_json)
-    run_study(Study.load(study), limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data)
+    run_study(Study.load(study), limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data, ray=ray)
 
 
 def worker_command(study: StudyPath, data: Data = None, quiet: Quiet = False) -> None:
