@@ -51,7 +51,7 @@ class VectorizedTrainer:
     ``Trainer.fit`` gives.
 
     A network whose training ends leaves the others, also when its loss becomes NaN or infinite. The last one goes on by
-    itself.
+    itself. What interrupts one of them ends all, without checkpoints.
 
     Args:
         members: The trainings; ``support`` says which can be trained together.
@@ -79,16 +79,24 @@ class VectorizedTrainer:
             for member in self._members:
                 contexts.enter_context(member.trainer.precision.casting(member.trainer.module))
             contexts.callback(self._release)
-            self._start()
-            while len(self._active) > 1:
-                self._step()
-            if self._active:
-                self._continue_alone(self._active[0])
+            try:
+                self._run()
+            except BaseException as error:
+                for place in self._active:
+                    self._members[place].trainer._emit("failed", error)
+                raise
+
+    def _run(self) -> None:
+        self._start()
+        while len(self._active) > 1:
+            self._step()
+        if self._active:
+            self._continue_alone(self._active[0])
 
     def _start(self) -> None:
         for member in self._members:
-            member.trainer._start(member.train, with_validation=member.validation is not None)
             member.trainer._thread_count.count = self._thread_count.count
+            member.trainer._start(member.train, with_validation=member.validation is not None)
         trainer = self._members[0].trainer
         assert isinstance(trainer.config.optimizer, GroupedOptimizer)
         groups = [group["params"] for group in trainer.optimizer.param_groups]

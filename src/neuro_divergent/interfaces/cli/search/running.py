@@ -15,7 +15,14 @@ _DEFAULT_TRIALS = 50
 
 
 def run_study(
-    study: Study, given: dict[str, Any], *, jobs: int, fit_best: bool, screen: Screen, data: Any = None
+    study: Study,
+    given: dict[str, Any],
+    *,
+    jobs: int,
+    fit_best: bool,
+    screen: Screen,
+    data: Any = None,
+    vectorize: bool | None = None,
 ) -> None:
     """Run a study, showing the best trials, and show what came out.
 
@@ -26,6 +33,7 @@ def run_study(
         fit_best: Whether to train the best settings on all rows at the end.
         screen: Where to show it.
         data: As for ``Study.run``.
+        vectorize: As for ``Study.run``.
     """
     from neuro_divergent.core.threads import available_cores
     from neuro_divergent.interfaces.cli.search.live import watching
@@ -39,7 +47,7 @@ def run_study(
     screen.facts([("study", str(study.directory)), *_facts(study), ("watch", watch)])
     count = available_cores() if jobs == -1 else jobs
     with interruptible("nd search resume", study.directory), watching(study.directory, screen, shown, count):
-        study.run(data, **limits, jobs=jobs)
+        study.run(data, **limits, jobs=jobs, vectorize=vectorize)
     finish(study, screen, fit_best=fit_best, data=data)
 
 

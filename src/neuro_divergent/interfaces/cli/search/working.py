@@ -6,7 +6,15 @@ from typing import Annotated
 
 from neuro_divergent.interfaces.cli.options import AsJson, Quiet, option
 from neuro_divergent.interfaces.cli.search.showing import StudyPath
-from neuro_divergent.interfaces.cli.search.starting import Jobs, Patience, Target, Time, Trials, parse_duration
+from neuro_divergent.interfaces.cli.search.starting import (
+    Jobs,
+    Patience,
+    Target,
+    Time,
+    Trials,
+    Vectorized,
+    parse_duration,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -24,6 +32,7 @@ def resume_command(
     target: Target = None,
     patience: Patience = None,
     jobs: Jobs = 1,
+    vectorize: Vectorized = None,
     data: Data = None,
     fit_best: Annotated[bool, option("--fit-best", text="Train the best one on all rows at the end.")] = False,
     quiet: Quiet = False,
@@ -36,7 +45,8 @@ def resume_command(
 
     limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
     screen = Screen(quiet=quiet, as_json=as_json)
-    run_study(Study.load(study), limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data)
+    found = Study.load(study)
+    run_study(found, limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data, vectorize=vectorize)
 
 
 def worker_command(study: StudyPath, data: Data = None, quiet: Quiet = False) -> None:
