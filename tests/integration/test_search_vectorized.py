@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +19,10 @@ from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.vectorized_fit import VectorizedFit
 from neuro_divergent.runs.events import read_events
 from neuro_divergent.runs.status import describe_run, list_runs
-from neuro_divergent.search import deadline, worker
+from neuro_divergent.search import deadline, grouping, worker
 from neuro_divergent.search.deadline import Deadline
 from neuro_divergent.search.study import Study
-from neuro_divergent.search.trial_part import TrialPart
+from neuro_divergent.training.callbacks.checkpointing import Checkpointer
 from neuro_divergent.training.vectorized.trainer import VectorizedTrainer
 
 DATA = Synthetic(num_series=2, length=80, noise=1.0).frame()
@@ -34,6 +36,16 @@ def study_in(directory: Path, model: Any = "nlinear", training: nd.TrainingConfi
     space = config.pop("space", RATES)
     forecaster = nd.Forecaster(model, horizon=7, input_size=14, training=training)
     return Study(forecaster, directory, space, objectives="mae", **config)
+
+
+class Killed(BaseException):
+    """What ends a process at once, as seen from inside of it."""
+
+
+def reasons_of(study: Study) -> list[str]:
+    """Return for each kind of network why it is not trained together with others; empty if it is."""
+    attributes = study.store.storage.get_study_user_attrs(study.store._study_id)
+    return [value for key, value in attributes.items() if key.startswith("vectorize ")]
 
 
 def errors_of(study: Study) -> list[float]:
@@ -182,30 +194,70 @@ def test_rate_that_diverges_fails_its_trial_and_no_other_of_the_group(tmp_path: 
     assert describe_run(study.directory / "trials" / "00001").state == "diverged"
 
 
-@pytest.mark.usefixtures("always_faster")
-def test_group_that_runs_when_the_time_is_up_is_stopped_and_begins_again_to_the_same_values(
-    tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = study_in(tmp_path / "whole", **GRID).run(DATA, trials=3)
-    study = study_in(tmp_path / "stopped", **GRID)
+@contextmanager
+def at_step(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the clock of searches stand still until a training has made some steps, then let the time be up."""
     clock, look = SimpleNamespace(now=0.0, sleep=time.sleep), Deadline.step_end
     clock.monotonic = lambda: clock.now
 
     def step_end(self: Deadline, trainer: Any) -> None:
-        clock.now = float("inf") if trainer.state.step == 12 else 0.0
+        clock.now = float("inf") if trainer.state.step == step else 0.0
         look(self, trainer)
 
     with monkeypatch.context() as patched:
         patched.setattr(deadline, "time", clock)
         patched.setattr(worker, "time", clock)
         patched.setattr(Deadline, "step_end", step_end)
+        yield
+
+
+@pytest.mark.usefixtures("always_faster")
+def test_group_that_runs_when_the_time_is_up_is_stopped_and_goes_on_exactly_when_resumed(
+    tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = study_in(tmp_path / "whole", **GRID).run(DATA, trials=3)
+    study = study_in(tmp_path / "stopped", **GRID)
+    with at_step(12, monkeypatch):
         study.run(DATA, trials=3, seconds=3600)
     assert [(trial.state, trial.attempts) for trial in study.trials] == [("stopped", 0)] * 3
     assert {describe_run(path).state for path in study.directory.glob("trials/*")} == {"interrupted"}
     done = Study.load(study.directory).run(DATA, trials=3)
     assert groups == [3, 3, 3]
+    assert reasons_of(done) == [""]
     assert errors_of(done) == errors_of(whole)
     assert [(trial.state, trial.attempts, trial.reason) for trial in done.trials] == [("complete", 1, "")] * 3
+    for run in study.directory.glob("trials/*"):
+        assert [event["step"] for event in read_events(run, "start")] == [0, 12]
+        assert not (run / "checkpoints").exists()
+
+
+@pytest.mark.usefixtures("always_faster")
+@pytest.mark.parametrize("last", [5, *(pytest.param(last, marks=pytest.mark.long) for last in (4, 6, 9))])
+def test_group_killed_while_checkpoints_were_written_goes_on_from_the_last_step_that_all_have(
+    last: int, tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = grouping._CHECKPOINTS.replace(every_seconds=None, every_steps=10)
+    monkeypatch.setattr(grouping, "_CHECKPOINTS", every)
+    settings: dict[str, Any] = {"method": "tpe", "seeds": 3}
+    whole = study_in(tmp_path / "whole", **settings).run(DATA, trials=1)
+    study = study_in(tmp_path / "killed", **settings)
+    write, count = Checkpointer._write, iter(range(1000))
+
+    def write_some(self: Checkpointer, *arguments: Any) -> None:
+        if next(count) == last:
+            raise Killed
+        write(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpointer, "_write", write_some)
+        with pytest.raises(Killed):
+            study.run(DATA, trials=1)
+    done = Study.load(study.directory).run(DATA, trials=1)
+    assert groups == [3, 3, 3]
+    assert reasons_of(done) == [""]
+    assert errors_of(done) == errors_of(whole)
+    for run in study.directory.glob("trials/*"):
+        assert [event["step"] for event in read_events(run, "start")] == [0, 10 * (last // 3)]
 
 
 @pytest.mark.usefixtures("always_faster")
@@ -220,9 +272,6 @@ def test_group_whose_process_died_while_models_were_saved_is_trained_again_to_th
     saved: list[Path] = []
     save = nd.Forecaster.save
 
-    class Killed(BaseException):
-        """What ends a process at once, as seen from inside of it."""
-
     def save_two(self: nd.Forecaster, path: Path, **options: Any) -> None:
         if len(saved) == 2:
             raise Killed
@@ -236,6 +285,7 @@ def test_group_whose_process_died_while_models_were_saved_is_trained_again_to_th
     assert {trial.state for trial in study.trials} == {"running"}
     done = Study.load(study.directory).run(DATA, trials=trials)
     assert groups == [3, 3, 3]
+    assert reasons_of(done) == [""]
     assert errors_of(done) == errors_of(whole)
     assert [(trial.state, trial.attempts) for trial in done.trials] == [("complete", 2)] * trials
 
@@ -244,10 +294,7 @@ def test_group_whose_process_died_while_models_were_saved_is_trained_again_to_th
 def test_trials_that_died_twice_in_a_group_are_run_by_themselves(
     tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        """What ends a process at once, as seen from inside of it."""
-
-    def die(self: VectorizedFit) -> None:
+    def die(self: VectorizedFit, states: object) -> None:
         raise Killed
 
     study = study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), **GRID)
@@ -314,9 +361,14 @@ def test_two_workers_share_the_trials_that_can_be_trained_together(tmp_path: Pat
     assert [trial.attempts for trial in study.trials] == [1] * 7
 
 
-def test_part_that_has_a_checkpoint_goes_on_from_it_by_itself(
+@pytest.mark.usefixtures("always_faster")
+def test_seed_that_was_stopped_by_itself_goes_on_by_itself_from_its_checkpoint(
     tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TrialPart, "has_checkpoint", property(lambda part: True))
-    study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), seeds=2).run(DATA, trials=1)
+    study = study_in(tmp_path / "study", seeds=2)
+    with at_step(12, monkeypatch):
+        study.run(DATA, trials=1, seconds=3600, vectorize=False)
+    Study.load(study.directory).run(DATA, trials=1, vectorize="auto")
     assert groups == []
+    starts = read_events(study.directory / "trials" / "00000-seed-0", "start")
+    assert [event["step"] for event in starts] == [0, 12]

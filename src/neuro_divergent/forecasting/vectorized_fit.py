@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -116,12 +116,18 @@ class VectorizedFit:
             return f"it is {gain:.2f} times as fast as one after the other"
         return None
 
-    def train(self) -> list[DivergedError | None]:
+    def train(self, states: Sequence[Mapping[str, Any]] = ()) -> list[DivergedError | None]:
         """Train all of them, and return for each the error that ended its training, if one did.
 
         If there is one, none is trained again on all rows.
+
+        Args:
+            states: Checkpoints to go on from, of the same step unless a training was over before.
         """
-        errors = _train(self._members(self.first))
+        members = self._members(self.first)
+        for member, state in zip(members, states, strict=bool(states)):
+            member.resume = state
+        errors = _train(members)
         trained = [
             pair for pair, error in zip(zip(self.phases, self.first, strict=True), errors, strict=True) if not error
         ]

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError
+from neuro_divergent.core.errors import ConfigError, DivergedError, StorageError, UntrustedFileError
 from neuro_divergent.core.signals import SignalListener
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.runs.directory import MODEL
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_TRAININGS = 8  # of several trials in one step
 _SMALL_COPIES = 256 * 1024**2  # bytes of the series, in as many copies as there are folds
 _SECONDS = "seconds"
+# A process that is killed while checkpoints are written leaves some of that step and some of the one before.
+_CHECKPOINTS = TRIAL_CHECKPOINTS.replace(keep=2)
 
 
 class TrainedPart(NamedTuple):
@@ -54,9 +56,10 @@ class TrainedPart(NamedTuple):
 class Grouping:
     """Trains parts of trials in one step for all of them, where they are alike and that is faster.
 
-    Each has a run directory of its own, with settings, events, history and model. Checkpoints are not written: after a
-    kill, a signal or the deadline the same trainings begin again, and end with the same weights. Whether it is faster
-    is measured once for each kind of network; the storage has the result, so that it is the same after a kill.
+    Each has a run directory of its own, with settings, events, history, checkpoints and model. After a kill, a signal
+    or the deadline the same trainings go on together from the last step of which all have a checkpoint, and end with
+    the same weights. Whether it is faster is measured once for each kind of network; the storage has the result, so
+    that it is the same after a kill.
 
     Args:
         config: Settings of the study.
@@ -97,7 +100,7 @@ class Grouping:
         if self._is_off or len(parts) < 2 or not any(part.needs_training for part in parts):
             return {}
         kind = self.kind(parts[0].config)
-        if kind is None or any(part.has_checkpoint for part in parts) or not self._has_room(parts):
+        if kind is None or not self._has_room(parts):
             if self._is_forced and (reason := self._unsupported(parts[0].config)):
                 raise _refused(parts[0], reason)
             return {}
@@ -108,7 +111,12 @@ class Grouping:
             for fit in same_batch_size(phases):
                 if len(fit.phases) > 1 and not self._reason(fit, kind, parts[0]):
                     own = [by_forecaster[id(phase.forecaster)] for phase in fit.phases]
-                    trained |= self._train(fit, own)
+                    try:
+                        states = _common_states(fit, own)
+                    except UntrustedFileError:  # a damaged checkpoint: by itself each goes on from the one before
+                        states = None
+                    if states is not None:
+                        trained |= self._train(fit, own, states)
         except (StorageError, VectorizeError):
             raise
         except Exception as error:
@@ -122,7 +130,7 @@ class Grouping:
         from neuro_divergent.training.vectorized.support import unsupported_setting
 
         if config.checkpoints != TRIAL_CHECKPOINTS:
-            return "checkpoints are set, and none are written then"
+            return "checkpoints are set, and those of a group are written at the same steps"
         return unsupported_setting(config.training)
 
     def _has_room(self, parts: Sequence[TrialPart]) -> bool:
@@ -140,24 +148,32 @@ class Grouping:
             self._store.set_vectorize_reason(kind, known)
         return known
 
-    def _train(self, fit: VectorizedFit, parts: Sequence[TrialPart]) -> dict[Path, TrainedPart]:
+    def _train(
+        self, fit: VectorizedFit, parts: Sequence[TrialPart], states: Sequence[dict[str, Any]]
+    ) -> dict[Path, TrainedPart]:
         """Train in the run directories of the parts, and save the models."""
         trained: dict[Path, TrainedPart] = {}
         with ExitStack() as all_runs:
-            runs = []
+            runs, is_known = [], set()
             for part, phase, training in zip(parts, fit.phases, fit.first, strict=True):
                 training.trainer.callbacks = [Deadline(self._deadline)]
                 opened = all_runs.enter_context(ExitStack())
                 if not part.needs_training:
+                    is_known.add(part)
                     continue
                 run = part.run()
                 run.check_data(phase.prepared.panel)
                 opened.enter_context(run.opened())
                 run.begin(phase.prepared)
-                training.trainer.callbacks += run.directory.vectorized_callbacks()
+                training.trainer.callbacks += run.directory.vectorized_callbacks(_CHECKPOINTS)
                 runs.append((part, opened))
+            # One that is only there for the others writes nothing, so it has no callbacks to load the state of.
+            states = [
+                {**state, "callbacks": []} if part in is_known else state
+                for part, state in zip(parts, states, strict=bool(states))
+            ]
             with _interruptible(fit):
-                errors = dict(zip(parts, fit.train(), strict=True))
+                errors = dict(zip(parts, fit.train(states), strict=True))
             forecasters = dict(zip(parts, (phase.forecaster for phase in fit.phases), strict=True))
             for part, opened in runs:
                 trained[part.directory] = found = TrainedPart(forecasters[part], len(parts), errors[part])
@@ -218,6 +234,28 @@ def _phases(parts: Sequence[TrialPart]) -> list[TrainingPhases]:
             prepared[id(part.fold)] = part.prepare(forecaster)
         found.append(TrainingPhases(forecaster, prepared[id(part.fold)]))
     return found
+
+
+def _common_states(fit: VectorizedFit, parts: Sequence[TrialPart]) -> list[dict[str, Any]] | None:
+    """Return the checkpoints of all parts at the last step that all have, or none to begin at the start.
+
+    A training that was over before that step has its last one. ``None`` if there are checkpoints, but not of one step:
+    those parts were trained by themselves, and go on so.
+    """
+    found = [part.checkpoints() for part in parts]
+    if not any(found):
+        return []
+    ends = []  # of those that are over
+    for steps, training in zip(found, fit.first, strict=True):
+        last = steps[max(steps)]() if steps else None
+        total = training.trainer.config.total_steps(len(training.train))
+        is_over = last is not None and (last["state"]["stop_reason"] is not None or last["state"]["step"] >= total)
+        ends.append(max(steps) if is_over else None)
+    for step in sorted(set().union(*found), reverse=True):
+        chosen = [step if step in steps else end for steps, end in zip(found, ends, strict=True)]
+        if all(own is not None and own <= step for own in chosen):
+            return [steps[own]() for steps, own in zip(found, chosen, strict=True) if own is not None]
+    return None
 
 
 @contextmanager

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from neuro_divergent.core.storage.regular_file import read_json
 from neuro_divergent.core.storage.strict_json import dumps
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.runs.directory import SCORES, RunDirectory
+from neuro_divergent.runs.directory import CHECKPOINTS, SCORES, RunDirectory
 from neuro_divergent.search.naive_error import naive_errors
 from neuro_divergent.search.objective import RESOURCES, levels_for
 from neuro_divergent.search.reporter import Reporter
@@ -72,13 +73,13 @@ class TrialPart:
         """Whether neither its values nor its model are known; the models of most trials are removed."""
         return not self.is_trained and self.stored() is None
 
-    @property
-    def has_checkpoint(self) -> bool:
-        """Whether training goes on from a checkpoint."""
-        from neuro_divergent.core.storage.store import open_store
+    def checkpoints(self) -> dict[int, Callable[[], dict[str, Any]]]:
+        """Return functions that read the checkpoints of the run, by step."""
+        from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint, step_of
 
-        directory = RunDirectory(self.directory)
-        return directory.has_begun and bool(open_store(directory.checkpoint_location(self.config.checkpoints)).names())
+        place = self.directory / CHECKPOINTS
+        steps = {step_of(path.name): path for path in place.glob("*")} if place.is_dir() else {}
+        return {step: partial(read_checkpoint, path) for step, path in steps.items() if step is not None}
 
     def run(self) -> TrainingRun:
         """Return the run: new, or to be resumed."""

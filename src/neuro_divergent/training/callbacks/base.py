@@ -28,7 +28,7 @@ class Callback:
         main_only: Whether it receives events in the first process alone, where several train together: because it
             writes files or prints, and neither changes training nor asks for its state.
         in_vectorized: Whether it works where several networks are trained in one step (``training/vectorized``): it
-            looks neither at gradients nor at the optimizer, and takes no checkpoints.
+            does not look at gradients.
     """
 
     in_refit: ClassVar[bool] = False
