@@ -33,7 +33,7 @@ def study_in(directory: Path) -> Study:
 def test_trial_that_runs_when_the_time_is_up_is_stopped_and_goes_on_exactly_when_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = study_in(tmp_path / "whole").run(DATA, trials=2)
+    whole = study_in(tmp_path / "whole").run(DATA, trials=2, vectorize=False)
     study = study_in(tmp_path / "stopped")
 
     # The clock of the search stands still until step 12 of the first trial, however slow the machine is.
@@ -48,7 +48,7 @@ def test_trial_that_runs_when_the_time_is_up_is_stopped_and_goes_on_exactly_when
         patched.setattr(deadline, "time", clock)
         patched.setattr(worker, "time", clock)
         patched.setattr(Deadline, "step_end", step_end)
-        study.run(DATA, trials=2, seconds=3600)
+        study.run(DATA, trials=2, seconds=3600, vectorize=False)
     (stopped,) = study.trials
     assert stopped.state == "stopped"
     assert stopped.reason.startswith("the time of the search was up")

@@ -217,7 +217,7 @@ class TrainingRun:
         is_refitting = strategy.broadcast(is_main and self._is_refitting)
         state = strategy.broadcast(state if is_main else None) if isinstance(state, Mapping | None) else state
         if is_main:
-            self._begin(prepared, is_refitting)
+            self.begin(prepared, is_refitting=is_refitting)
         phases = TrainingPhases(forecaster, prepared, teacher)
         if is_refitting:
             trains_again = phases.restore(validated)
@@ -233,8 +233,8 @@ class TrainingRun:
         if is_main:
             forecaster.save(self.directory.path / MODEL)
 
-    def _begin(self, prepared: PreparedData, is_refitting: bool) -> None:
-        """Write what the run is begun with, and remove what an earlier end of it left."""
+    def begin(self, prepared: PreparedData, *, is_refitting: bool = False) -> None:
+        """Write what the run is begun with, and remove what an earlier end of it left; ``train`` calls it."""
         kept = self.directory.path / PRETRAINED
         if prepared.initial is not None and not kept.exists():
             prepared.initial.save(kept)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.errors import ConfigError, DivergedError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.network_training import NetworkTraining
@@ -68,7 +68,7 @@ def fit_vectorized(
             leave(chosen, reason)
             continue
         starts = [initials[place] if initials else None for place in places]
-        for group in _same_batch_size(_prepared_phases(chosen, [panels[place] for place in places], starts)):
+        for group in same_batch_size(_prepared_phases(chosen, [panels[place] for place in places], starts)):
             if reason := group.run(forced=vectorize is True):
                 leave([phase.forecaster for phase in group.phases], reason)
     return left
@@ -87,7 +87,22 @@ class VectorizedFit:
     first: list[NetworkTraining]
 
     def run(self, *, forced: bool) -> str | None:
-        """Train all of them, or return why not: it is not possible or, unless it is ``forced``, not faster."""
+        """Train all of them, or return why not.
+
+        Raises:
+            DivergedError: If the loss or the gradients of one became NaN or infinite.
+        """
+        reason = self.why_not(forced=forced)
+        if reason is None:
+            for phase in self.phases:
+                phase.forecaster.run = None
+            for error in self.train():
+                if error is not None:
+                    raise error
+        return reason
+
+    def why_not(self, *, forced: bool) -> str | None:
+        """Return why they are not trained together: it is not possible or, unless it is ``forced``, not faster."""
         if len(self.phases) == 1:
             return _NO_OTHER
         members = self._members(self.first)
@@ -99,18 +114,33 @@ class VectorizedFit:
             return "torch has no batching rule for a layer, or a layer draws random numbers or changes buffers"
         if gain < WORTHWHILE and not forced:
             return f"it is {gain:.2f} times as fast as one after the other"
-        for phase in self.phases:
-            phase.forecaster.run = None
-        _train(members)
-        pairs = zip(self.phases, self.first, strict=True)
-        again = [phase for phase, training in pairs if phase.finish_first(training)]
-        if again:
+        return None
+
+    def train(self, states: Sequence[Mapping[str, Any]] = ()) -> list[DivergedError | None]:
+        """Train all of them, and return for each the error that ended its training, if one did.
+
+        If there is one, none is trained again on all rows.
+
+        Args:
+            states: Checkpoints to go on from, of the same step unless a training was over before.
+        """
+        members = self._members(self.first)
+        for member, state in zip(members, states, strict=bool(states)):
+            member.resume = state
+        errors = _train(members)
+        trained = [
+            pair for pair, error in zip(zip(self.phases, self.first, strict=True), errors, strict=True) if not error
+        ]
+        again = [phase for phase, training in trained if phase.finish_first(training)]
+        if again and len(trained) == len(self.phases):
             data = again[0].all_rows() if self._is_shared else None
             second = [phase.second_training(data or phase.all_rows()) for phase in again]
-            _train(self._members(second))
+            found = dict(zip(map(id, again), _train(self._members(second)), strict=True))
             for phase, training in zip(again, second, strict=True):
-                phase.finish_second(training)
-        return None
+                if found[id(phase)] is None:
+                    phase.finish_second(training)
+            errors = [found.get(id(phase)) for phase in self.phases]
+        return errors
 
     @property
     def _is_shared(self) -> bool:
@@ -138,7 +168,7 @@ def _prepared_phases(
     return [TrainingPhases(forecaster, data) for forecaster, data in zip(forecasters, prepared, strict=True)]
 
 
-def _same_batch_size(phases: Sequence[TrainingPhases]) -> list[VectorizedFit]:
+def same_batch_size(phases: Sequence[TrainingPhases]) -> list[VectorizedFit]:
     """Divide trainings by the number of windows in their batches."""
     groups: dict[int, VectorizedFit] = {}
     for phase in phases:
@@ -150,15 +180,16 @@ def _same_batch_size(phases: Sequence[TrainingPhases]) -> list[VectorizedFit]:
     return list(groups.values())
 
 
-def _train(members: list[Member]) -> None:
-    """Train all, or the only one, and raise the first error."""
-    if len(members) == 1:
+def _train(members: list[Member]) -> list[DivergedError | None]:
+    """Train all, or the only one, and return the error of each."""
+    if len(members) > 1:
+        VectorizedTrainer(members).fit()
+        return [member.error for member in members]
+    try:
         members[0].trainer.fit(members[0].train, members[0].validation)
-        return
-    VectorizedTrainer(members).fit()
-    for member in members:
-        if member.error is not None:
-            raise member.error
+    except DivergedError as error:
+        return [error]
+    return [None]
 
 
 def _alike(forecasters: Sequence[Forecaster]) -> list[list[int]]:

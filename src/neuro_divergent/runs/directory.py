@@ -166,6 +166,25 @@ class RunDirectory:
             EnvironmentNote(self.path / ENVIRONMENT),  # last: it runs git, and signals should be handled by then
         ]
 
+    def vectorized_callbacks(self, checkpoints: Checkpointing) -> list[Callback]:
+        """Return the callbacks that write the directory of a run that is trained in one step with others.
+
+        Norms by layer are not computed then, and requests are not looked for.
+        """
+        from neuro_divergent.training.callbacks.environment import EnvironmentNote
+        from neuro_divergent.training.callbacks.events import EventLog
+        from neuro_divergent.training.callbacks.heartbeat import Heartbeat
+
+        events = EventLog(self.path / EVENTS, history=self.path / HISTORY)
+        place = self.checkpoint_location(checkpoints)
+        checkpointer = checkpoints.replace(directory=place).build(saved=events.checkpointed)
+        return [
+            Heartbeat(self.path / HEARTBEAT),
+            events,
+            checkpointer,
+            EnvironmentNote(self.path / ENVIRONMENT),
+        ]
+
     def refit_callbacks(self, checkpoints: Checkpointing) -> list[Callback]:
         """Return the callbacks that write the directory during the second training, on all rows.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.training.callbacks.base import Callback
 
@@ -21,6 +21,8 @@ class Deadline(Callback):
     Args:
         end: When, in terms of ``time.monotonic``.
     """
+
+    in_vectorized: ClassVar[bool] = True
 
     def __init__(self, end: float) -> None:
         self._end = end

@@ -103,7 +103,8 @@ class StudyFigures:
         return convergence_figure(self.table, self.goal.name, maximize=self.goal.sign < 0)
 
     def _importances(self) -> Figure:
-        return parameter_importance_figure(self.importances)
+        labels = self.study.space.labels()
+        return parameter_importance_figure({labels[key]: value for key, value in self.importances.items()})
 
     def _parallel_coordinates(self) -> Figure:
         return parallel_coordinates_figure(self.table, self.goal.name, maximize=self.goal.sign < 0)
@@ -153,7 +154,7 @@ def figures_of(study: Study) -> dict[str, Figure]:
 def importances(study: Study) -> dict[str, float]:
     """Return how much of the first objective each setting explains, the most important first (PED-ANOVA).
 
-    Settings that do not exist in every trial are left out; without two different trials there are none.
+    They are named by their keys; without two different trials there are none.
 
     Raises:
         MissingDependencyError: If Optuna is not installed.

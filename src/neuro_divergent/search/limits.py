@@ -44,10 +44,14 @@ class Limits(Config):
         """Return the end in terms of ``time.monotonic``, counted from now."""
         return time.monotonic() + self.seconds if self.seconds is not None else float("inf")
 
+    def left(self, trials: Sequence[Trial]) -> int | None:
+        """Return how many trials may still be begun by their number; ``None`` for no end."""
+        return None if self.trials is None else max(self.trials - sum(trial.counts for trial in trials), 0)
+
     def reason(self, trials: Sequence[Trial], objectives: Sequence[Objective]) -> str | None:
         """Return why no more trials are begun after some, or ``None``; time is not looked at."""
         counted = [trial for trial in trials if trial.counts]
-        if self.trials is not None and len(counted) >= self.trials:
+        if self.left(counted) == 0:
             return f"{self.trials} trials"
         goal, best, since = objectives[0], float("inf"), 0
         for trial in sorted((item for item in counted if item.is_done), key=lambda item: item.finished or 0.0):

@@ -42,7 +42,8 @@ def run_workers(
 
     _ = study.store  # the storage is created once, before workers open it
     with panel_pool(_work, panel, jobs=count, threads=threads, executor=executor) as pool:
-        task = str(study.directory.resolve()), limits.to_dict(), time.time() + deadline - time.monotonic()
+        ends = time.time() + deadline - time.monotonic()
+        task = str(study.directory.resolve()), limits.to_dict(), ends, count
         done = 0
         while done < count:
             tasks = [task] * (count - done)
@@ -56,10 +57,11 @@ def run_workers(
                     done += 1
 
 
-def _work(task: tuple[str, dict[str, Any], float], panel: Panel, threads: int) -> str:
-    """Run trials in a worker process; the last part of the task is the deadline, in seconds since 1970."""
+def _work(task: tuple[str, dict[str, Any], float, int], panel: Panel, threads: int) -> str:
+    """Run trials in a worker process; its task ends with the deadline, in seconds since 1970, and the workers."""
     from neuro_divergent.search.study import Study
 
-    directory, limits, ends = task
+    directory, limits, ends, count = task
     deadline = time.monotonic() + ends - time.time()
-    return Study.load(Path(directory)).work(panel, Limits(**limits), threads=threads, deadline=deadline)
+    study = Study.load(Path(directory))
+    return study.work(panel, Limits(**limits), threads=threads, deadline=deadline, num_workers=count)

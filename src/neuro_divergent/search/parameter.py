@@ -39,6 +39,11 @@ class Parameter:
         """Its name in the study: the setting, and after ``@`` the components it belongs to."""
         return f"{self.setting}@{'+'.join(self.only)}" if self.only else self.setting
 
+    @property
+    def label(self) -> str:
+        """Its name for people: the setting, and in brackets the components it belongs to."""
+        return f"{self.setting} ({', '.join(self.only)})" if self.only else self.setting
+
     def is_active(self, point: Mapping[str, Any]) -> bool:
         """Whether it exists, given the values of the parameters before it."""
         return not self.only or self.parent not in point or component_name(point[self.parent]) in self.only

@@ -24,12 +24,17 @@ class Proposer:
     def __init__(self, config: StudyConfig, store: TrialStore, start: Point) -> None:
         self._config, self._store, self._start = config, store, start
 
+    def left(self, trials: Sequence[Trial]) -> int | None:
+        """Return how many points of the method were not tried; ``None`` for no end."""
+        size = self._config.method.size(self._store.space)
+        return None if size is None else size - sum(item.origin == METHOD for item in trials)
+
     def exhausted(self, trials: Sequence[Trial]) -> str | None:
         """Return that every point was tried, or ``None`` while there are more."""
-        size = self._config.method.size(self._store.space)
-        if size is None or sum(item.origin == METHOD for item in trials) < size:
+        left = self.left(trials)
+        if left is None or left > 0:
             return None
-        return f"all {size} points of the {self._config.method.name}"
+        return f"all {self._config.method.size(self._store.space)} points of the {self._config.method.name}"
 
     def next(self, number: int, before: Sequence[Trial]) -> tuple[Point, str]:
         """Return the point of a trial, and where it comes from."""

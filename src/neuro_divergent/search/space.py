@@ -123,6 +123,10 @@ class Space:
     def __repr__(self) -> str:
         return f"Space({len(self)} settings: {', '.join(item.key for item in self.parameters)})"
 
+    def labels(self) -> dict[str, str]:
+        """Return the name of each parameter for people, by key."""
+        return {item.key: item.label for item in self.parameters}
+
     def walk(self, choose: Callable[[Parameter], Any]) -> Point:
         """Return the point that has, for each parameter that exists given those before it, what a function returns."""
         point: Point = {}

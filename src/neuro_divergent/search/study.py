@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from neuro_divergent import __version__
-from neuro_divergent.core.errors import DataError, InputError, NewerFormatError, UntrustedFileError
+from neuro_divergent.core.errors import ConfigError, DataError, InputError, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.executor import Executor
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import write_file
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.vectorized_fit import Vectorize
     from neuro_divergent.search.parameter import Point
     from neuro_divergent.workflow.outcome import Outcome
 
@@ -84,6 +85,7 @@ class Study:
         self._chooses_objective = "objectives" not in config
         self.name = f"{self.directory.resolve().name}-{uuid.uuid4().hex[:8]}"
         self._document: dict[str, Any] = {}
+        self._vectorize: Vectorize = "auto"
 
     @classmethod
     def load(cls, directory: str | Path) -> Self:
@@ -104,6 +106,7 @@ class Study:
         study.directory, study.name, study._document = Path(directory), str(document["name"]), document
         study.config = StudyConfig.from_dict(document["config"])
         study._chooses_objective = False
+        study._vectorize = document.get("vectorize", False)  # not in a study of an earlier version
         return study
 
     def enqueue(self, settings: Mapping[str, Any]) -> None:
@@ -133,6 +136,7 @@ class Study:
         jobs: int = 1,
         threads: int | None = None,
         executor: Executor | None = None,
+        vectorize: Vectorize | None = None,
         **schema: Any,
     ) -> Self:
         """Run trials until a limit is reached.
@@ -151,12 +155,18 @@ class Study:
             threads: Threads of all processes together; unset, the cores are shared.
             executor: What starts the processes instead of this machine, such as ``nd.distributed.RayExecutor("auto")``.
                 The directory of the study must be on storage that all machines see.
+            vectorize: Whether trainings that differ in seed, fold or learning rate alone are done in one step for all
+                of them, which gives the same values up to rounding: seeds and folds of a trial, and trials of a method
+                that does not look at results, if there is no pruner. ``"auto"``, which is the default of a new study,
+                where a short measurement shows that it is faster; ``True`` always, with an error where it is not
+                possible; ``False`` never, so that each has checkpoints of its own.
             schema: Fields of ``Schema``, as for ``Forecaster.fit``; of a new study.
         """
         given = {"trials": trials, "seconds": seconds, "target_value": target_value, "patience": patience}
         given = {key: value for key, value in given.items() if value is not None}
         limits = Limits(**(given or self._document.get("limits") or {"trials": 50}))
         deadline = limits.deadline()
+        self._choose_vectorize(vectorize, limits)
         if not self.is_begun:
             self._describe_data(data, schema)
         panel = self._open(data, limits)
@@ -165,10 +175,23 @@ class Study:
         run_workers(self, panel, limits, jobs=jobs, threads=threads, deadline=deadline, executor=executor)
         return self
 
-    def work(self, panel: Panel, limits: Limits, *, threads: int | None = None, deadline: float | None = None) -> str:
+    def work(
+        self,
+        panel: Panel,
+        limits: Limits,
+        *,
+        threads: int | None = None,
+        deadline: float | None = None,
+        num_workers: int = 1,
+    ) -> str:
         """Run trials in this process until a limit is reached, and return which.
 
-        ``deadline`` is when the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
+        Args:
+            panel: The data.
+            limits: When to end.
+            threads: Threads that training may use.
+            deadline: When the time is up in terms of ``time.monotonic``; unset, what the limits say from now on.
+            num_workers: Processes that run trials at the same time.
         """
         import neuro_divergent.forecasting.network_training  # noqa: F401 (torch, so that one who waits can begin at once)
         from neuro_divergent.search.settings import require_buildable
@@ -177,11 +200,15 @@ class Study:
 
         store = self._open_store(self._space(panel))
         deadline = limits.deadline() if deadline is None else deadline
-        runner = TrialRunner(self.config, self.directory, store, panel, threads=threads, deadline=deadline)
+        runner = TrialRunner(
+            self.config, self.directory, store, panel, threads=threads, deadline=deadline, vectorize=self._vectorize
+        )
         check = partial(require_buildable, self.config.run, panel=panel)
+        groups = runner.groups(limits, num_workers)
+        worker = Worker(self.config, store, self.start(panel), run=runner.run, check=check, groups=groups)
         runner.remove_models()  # which a process that died may have left
         try:
-            return Worker(self.config, store, self.start(panel), run=runner.run, check=check).work(limits, deadline)
+            return worker.work(limits, deadline)
         finally:
             store.close()
 
@@ -320,6 +347,16 @@ class Study:
         values["training"]["batch_size"] = run.training.batch_size_for(len(training_windows(run.task, panel)))
         return self._space(panel).start(values)
 
+    def _choose_vectorize(self, given: Vectorize | None, limits: Limits) -> None:
+        """Take what was given, if it can be."""
+        from neuro_divergent.search.grouping import require_groups
+
+        chosen = self._vectorize if given is None else given
+        if not (isinstance(chosen, bool) or chosen == "auto"):
+            raise ConfigError(f"vectorize: {chosen!r} must be 'auto', True or False.")
+        require_groups(self.config, limits, chosen)
+        self._vectorize = chosen
+
     def _open_store(self, space: Space) -> TrialStore:
         return TrialStore(self.config, self.name, self.directory, space, self._document.get("queue", ()))
 
@@ -378,6 +415,7 @@ class Study:
             **self._document,
             "config": self.config.to_dict(),
             "limits": limits.to_dict(),
+            "vectorize": self._vectorize,
         }
         write_file(self.directory / STUDY, strict_json.dumps(document, indent=1))
         self._document = document

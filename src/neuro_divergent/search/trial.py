@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from neuro_divergent.search.parameter import Point
 
+MOST_ATTEMPTS = 3  # to run a trial, of which the last is by itself
 State = Literal["running", "stopped", "complete", "pruned", "failed", "refused"]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ from neuro_divergent.core.storage.regular_file import read_json
 from neuro_divergent.core.storage.strict_json import dumps
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
-from neuro_divergent.runs.directory import SCORES, RunDirectory
+from neuro_divergent.runs.directory import CHECKPOINTS, SCORES, RunDirectory
 from neuro_divergent.search.naive_error import naive_errors
 from neuro_divergent.search.objective import RESOURCES, levels_for
 from neuro_divergent.search.reporter import Reporter
 from neuro_divergent.training.callbacks.base import CallbackLike
+from neuro_divergent.training.callbacks.checkpointing import Checkpointing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.evaluation.splitters.fold import Fold
     from neuro_divergent.forecasting.forecaster import Forecaster
+    from neuro_divergent.forecasting.prepared_data import PreparedData
 
 RESULT = "trial.json"
+# One checkpoint is enough to go on from, and the best weights are in it.
+TRIAL_CHECKPOINTS = Checkpointing(every_epochs=None, every_seconds=30.0, keep=1)
 _LIMIT = 1 << 20
 _TIMED_WINDOWS, _TIMINGS = 256, 3
 
@@ -63,6 +68,33 @@ class TrialPart:
         """Whether training has come to its end."""
         return RunDirectory(self.directory).is_finished
 
+    @property
+    def needs_training(self) -> bool:
+        """Whether neither its values nor its model are known; the models of most trials are removed."""
+        return not self.is_trained and self.stored() is None
+
+    def checkpoints(self) -> dict[int, Callable[[], dict[str, Any]]]:
+        """Return functions that read the checkpoints of the run, by step."""
+        from neuro_divergent.training.checkpointing.checkpoint import read_checkpoint, step_of
+
+        place = self.directory / CHECKPOINTS
+        steps = {step_of(path.name): path for path in place.glob("*")} if place.is_dir() else {}
+        return {step: partial(read_checkpoint, path) for step, path in steps.items() if step is not None}
+
+    def run(self) -> TrainingRun:
+        """Return the run: new, or to be resumed."""
+        directory = RunDirectory(self.directory)
+        if directory.has_begun:
+            return TrainingRun.resumed(directory, self.config)
+        return TrainingRun.new(directory, self.config)
+
+    def prepare(self, forecaster: Forecaster) -> PreparedData:
+        """Return the data that a forecaster with these settings is trained on."""
+        from neuro_divergent.evaluation.cross_validation.fold_task import training_part
+
+        panel = self.panel if self.fold is None else training_part(forecaster.task, self.fold, self.panel)
+        return forecaster._prepare(panel, {})
+
     def fit(self, callbacks: Sequence[CallbackLike] = (), scaled: Reporter | None = None) -> Forecaster:
         """Train from the start or from the latest checkpoint; a model that is trained is loaded.
 
@@ -70,31 +102,11 @@ class TrialPart:
             callbacks: Further callbacks.
             scaled: The one of them that reports errors divided by the naive error of each series.
         """
-        directory = RunDirectory(self.directory)
-        if directory.has_begun:
-            return self._fit(TrainingRun.resumed(directory, self.config), callbacks, scaled)
-        return self._fit(TrainingRun.new(directory, self.config), callbacks, scaled)
-
-    def score(self, forecaster: Forecaster, metrics: Sequence[str]) -> dict[str, float]:
-        """Return metrics and all resources, and store them."""
-        values = {
-            "parameters": float(forecaster.num_parameters),
-            "seconds": _seconds(forecaster),
-            **self._score(forecaster, [name for name in metrics if name not in RESOURCES]),
-        }
-        for name, value in values.items():
-            if not math.isfinite(value):
-                raise DivergedError(f"{name} is {value} on what was held out")
-        write_file(self.directory / RESULT, dumps(values, indent=1))
-        return values
-
-    def _fit(self, run: TrainingRun, callbacks: Sequence[CallbackLike], scaled: Reporter | None) -> Forecaster:
-        from neuro_divergent.evaluation.cross_validation.fold_task import training_part
         from neuro_divergent.forecasting.forecaster import Forecaster
 
+        run = self.run()
         forecaster = Forecaster.for_run(run.config)
-        panel = self.panel if self.fold is None else training_part(forecaster.task, self.fold, self.panel)
-        prepared = forecaster._prepare(panel, {})
+        prepared = self.prepare(forecaster)
         if run.is_complete:  # a process died after training and before scoring
             forecaster = run.load_model()
             forecaster.panel, forecaster.split = prepared.panel, prepared.split
@@ -106,6 +118,25 @@ class TrialPart:
         with run.opened():
             run.train(forecaster, prepared, callbacks=callbacks, state=run.load_state())
         return forecaster
+
+    def score(self, forecaster: Forecaster, metrics: Sequence[str], *, trained_together: int = 1) -> dict[str, float]:
+        """Return metrics and all resources, and store them.
+
+        Args:
+            forecaster: What was trained.
+            metrics: Names of metrics.
+            trained_together: Trainings that its seconds of training were shared with, itself included.
+        """
+        values = {
+            "parameters": float(forecaster.num_parameters),
+            "seconds": _seconds(forecaster) / trained_together,
+            **self._score(forecaster, [name for name in metrics if name not in RESOURCES]),
+        }
+        for name, value in values.items():
+            if not math.isfinite(value):
+                raise DivergedError(f"{name} is {value} on what was held out")
+        write_file(self.directory / RESULT, dumps(values, indent=1))
+        return values
 
     def _score(self, forecaster: Forecaster, metrics: list[str]) -> dict[str, float]:
         """Forecast what was held out, and return metrics and the latency."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,22 +19,22 @@ from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.runs.directory import CHECKPOINTS
 from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.deadline import Deadline
+from neuro_divergent.search.grouping import MOST_TRAININGS, Grouping, TrainedPart, why_not_trials
+from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.naive_error import is_scale_free
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.reporter import Reporter
 from neuro_divergent.search.retention import TRIALS, Retention, run_directories
 from neuro_divergent.search.settings import config_for
 from neuro_divergent.search.storage.trial_store import TrialStore
-from neuro_divergent.search.trial import Trial
-from neuro_divergent.search.trial_part import TrialPart
-from neuro_divergent.training.callbacks.checkpointing import Checkpointing
+from neuro_divergent.search.trial import MOST_ATTEMPTS, Trial
+from neuro_divergent.search.trial_groups import TrialGroups, VectorizeError
+from neuro_divergent.search.trial_part import TRIAL_CHECKPOINTS, TrialPart
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.evaluation.splitters.fold import Fold
-
-# One checkpoint is enough to go on from, and the best weights are in it.
-_CHECKPOINTS = Checkpointing(every_epochs=None, every_seconds=30.0, keep=1)
+    from neuro_divergent.forecasting.vectorized_fit import Vectorize
 
 
 class PrunedError(NeuroDivergentError):
@@ -51,6 +51,7 @@ class TrialRunner:
         panel: The data.
         threads: Threads that training may use; unset, what its settings say.
         deadline: When the time is up, in terms of ``time.monotonic``.
+        vectorize: As for ``Study.run``.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class TrialRunner:
         *,
         threads: int | None = None,
         deadline: float = float("inf"),
+        vectorize: Vectorize = False,
     ) -> None:
         self._config, self._directory, self._store, self._panel = config, directory, store, panel
         self._threads, self._deadline = threads, deadline
@@ -69,6 +71,8 @@ class TrialRunner:
         self._folds: list[Fold | None] = [None]
         if config.splitter is not None:
             self._folds = list(config.splitter.split(panel))
+        self._grouping = Grouping(config, store, vectorize, deadline)
+        self._trained: dict[Path, TrainedPart] = {}  # of trials that were trained together and are not scored yet
 
     def run(self, trial: Trial) -> None:
         """Run a trial to its end and record it; one that was begun before goes on from its last checkpoint.
@@ -85,6 +89,22 @@ class TrialRunner:
         """Remove the models of trials that have ended and are not to be kept."""
         self._retention.apply(self._store.trials())
 
+    def groups(self, limits: Limits, num_workers: int = 1) -> TrialGroups | None:
+        """Return how trials are taken several at once, until limits are reached; ``None`` for one by one."""
+        most = MOST_TRAININGS // (len(self._folds) * self._config.seeds)
+        if most < 2 or why_not_trials(self._config, limits) is not None:
+            return None
+        return TrialGroups(most, num_workers, kind=self._kind, train=self._train_together)
+
+    def _kind(self, point: Point) -> str | None:
+        return self._grouping.kind(self.prepared(config_for(self._config.run, point)))
+
+    def _train_together(self, trials: Sequence[Trial]) -> bool:
+        """Train the networks of several trials in one step; return whether that was done, so that each is to be run."""
+        parts = [part for trial in trials for part in self._parts(trial.name, trial.settings)]
+        self._trained = self._grouping.train(parts)
+        return bool(self._trained)
+
     def _run(self, trial: Trial) -> None:
         try:
             values = self._values(trial)
@@ -92,7 +112,7 @@ class TrialRunner:
         except PrunedError as pruned:
             self._remove_checkpoints(trial)
             self._store.fail(trial.number, str(pruned), state="pruned")
-        except StorageError:
+        except (StorageError, VectorizeError):
             raise
         except DivergedError as error:
             self._store.fail(trial.number, f"diverged: {error}")
@@ -110,9 +130,15 @@ class TrialRunner:
         found: list[dict[str, float]] = []
         parts = list(self._parts(trial.name, trial.settings))
         goal, pruner = self._config.objectives[0], self._config.pruner
+        trained = {part.directory: self._trained.pop(part.directory, None) for part in parts}
+        if not any(trained.values()) and trial.attempts < MOST_ATTEMPTS:
+            trained |= self._grouping.train(parts)
         for place, part in enumerate(parts):
             values = part.stored()
-            if values is None:
+            together = trained[part.directory]
+            if values is None and together is not None:
+                values = part.score(together.result(), self._config.metrics, trained_together=together.size)
+            elif values is None:
                 reporter = None
                 if len(parts) == 1 and pruner is not None:
                     reporter = Reporter(lambda step, value: self._store.report(trial.number, step, value), goal.sign)
@@ -162,5 +188,5 @@ class TrialRunner:
         if self._threads is not None and (training.threads == "auto" or training.threads > self._threads):
             training = training.replace(threads=self._threads)
         is_default = own.checkpoints == RunConfig.model_fields["checkpoints"].default
-        checkpoints = _CHECKPOINTS if is_default else own.checkpoints
+        checkpoints = TRIAL_CHECKPOINTS if is_default else own.checkpoints
         return own.replace(task=own.task.replace(refit=False), training=training, checkpoints=checkpoints)

@@ -1,9 +1,9 @@
-"""The loop of a worker: take over a trial whose process died, or begin one, and run it."""
+"""The loop of a worker: take over a trial whose process died, or begin one, and run it; or several at once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, NeuroDivergentError
 from neuro_divergent.search.config import StudyConfig
@@ -11,11 +11,13 @@ from neuro_divergent.search.deadline import TIME_IS_UP
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.parameter import Point
 from neuro_divergent.search.proposer import Proposer
+from neuro_divergent.search.storage.claims import Claims
 from neuro_divergent.search.storage.trial_store import TrialStore
-from neuro_divergent.search.trial import Trial
+from neuro_divergent.search.trial import MOST_ATTEMPTS, Trial
+from neuro_divergent.search.trial_groups import TrialGroups, VectorizeError
 
+_TIME_WAS_UP = "the time of the search was up; it goes on when the study is resumed"
 _PAUSE = 0.5  # seconds between two looks for something to do
-_MOST_ATTEMPTS = 3
 _MOST_REFUSED = 100  # in a row
 _MOST_FAILED = 20  # before any trial was complete
 
@@ -32,6 +34,7 @@ class Worker:
         start: The first point to try.
         run: Runs a trial to its end and records that.
         check: Raises ``InputError`` for a point that cannot be built.
+        groups: How trials are taken several at once; ``None`` for one by one.
     """
 
     def __init__(
@@ -42,8 +45,10 @@ class Worker:
         *,
         run: Callable[[Trial], None],
         check: Callable[[Point], object],
+        groups: TrialGroups | None = None,
     ) -> None:
         self._config, self._store, self._run, self._check = config, store, run, check
+        self._groups = groups
         self._proposer = Proposer(config, store, start)
 
     def work(self, limits: Limits, deadline: float | None = None) -> str:
@@ -65,14 +70,12 @@ class Worker:
                     reason = limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials)
                     if taken is None and reason is None:
                         _require_success(trials)
-                        taken = self._store.trial(self._store.begin())
-                        claims.try_claim(taken.number)
-                        self._propose(taken)
+                        taken = self._begin(claims)
                     elif taken is not None:
                         self._take_over(taken)
-                if taken is not None:
-                    self._finish(taken.number)
-                    claims.release(taken.number)
+                    group = [] if taken is None else [taken.number, *self._others(taken.number, limits, claims)]
+                if group:
+                    self._finish(group, claims)
                 elif all(item.is_done for item in trials):
                     return str(reason)
                 else:
@@ -80,18 +83,70 @@ class Worker:
         finally:
             claims.close()
 
-    def _finish(self, number: int) -> None:
-        """Run a trial, unless it was refused; a signal or the deadline leave it to be continued, and are no death."""
-        trial = self._store.trial(number)
-        if trial.is_done:
+    def _begin(self, claims: Claims) -> Trial:
+        """Begin a trial, with a point."""
+        begun = self._store.trial(self._store.begin())
+        claims.try_claim(begun.number)
+        self._propose(begun)
+        return begun
+
+    def _others(self, number: int, limits: Limits, claims: Claims) -> Iterator[int]:
+        """Yield trials to be run together with one: those whose process died, then new ones, while they are alike."""
+        first, trials = self._store.trial(number), self._store.trials()
+        if self._groups is None or first.is_done or first.attempts >= MOST_ATTEMPTS:
             return
+        kind = self._groups.kind(first.settings)
+        if kind is None:
+            return
+        count = 1
+        for item in trials:
+            if item.number == number or item.is_done or not item.settings:
+                continue
+            if item.attempts + 1 >= MOST_ATTEMPTS or count >= self._groups.most:
+                continue
+            if self._groups.kind(item.settings) == kind and claims.try_claim(item.number):
+                self._take_over(item)
+                count += 1
+                yield item.number
+        ends = [end for end in (limits.left(trials), self._proposer.left(trials)) if end is not None]
+        size = self._groups.size(min(ends) + 1 if ends else None)  # with the one that was begun
+        while count < size:
+            trials = self._store.trials()
+            if limits.reason(trials, self._config.objectives) or self._proposer.exhausted(trials):
+                return
+            point, _ = self._proposer.next(len(trials), trials)
+            if self._groups.kind(point) != kind:
+                return
+            count += 1
+            yield self._begin(claims).number
+
+    def _finish(self, numbers: Sequence[int], claims: Claims) -> None:
+        """Run trials, unless they were refused; a signal or the deadline leave them to be continued, and are no death.
+
+        Where they are not trained together after all, all but the first are left to whoever is free.
+        """
+        trials = [trial for number in numbers if not (trial := self._store.trial(number)).is_done]
         try:
-            self._run(trial)
-        except KeyboardInterrupt as interruption:
-            self._store.set_attempts(number, trial.attempts - 1)
-            if not isinstance(interruption, Interrupted) or interruption.name != TIME_IS_UP:
+            if self._groups is not None and len(trials) > 1 and not self._groups.train(trials):
+                for trial in trials[1:]:
+                    self._store.set_attempts(trial.number, trial.attempts - 1)
+                    self._store.stop(trial.number, "it waits for its turn")
+                    claims.release(trial.number)
+                numbers = [number for number in numbers if number not in [trial.number for trial in trials[1:]]]
+                trials = trials[:1]
+            for trial in trials:
+                self._run(trial)
+        except (KeyboardInterrupt, VectorizeError) as interruption:
+            is_deadline = isinstance(interruption, Interrupted) and interruption.name == TIME_IS_UP
+            for trial in trials:
+                if not self._store.trial(trial.number).is_done:
+                    self._store.set_attempts(trial.number, trial.attempts - 1)
+                    if is_deadline:
+                        self._store.stop(trial.number, _TIME_WAS_UP)
+            if not is_deadline:
                 raise
-            self._store.stop(number, "the time of the search was up; it goes on from here when the study is resumed")
+        for number in numbers:
+            claims.release(number)
 
     def _take_over(self, trial: Trial) -> None:
         """Record another attempt, and find a point if its process died before it had one; others wait."""
@@ -100,8 +155,8 @@ class Worker:
         if trial.state == "stopped":
             self._store.resume(trial.number)
         self._store.set_attempts(trial.number, trial.attempts + 1)
-        if trial.attempts >= _MOST_ATTEMPTS:
-            self._store.fail(trial.number, f"its process died {_MOST_ATTEMPTS} times; often memory runs out")
+        if trial.attempts >= MOST_ATTEMPTS:
+            self._store.fail(trial.number, f"its process died {MOST_ATTEMPTS} times; often memory runs out")
         else:
             self._propose(trial)
 

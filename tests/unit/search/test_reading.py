@@ -13,6 +13,7 @@ import pytest
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.lock import RunLock
+from neuro_divergent.reporting.figures.figure import Bars
 from neuro_divergent.search.dependency import load_optuna, without_warnings
 from neuro_divergent.search.figures import StudyFigures
 from neuro_divergent.search.reading.journal import JournalReader
@@ -136,6 +137,14 @@ def test_importances_equal_those_that_optuna_computes_of_the_storage(tmp_path: P
         evaluator = optuna.importance.PedAnovaImportanceEvaluator()
         expected = optuna.importance.get_param_importances(made.study.store.optuna_study(), evaluator=evaluator)
     assert RecordedStudy.load(made.directory).importances == expected
+
+
+def test_importance_of_a_setting_of_one_component_is_labelled_with_the_component_in_brackets(tmp_path: Path) -> None:
+    figures = StudyFigures(StudyMaker(tmp_path / "study").run(12).study)
+    assert f"{OPTIMIZER}.momentum@sgd" in figures.importances
+    (bars,) = figures.figure("importances").marks
+    assert isinstance(bars, Bars)
+    assert set(bars.places) == {f"{OPTIMIZER}.momentum (sgd)", OPTIMIZER, RATE, WIDTH, "model.dropout"}
 
 
 def test_figures_of_settings_are_found_by_name(tmp_path: Path) -> None:

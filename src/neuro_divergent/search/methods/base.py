@@ -20,12 +20,16 @@ class Method(Component):
     A method either computes the point at a place of a sequence (``point``) or has a sampler of Optuna (``sampler``),
     which looks at the trials before. Samplers are made again for each trial, with a seed from the number of the trial,
     so that a search that was killed proposes what it would have proposed.
+
+    Attributes:
+        learns: Whether what it proposes depends on the results of trials before.
     """
 
     registry: ClassVar[Registry] = Registry("search method", "neuro_divergent.search.methods")
     starts_with_defaults: ClassVar[bool] = True
     several_goals: ClassVar[bool] = True
     uses_torch: ClassVar[bool] = False
+    learns: ClassVar[bool] = True
 
     def check(self, space: Space, num_goals: int) -> None:
         """Refuse a space or a number of goals that the method cannot be used for.

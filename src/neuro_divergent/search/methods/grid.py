@@ -21,6 +21,7 @@ class Grid(Method):
     """
 
     starts_with_defaults: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
 
     def size(self, space: Space) -> int | None:
         return space.grid_size()

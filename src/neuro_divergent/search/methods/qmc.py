@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
 from neuro_divergent.search.methods.base import Method
@@ -18,6 +18,8 @@ class QMC(Method):
 
     The sequence has a coordinate for every setting, also for those that do not exist at a point.
     """
+
+    learns: ClassVar[bool] = False
 
     def point(self, space: Space, place: int, seed: int) -> Point | None:
         from scipy.stats import qmc

@@ -27,7 +27,7 @@ from neuro_divergent.search.storage.claims import Claims, FileClaims
 from neuro_divergent.search.storage.open import open_storage
 from neuro_divergent.search.trial import State, Trial
 
-_QUEUE = "queue"
+_QUEUE, _VECTORIZE = "queue", "vectorize"
 
 
 class TrialStore:
@@ -91,6 +91,15 @@ class TrialStore:
     def enqueue(self, point: Point) -> None:
         """Add a point to be tried before the method proposes more; the caller has exclusive access."""
         self.storage.set_study_user_attr(self._study_id, _QUEUE, [*self._enqueued(), point])
+
+    def vectorize_reason(self, kind: str) -> str | None:
+        """Return why trainings of a kind are done one after the other; empty if not, ``None`` if not known yet."""
+        found = self.storage.get_study_user_attrs(self._study_id).get(f"{_VECTORIZE} {kind}")
+        return None if found is None else str(found)
+
+    def set_vectorize_reason(self, kind: str, reason: str) -> None:
+        """Record why trainings of a kind are done one after the other; empty if they are done together."""
+        self.storage.set_study_user_attr(self._study_id, f"{_VECTORIZE} {kind}", reason)
 
     def begin(self) -> int:
         """Begin a trial, whose point is still to be proposed, and return its number."""

@@ -27,10 +27,13 @@ class Callback:
         in_refit: Whether it also receives the events of the second training of a forecaster, on all rows.
         main_only: Whether it receives events in the first process alone, where several train together: because it
             writes files or prints, and neither changes training nor asks for its state.
+        in_vectorized: Whether it works where several networks are trained in one step (``training/vectorized``): it
+            does not look at gradients.
     """
 
     in_refit: ClassVar[bool] = False
     main_only: ClassVar[bool] = False
+    in_vectorized: ClassVar[bool] = False
 
     def fit_start(self, trainer: Trainer) -> None:
         """Training is about to begin; the plan is known."""

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -93,6 +93,8 @@ class Checkpointer(Callback):
     A state is taken when a step is complete: its validation is done, and no average stands in for the
     weights. A state with weights that are not finite is never written.
     """
+
+    in_vectorized: ClassVar[bool] = True
 
     def __init__(self, config: Checkpointing, saved: Callable[[int], None] | None = None) -> None:
         self.config = config

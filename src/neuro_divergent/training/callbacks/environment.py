@@ -24,6 +24,7 @@ class EnvironmentNote(Callback):
     """
 
     main_only: ClassVar[bool] = True
+    in_vectorized: ClassVar[bool] = True
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

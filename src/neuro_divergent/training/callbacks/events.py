@@ -44,6 +44,7 @@ class EventLog(Callback):
     """
 
     main_only: ClassVar[bool] = True
+    in_vectorized: ClassVar[bool] = True
 
     def __init__(self, path: str | Path, *, history: str | Path | None = None) -> None:
         self.path = Path(path)

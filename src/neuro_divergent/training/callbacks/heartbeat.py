@@ -37,6 +37,7 @@ class Heartbeat(Callback):
     """
 
     main_only: ClassVar[bool] = True
+    in_vectorized: ClassVar[bool] = True
 
     def __init__(
         self, path: str | Path, *, every: float = 5.0, attempt: int | None = None, phase: Phase = "training"

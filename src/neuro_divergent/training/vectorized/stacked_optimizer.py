@@ -14,6 +14,8 @@ from neuro_divergent.training.vectorized.module_stack import ModuleStack
 if TYPE_CHECKING:
     from neuro_divergent.training.gradients.transforms.clip import Clip
 
+_COUNTS = ("step", "mu_product")  # what torch's optimizers keep that depends on the number of steps alone
+
 
 class StackedOptimizer:
     """Torch's optimizer over the matrices of a ``ModuleStack``.
@@ -55,6 +57,25 @@ class StackedOptimizer:
             for name, item in state.items():
                 if isinstance(item, Tensor) and item.ndim:
                     state[name] = item[list(rows)]
+
+    def read_states(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        """Take the states of the optimizers of all networks, to go on from them; all have made as many steps."""
+        parameters = [dict(module.named_parameters()) for module in self._stack.modules]
+        for number, matrix in enumerate(self._stack.matrices):
+            names = list(self._stack.split(number, matrix.data[0]))
+            states = [
+                [optimizer.state[own[name]] for name in names]
+                for optimizer, own in zip(optimizers, parameters, strict=True)
+            ]
+            for key, item in states[0][0].items():
+                if key in _COUNTS and isinstance(item, Tensor):
+                    # Torch keeps them in the default type, and loads them in that of the weights.
+                    self._optimizer.state[matrix][key] = item.to(torch.get_default_dtype(), copy=True)
+                elif not isinstance(item, Tensor):
+                    self._optimizer.state[matrix][key] = item
+                else:
+                    rows = [torch.cat([state[key].flatten() for state in own]) for own in states]
+                    self._optimizer.state[matrix][key] = torch.stack(rows)
 
     def write_state(self, row: int, optimizer: torch.optim.Optimizer, module: nn.Module) -> None:
         """Give the optimizer of a network its state, to go on with it alone."""

@@ -114,7 +114,7 @@ def _unsupported(config: TrainingConfig) -> Iterator[str]:
 
 
 def _of_trainer(trainer: Trainer) -> str | None:
-    if trainer.callbacks:
+    if not all(callback.in_vectorized for callback in trainer.callbacks):
         return "there are callbacks"
     if len(trainer._train_step._transforms) != 1:
         return "gradients are changed by more than clipping"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 
-from neuro_divergent.core.errors import DivergedError
+from neuro_divergent.core.errors import DivergedError, Interrupted
 from neuro_divergent.core.memory import keeping_memory
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.data.loader import Loader, WindowLoader
+from neuro_divergent.training.callbacks.checkpointing import Checkpointer
 from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.objective import Example
@@ -33,12 +36,14 @@ class Member:
         trainer: Its trainer, not yet fitted.
         train: The batches that it is trained on.
         validation: Those that it is validated on, if any.
+        resume: State of the trainer to go on from. All that are not over must have made as many steps.
         error: Why it ended early, if it did.
     """
 
     trainer: Trainer
     train: WindowLoader
     validation: Loader | None = None
+    resume: Mapping[str, Any] | None = None
     error: DivergedError | None = None
 
 
@@ -51,7 +56,9 @@ class VectorizedTrainer:
     ``Trainer.fit`` gives.
 
     A network whose training ends leaves the others, also when its loss becomes NaN or infinite. The last one goes on by
-    itself.
+    itself. What interrupts one of them interrupts all at the same step, and where one writes a checkpoint all do, so
+    that they can be resumed together, or each by itself. Resumed together they get the weights that they would have got
+    without interruption.
 
     Args:
         members: The trainings; ``support`` says which can be trained together.
@@ -64,6 +71,7 @@ class VectorizedTrainer:
         require_supported(members)
         self._members = list(members)
         self._active = list(range(len(members)))
+        self._rows: list[int] = []  # whose weights the rows of the stack are
         self._batches = StackedBatches([member.train for member in members])
         self._clip = clip_of(members[0].trainer.config)
         self._thread_count = ThreadCount(members[0].trainer.config.threads)
@@ -71,7 +79,8 @@ class VectorizedTrainer:
     def fit(self) -> None:
         """Train until the last training is over; one that diverged has an ``error``."""
         first = self._members[0]
-        threads = self._thread_count.started(None, lambda: vectorized_threads(self._members), may_change=True)
+        resumed = None if first.resume is None else first.resume.get("threads")
+        threads = self._thread_count.started(resumed, lambda: vectorized_threads(self._members), may_change=True)
         with ExitStack() as contexts:
             contexts.enter_context(explaining_memory(first.trainer, first.train))
             for context in (seeded(first.trainer.config.seed), threads, keeping_memory()):
@@ -79,26 +88,66 @@ class VectorizedTrainer:
             for member in self._members:
                 contexts.enter_context(member.trainer.precision.casting(member.trainer.module))
             contexts.callback(self._release)
-            self._start()
-            while len(self._active) > 1:
-                self._step()
-            if self._active:
-                self._continue_alone(self._active[0])
+            try:
+                self._run()
+            except BaseException as error:
+                for place in self._active:
+                    self._members[place].trainer._emit("failed", error)
+                raise
+
+    def _run(self) -> None:
+        self._start()
+        self._for_all(self._active, self._finish_restored)
+        if len(self._active) > 1:
+            self._stack_active()
+        while len(self._active) > 1:
+            self._step()
+        if self._active:
+            self._continue_alone(self._active[0])
 
     def _start(self) -> None:
         for member in self._members:
-            member.trainer._start(member.train, with_validation=member.validation is not None)
             member.trainer._thread_count.count = self._thread_count.count
-        trainer = self._members[0].trainer
+            member.trainer._start(member.train, with_validation=member.validation is not None, resume=member.resume)
+
+    def _finish_restored(self, place: int) -> None:
+        """Do what was left of the step that a training goes on from."""
+        member = self._members[place]
+        trainer = member.trainer
+        try:
+            if trainer.state.pending_validation:
+                trainer._finish_step(trainer.module, member.train, member.validation)
+            if trainer.is_over:
+                trainer._finish(trainer.module, member.validation)
+                self._active.remove(place)
+        except DivergedError as error:
+            self._fail(place, error)
+
+    def _stack_active(self) -> None:
+        """Stack the weights of the trainings that are not over, and the states of their optimizers."""
+        self._rows = list(self._active)
+        trainers = [self._members[place].trainer for place in self._rows]
+        trainer = trainers[0]
         assert isinstance(trainer.config.optimizer, GroupedOptimizer)
+        assert len({trainer.state.step for trainer in trainers}) == 1
         groups = [group["params"] for group in trainer.optimizer.param_groups]
         objective = trainer.objective
         self._stack = ModuleStack(
-            [member.trainer.module for member in self._members],
+            [trainer.module for trainer in trainers],
             groups,
             lambda output, batch: objective.mean(output, Example.of(batch), 0.0),
         )
         self._optimizer = StackedOptimizer(trainer.config.optimizer, trainer.module, self._stack)
+        if trainer.state.step:
+            self._optimizer.read_states([trainer.optimizer for trainer in trainers])
+        for place in self._rows:  # a checkpoint has the state of its own optimizer
+            optimizer = self._members[place].trainer.optimizer
+            optimizer.register_state_dict_pre_hook(partial(self._write_state, place))
+
+    def _write_state(self, place: int, optimizer: torch.optim.Optimizer) -> None:
+        if place in self._rows:
+            module = self._members[place].trainer.module
+            self._optimizer.write_state(self._rows.index(place), optimizer, module)
 
     def _step(self) -> None:
         """Change the weights of all networks once, then let the trainer of each do what follows."""
@@ -121,14 +170,50 @@ class VectorizedTrainer:
             [[trainer.optimizer.param_groups[group]["lr"] for trainer in trainers] for group in groups]
         )
         windows = {place: item.windows for item in drawn for place in item.places}
-        for row, place in enumerate(active):
-            if healthy[row]:
-                self._members[place].trainer._running_metrics.wait(waited)
-                self._finish_step(place, losses[place], norms[row], windows[place])
+
+        def finish(place: int) -> None:
+            self._members[place].trainer._running_metrics.wait(waited)
+            self._finish_step(place, losses[place], norms[active.index(place)], windows[place])
+
+        self._for_all([place for row, place in enumerate(active) if healthy[row]], finish)
+        self._share_checkpoint()
         if self._thread_count.is_lowered(trainers[0].state.step):
             for trainer in trainers:
                 trainer._thread_count.count = 1
         self._drop_finished(active)
+
+    def _for_all(self, places: Sequence[int], act: Callable[[int], None]) -> None:
+        """Do something for each training; where one is interrupted, all are, when it is done for all of them."""
+        interruption: Interrupted | None = None
+        interrupted = set()
+        for place in list(places):
+            try:
+                act(place)
+            except Interrupted as error:
+                interrupted.add(place)
+                interruption = interruption or error
+                for other in self._active:
+                    self._members[other].trainer.interrupt(error.name)
+        if interruption is None:
+            return
+        for place in self._active:
+            if place not in interrupted:
+                with suppress(Interrupted):
+                    self._members[place].trainer._interrupt()
+        raise interruption
+
+    def _share_checkpoint(self) -> None:
+        """Let all trainings write a checkpoint of this step if one did, however long ago their last one was."""
+        trainers = [self._members[place].trainer for place in self._active]
+        if not any(trainer.takes_state for trainer in trainers):
+            return
+        for trainer in trainers:
+            if not trainer.takes_state:
+                for callback in trainer._callback_list.callbacks:
+                    if isinstance(callback, Checkpointer):
+                        callback.request()
+                trainer.takes_state = trainer._callback_list.wants_state(trainer)
+                trainer._emit("checkpoint_safe")
 
     def _differentiate(self, drawn: list[StackedBatch]) -> dict[int, float]:
         """Set the gradients of all networks, and return the loss of each by its place."""
@@ -182,6 +267,7 @@ class VectorizedTrainer:
         if len(self._active) == len(before):
             return
         rows = [before.index(place) for place in self._active]
+        self._rows = list(self._active)
         self._stack.keep(rows)
         self._optimizer.keep(rows)
 
@@ -189,8 +275,10 @@ class VectorizedTrainer:
         """Train the last network by itself, which is faster than a stack of one."""
         member = self._members[place]
         trainer, module = member.trainer, member.trainer.module
-        self._optimizer.write_state(0, trainer.optimizer, module)
-        self._stack.keep([])
+        if self._rows:
+            self._optimizer.write_state(0, trainer.optimizer, module)
+            self._rows = []
+            self._stack.keep([])
         try:
             trainer._loop(module, module, member.train, member.validation)
         except DivergedError as error:

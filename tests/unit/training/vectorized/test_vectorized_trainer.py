@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import ConfigError, DivergedError
+from neuro_divergent.core.errors import ConfigError, DivergedError, Interrupted
 from neuro_divergent.forecasting.network_training import NetworkTraining
+from neuro_divergent.training.callbacks.base import Callback
+from neuro_divergent.training.checkpointing.snapshot import snapshot
+from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.optimizers.base import Optimizer
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.vectorized.support import why_not
+from neuro_divergent.training.vectorized.trainer import VectorizedTrainer
 from tests.unit.training.vectorized.together import (
     casting_once,
     distance,
@@ -221,3 +225,65 @@ def test_networks_that_differ_in_shape_or_in_settings_of_a_step_are_refused() ->
     assert "shape" in str(why_not(members_of([small, large])))
     decays = [{"optimizer": nd.AdamW(weight_decay=decay)} for decay in (0.0, 0.1)]
     assert "settings" in str(why_not(members_of(trainings(SMALL, decays))))
+
+
+class InterruptAt(Callback):
+    """Interrupts a training after a step, and keeps the last state of it."""
+
+    in_vectorized: ClassVar[bool] = True
+
+    def __init__(self, step: int | None) -> None:
+        self._step = step
+        self.state: dict[str, Any] = {}
+
+    def step_end(self, trainer: Trainer) -> None:
+        if trainer.state.step == self._step:
+            trainer.interrupt("test")
+
+    def interrupted(self, trainer: Trainer) -> None:
+        self.state = snapshot(trainer.state_dict())
+
+    finishing = interrupted
+
+
+@pytest.mark.parametrize("step", [20, 23])  # 20 has a validation
+@pytest.mark.parametrize("optimizer", ELEMENTWISE)
+def test_trainings_that_are_interrupted_and_resumed_together_get_the_same_bits(optimizer: str, step: int) -> None:
+    config = Optimizer.from_dict({"name": optimizer, "lr": 0.01, "weight_decay": 0.01})
+    faster = Optimizer.from_dict({"name": optimizer, "lr": 0.02, "weight_decay": 0.01})
+    settings: list[dict[str, Any]] = [
+        {"optimizer": config, "max_steps": 15},
+        {"optimizer": faster, "seed": 2},
+        {"optimizer": config, "seed": 3, "average": nd.callbacks.EMA()},
+    ]
+    whole, begun, resumed = (trainings(SMALL, settings) for _ in range(3))
+    train_together(whole)
+    keepers = [InterruptAt(None), InterruptAt(None), InterruptAt(step)]
+    for item, keeper in zip(begun, keepers, strict=True):
+        item.trainer.callbacks = [keeper]
+    with pytest.raises(Interrupted):
+        train_together(begun)
+    assert [keeper.state["state"]["step"] for keeper in keepers] == [15, step, step]
+    members = members_of(resumed)
+    for member, keeper in zip(members, keepers, strict=True):
+        member.resume = keeper.state
+    VectorizedTrainer(members).fit()
+    for one, other in zip(whole, resumed, strict=True):
+        assert distance(one, other) == 0.0
+        rows = [[row["train_loss"] for row in item.trainer.history.rows] for item in (one, other)]
+        assert rows[0] == rows[1]
+
+
+def test_training_that_was_interrupted_with_others_is_resumed_by_itself_up_to_rounding() -> None:
+    settings = [{"seed": 1}, {"seed": 2}]
+    whole, begun, resumed = (trainings(SMALL, settings) for _ in range(3))
+    train_alone(whole)
+    keepers = [InterruptAt(20), InterruptAt(None)]
+    for item, keeper in zip(begun, keepers, strict=True):
+        item.trainer.callbacks = [keeper]
+    with pytest.raises(Interrupted):
+        train_together(begun)
+    for item, keeper in zip(resumed, keepers, strict=True):
+        item.trainer.fit(item.train, item.validation, resume=keeper.state)
+    for pair in zip(whole, resumed, strict=True):
+        assert_same(*pair)

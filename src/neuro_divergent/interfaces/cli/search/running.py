@@ -23,6 +23,7 @@ def run_study(
     screen: Screen,
     data: Any = None,
     ray: str | None = None,
+    vectorize: bool | None = None,
 ) -> None:
     """Run a study, showing the best trials, and show what came out.
 
@@ -34,6 +35,7 @@ def run_study(
         screen: Where to show it.
         data: As for ``Study.run``.
         ray: Address of the Ray cluster that starts the processes; unset, this machine does.
+        vectorize: As for ``Study.run``.
     """
     from neuro_divergent.core.threads import available_cores
     from neuro_divergent.distributed.ray_executor import RayExecutor
@@ -48,7 +50,8 @@ def run_study(
     screen.facts([("study", str(study.directory)), *_facts(study), ("watch", watch)])
     count = available_cores() if jobs == -1 else jobs
     with interruptible("nd search resume", study.directory), watching(study.directory, screen, shown, count):
-        study.run(data, **limits, jobs=jobs, executor=None if ray is None else RayExecutor(ray))
+        executor = None if ray is None else RayExecutor(ray)
+        study.run(data, **limits, jobs=jobs, executor=executor, vectorize=vectorize)
     finish(study, screen, fit_best=fit_best, data=data)
 
 

@@ -114,7 +114,8 @@ def show_study(study: Study, screen: Screen, most: int = 10) -> None:
         screen.facts([(what, f"trial {best.number}: {describe_settings(best.settings)}")])
         if sum(trial.state == "complete" for trial in trials) >= _ENOUGH:
             shown = list(study.importances.items())[:5]
-            weights = [f"{name} {100 * value:.0f} %" for name, value in shown if value > 0]
+            labels = study.space.labels()
+            weights = [f"{labels[key]} {100 * value:.0f} %" for key, value in shown if value > 0]
             if weights:
                 screen.facts([("matters", ", ".join(weights))])
     failed = [trial for trial in trials if trial.state in ("failed", "refused")]

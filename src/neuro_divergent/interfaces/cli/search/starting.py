@@ -36,6 +36,15 @@ Target = Annotated[float | None, option("--target-value", text="Value that is go
 Patience = Annotated[int | None, option("--patience", text="Trials without a better one.", panel="Search")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Trials at the same time; -1 for one per core.")]
 
+Vectorized = Annotated[
+    bool | None,
+    typer.Option(
+        "--vectorize/--no-vectorize",
+        help="Train seeds, folds and trials that are alike in one step (where it is faster).",
+        show_default=False,
+    ),
+]
+
 
 @with_config_options(_SEARCHED)
 def start_command(
@@ -112,6 +121,7 @@ def start_command(
     ] = None,
     jobs: Jobs = 1,
     ray: RayAddress = None,
+    vectorize: Vectorized = None,
     fit_best: Annotated[
         bool, option("--fit-best", text="Train the best one on all rows at the end, with a report.")
     ] = False,
@@ -160,7 +170,8 @@ def start_command(
         config["pruner"] = None if pruner == "none" else pruner
     study = Study(run, output or _directory(str(run.data.path), models or [run.model["name"]]), chosen, **config)
     limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
-    run_study(study, limits, jobs=jobs, fit_best=fit_best, screen=Screen(quiet=quiet, as_json=as_json), ray=ray)
+    screen = Screen(quiet=quiet, as_json=as_json)
+    run_study(study, limits, jobs=jobs, fit_best=fit_best, screen=screen, ray=ray, vectorize=vectorize)
 
 
 def parse_duration(text: str | None) -> float | None:

@@ -6,7 +6,15 @@ from typing import Annotated
 
 from neuro_divergent.interfaces.cli.options import AsJson, Quiet, RayAddress, check_ray, option
 from neuro_divergent.interfaces.cli.search.showing import StudyPath
-from neuro_divergent.interfaces.cli.search.starting import Jobs, Patience, Target, Time, Trials, parse_duration
+from neuro_divergent.interfaces.cli.search.starting import (
+    Jobs,
+    Patience,
+    Target,
+    Time,
+    Trials,
+    Vectorized,
+    parse_duration,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -25,6 +33,7 @@ def resume_command(
     patience: Patience = None,
     jobs: Jobs = 1,
     ray: RayAddress = None,
+    vectorize: Vectorized = None,
     data: Data = None,
     fit_best: Annotated[bool, option("--fit-best", text="Train the best one on all rows at the end.")] = False,
     quiet: Quiet = False,
@@ -39,7 +48,8 @@ def resume_command(
         check_ray(ray)
     limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
     screen = Screen(quiet=quiet, as_json=as_json)
-    run_study(Study.load(study), limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data, ray=ray)
+    found = Study.load(study)
+    run_study(found, limits, jobs=jobs, fit_best=fit_best, screen=screen, data=data, ray=ray, vectorize=vectorize)
 
 
 def worker_command(study: StudyPath, data: Data = None, quiet: Quiet = False) -> None:
