@@ -23,9 +23,9 @@ from neuro_divergent.runs.processes import processes_of
 from neuro_divergent.training.callbacks.base import Callback
 from tests.integration.distributed.together import ROOT, environment, free_port
 
-STEPS = 12
+STEPS = 5
 
-SECONDS = 0.25  # long compared with a step, also where many programs share a core
+SECONDS = 1.0  # long compared with a step, also where many programs share a core
 
 
 class _SlowBackward(torch.autograd.Function):
@@ -83,7 +83,7 @@ def train_slowly(table: Path, run: Path, part: str, strategy: str = "data_parall
 
 def main() -> None:
     table, run, part, strategy, steps = sys.argv[1:]
-    training = nd.TrainingConfig(max_steps=int(steps), log_every=3, threads=1, strategy=strategy)
+    training = nd.TrainingConfig(max_steps=int(steps), log_every=1, threads=1, strategy=strategy)
     forecaster = nd.Forecaster("mlp", horizon=4, input_size=12, training=training, refit=False)
     forecaster.fit(table, run=run, callbacks=[Slow(part)])
     os._exit(0)  # torch aborts now and then when the interpreter is torn down
