@@ -24,6 +24,7 @@ from neuro_divergent.runs.status import describe_run, list_runs
 from neuro_divergent.search import deadline, grouping, worker
 from neuro_divergent.search.deadline import Deadline
 from neuro_divergent.search.study import Study
+from neuro_divergent.search.trial_groups import VectorizeWarning
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer
 from neuro_divergent.training.vectorized.trainer import VectorizedTrainer
 
@@ -349,7 +350,9 @@ def test_out_of_memory_in_a_group_runs_its_trials_one_by_one(tmp_path: Path, mon
         raise MemoryError
 
     monkeypatch.setattr(VectorizedTrainer, "fit", run_out)
-    study = study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), **GRID).run(DATA, trials=3)
+    study = study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), **GRID)
+    with pytest.warns(VectorizeWarning, match="MemoryError"):
+        study.run(DATA, trials=3)
     assert [(trial.state, trial.attempts, trial.reason) for trial in study.trials] == [("complete", 1, "")] * 3
 
 
