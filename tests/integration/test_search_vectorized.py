@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -12,9 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import ConfigError
+from neuro_divergent.core.errors import ConfigError, Interrupted
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from neuro_divergent.forecasting.vectorized_fit import VectorizedFit
 from neuro_divergent.runs.events import read_events
@@ -22,6 +24,7 @@ from neuro_divergent.runs.status import describe_run, list_runs
 from neuro_divergent.search import deadline, grouping, worker
 from neuro_divergent.search.deadline import Deadline
 from neuro_divergent.search.study import Study
+from neuro_divergent.search.trial_groups import VectorizeWarning
 from neuro_divergent.training.callbacks.checkpointing import Checkpointer
 from neuro_divergent.training.vectorized.trainer import VectorizedTrainer
 
@@ -232,6 +235,39 @@ def test_group_that_runs_when_the_time_is_up_is_stopped_and_goes_on_exactly_when
 
 
 @pytest.mark.usefixtures("always_faster")
+def test_signal_interrupts_all_trials_of_a_group_at_one_step_and_they_go_on_from_there(
+    tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = study_in(tmp_path / "whole", **GRID).run(DATA, trials=3)
+    study = study_in(tmp_path / "stopped", **GRID)
+
+    def step_end(self: Deadline, trainer: Any) -> None:
+        if trainer.state.step == 7 and trainer.config.optimizer.lr == RATES[RATE][1]:
+            signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Deadline, "step_end", step_end)
+        with pytest.raises(Interrupted, match="step 7"):
+            study.run(DATA, trials=3)
+    assert [(trial.state, trial.attempts) for trial in study.trials] == [("running", 0)] * 3
+    done = Study.load(study.directory).run(DATA)
+    assert errors_of(done) == errors_of(whole)
+    for run in study.directory.glob("trials/*"):
+        assert [event["step"] for event in read_events(run, "start")] == [0, 7]
+
+
+def test_command_that_asks_for_one_step_says_why_nothing_can_be_trained_so(tmp_path: Path) -> None:
+    from neuro_divergent.interfaces.cli.main import app
+
+    DATA.write_csv(tmp_path / "sales.csv")
+    command = ["search", str(tmp_path / "sales.csv"), "--horizon", "7", "-o", str(tmp_path / "study"), "--vectorize"]
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, ConfigError | SystemExit)
+    assert "tpe looks at the result" in f"{result.exception}{result.output}"
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.usefixtures("always_faster")
 @pytest.mark.parametrize("last", [5, *(pytest.param(last, marks=pytest.mark.long) for last in (4, 6, 9))])
 def test_group_killed_while_checkpoints_were_written_goes_on_from_the_last_step_that_all_have(
     last: int, tmp_path: Path, groups: list[int], monkeypatch: pytest.MonkeyPatch
@@ -314,7 +350,9 @@ def test_out_of_memory_in_a_group_runs_its_trials_one_by_one(tmp_path: Path, mon
         raise MemoryError
 
     monkeypatch.setattr(VectorizedTrainer, "fit", run_out)
-    study = study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), **GRID).run(DATA, trials=3)
+    study = study_in(tmp_path / "study", training=TRAINING.replace(max_steps=3), **GRID)
+    with pytest.warns(VectorizeWarning, match="MemoryError"):
+        study.run(DATA, trials=3)
     assert [(trial.state, trial.attempts, trial.reason) for trial in study.trials] == [("complete", 1, "")] * 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from neuro_divergent.search.config import StudyConfig
 from neuro_divergent.search.deadline import Deadline
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.storage.trial_store import TrialStore
-from neuro_divergent.search.trial_groups import VectorizeError
+from neuro_divergent.search.trial_groups import VectorizeError, VectorizeWarning
 from neuro_divergent.search.trial_part import TRIAL_CHECKPOINTS, TrialPart
 
 if TYPE_CHECKING:
@@ -123,7 +124,9 @@ class Grouping:
             if self._is_forced:
                 raise
             # By itself each has its own error, if it has one: several need more memory than one, for instance.
-            self._store.set_vectorize_reason(kind, f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            self._store.set_vectorize_reason(kind, reason)
+            warnings.warn(f"trials failed in one step, and are trained one by one: {reason}", VectorizeWarning, 2)
         return trained
 
     def _unsupported(self, config: RunConfig) -> str | None:

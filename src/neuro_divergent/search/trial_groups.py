@@ -15,6 +15,10 @@ class VectorizeError(ConfigError):
     """Trainings cannot be done in one step, and the user asked for nothing else."""
 
 
+class VectorizeWarning(UserWarning):
+    """Trainings failed in one step, and are done one by one."""
+
+
 @dataclass(frozen=True)
 class TrialGroups:
     """Trials that are alike and may be trained in one step.

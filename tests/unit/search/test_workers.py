@@ -7,15 +7,20 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.lock import RunLock
+from neuro_divergent.search import log
 from neuro_divergent.search.limits import Limits
 from neuro_divergent.search.storage.claims import FileClaims
 from neuro_divergent.search.trial import Trial
+from neuro_divergent.search.trial_groups import TrialGroups
+from neuro_divergent.search.worker import Worker
 from tests.postgresql import new_database
 from tests.unit.search.function_study import FunctionStudy
 
@@ -183,3 +188,67 @@ def test_lines_of_parameters_are_those_that_the_journal_does_not_wait_for(tmp_pa
     lines = [json.loads(line) for line in (tmp_path / "journal.log").read_text().splitlines()]
     named = [line["param_name"] for line in lines if "param_name" in line]
     assert sorted(named) == ["training.l1", "training.l1", "training.optimizer.lr", "training.optimizer.lr"]
+
+
+def grouped(study: FunctionStudy, trials: int, *, num_workers: int = 1, together: bool = True) -> list[list[int]]:
+    """Run trials, those with an equal penalty at once, and return the numbers of those that were."""
+    taken: list[list[int]] = []
+
+    def train(found: Sequence[Trial]) -> bool:
+        taken.append([trial.number for trial in found])
+        return together
+
+    groups = TrialGroups(4, num_workers, kind=lambda point: str(point["training.l1"]), train=train)
+    Worker(study.config, study.store, study.start, run=study.evaluate, check=lambda point: point, groups=groups).work(
+        Limits(trials=trials)
+    )
+    return taken
+
+
+GRID = {"training.optimizer.lr": [1e-4, 1e-3, 1e-2], "training.l1": [0.0, 1.0]}
+
+
+@pytest.mark.parametrize(("num_workers", "expected"), [(1, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]), (3, 4)])
+def test_worker_takes_alike_trials_at_once_and_no_more_than_its_share(
+    num_workers: int, expected: Any, tmp_path: Path
+) -> None:
+    space = {"training.optimizer.lr": log(1e-5, 1e-1), "training.l1": [0.5]}
+    start = {"training.optimizer.lr": 1e-3, "training.l1": 0.5}
+    for name in ("one", "several"):
+        (tmp_path / name).mkdir()
+    alone = FunctionStudy(tmp_path / "one", space=space, start=start, method="random", pruner=None).run(10)
+    study = FunctionStudy(tmp_path / "several", space=space, start=start, method="random", pruner=None)
+    taken = grouped(study, 10, num_workers=num_workers)
+    assert taken == expected if isinstance(expected, list) else len(taken[0]) == expected
+    assert study.points == alone.points
+    assert [trial.state for trial in study.store.trials()] == ["complete"] * 10
+
+
+def test_worker_takes_only_trials_in_a_row_that_are_alike(tmp_path: Path) -> None:
+    study = FunctionStudy(tmp_path, space=GRID, method="grid", pruner=None)
+    taken = grouped(study, 6)
+    kinds = [trial.settings["training.l1"] for trial in study.store.trials()]
+    assert all(len({kinds[number] for number in group}) == 1 for group in taken)
+    assert sorted(trial.settings["training.optimizer.lr"] for trial in study.store.trials()) == sorted(
+        2 * GRID["training.optimizer.lr"]
+    )
+
+
+def test_trials_that_are_not_trained_together_after_all_are_run_one_by_one(tmp_path: Path) -> None:
+    space = {"training.optimizer.lr": log(1e-5, 1e-1), "training.l1": [0.5]}
+    start = {"training.optimizer.lr": 1e-3, "training.l1": 0.5}
+    study = FunctionStudy(tmp_path, space=space, start=start, method="random", pruner=None)
+    taken = grouped(study, 5, together=False)
+    assert taken[0] == [0, 1, 2, 3]
+    trials = study.store.trials()
+    assert [(trial.state, trial.attempts, trial.reason) for trial in trials] == [("complete", 1, "")] * 5
+
+
+def test_group_of_a_process_that_died_is_taken_over_as_a_group(tmp_path: Path) -> None:
+    space = {"training.optimizer.lr": log(1e-5, 1e-1), "training.l1": [0.5]}
+    start = {"training.optimizer.lr": 1e-3, "training.l1": 0.5}
+    study = FunctionStudy(tmp_path, space=space, start=start, method="random", pruner=None)
+    points = [study.begin()[1] for _ in range(3)]
+    assert grouped(study, 6) == [[0, 1, 2, 3], [4, 5]]
+    assert study.points[:3] == points
+    assert [trial.attempts for trial in study.store.trials()] == [2, 2, 2, 1, 1, 1]
