@@ -177,6 +177,26 @@ def test_processes_end_when_the_launcher_is_killed(tmp_path: Path) -> None:
     assert not any(map(is_alive, numbers))
 
 
+def test_a_process_of_torchrun_ends_when_its_agent_is_killed(tmp_path: Path) -> None:
+    worker = """
+import os, sys, time
+from neuro_divergent.interfaces.cli.supervised import attend_agent
+attend_agent()
+open(f"{sys.argv[1]}/0", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+    agent = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+    told = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TORCHELASTIC_RUN_ID": "run"}
+    process = subprocess.Popen([sys.executable, "-c", agent, worker, str(tmp_path)], env=told)
+    numbers = ids(tmp_path, 1)
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 60
+    while any(map(is_alive, numbers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(is_alive, numbers))
+
+
 def test_a_process_that_hangs_is_named_and_all_end(tmp_path: Path) -> None:
     script = """
 from neuro_divergent.core.call_counter import CallCounter

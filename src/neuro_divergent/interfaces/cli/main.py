@@ -40,6 +40,7 @@ from neuro_divergent.interfaces.cli import (
     train,
 )
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
+from neuro_divergent.interfaces.cli.supervised import attend_agent
 
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -93,6 +94,7 @@ def run() -> NoReturn:
     """
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)
+    attend_agent()
     if launched() is None:
         sys.exit(_run())
     try:

@@ -15,6 +15,8 @@ import time
 PARENT = "ND_SUPERVISOR_PIPE"
 """Environment variable with the number of a pipe that ends with the supervisor."""
 
+_AGENT = "TORCHELASTIC_RUN_ID"
+_LOOK = 1.0
 _SECONDS_TO_SAVE = 30.0
 
 
@@ -27,6 +29,18 @@ def attend() -> None:
         threading.Thread(target=_end_with, args=(int(pipe),), daemon=True).start()
 
 
+def attend_agent() -> None:
+    """End the process when an agent of torchrun started it and is gone, also one that was killed."""
+    if _AGENT in os.environ:
+        threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    _end()
+
+
 def _end_with(pipe: int) -> None:
     """Wait for the end of a pipe that only the supervisor has open for writing."""
     try:
@@ -34,6 +48,10 @@ def _end_with(pipe: int) -> None:
             pass
     except OSError:  # there is no such pipe: the variable was set by something else
         return
+    _end()
+
+
+def _end() -> None:
     # As after Ctrl-C: a checkpoint is saved. If that does not finish, there is no process left to wait for it.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_SECONDS_TO_SAVE)
