@@ -82,13 +82,14 @@ def connected(address: str, *, cpus: int = 1) -> Iterator[Any]:
     if address == LOCAL:
         count = max(available_cores(), cpus)
         options |= {"num_cpus": count, "include_dashboard": False, "object_store_memory": _OBJECT_STORE}
-    try:
-        with _own_handler(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _connect(ray, options)
-        yield ray
-    finally:
-        ray.shutdown()
+    with _silent(ray):
+        try:
+            with _own_handler(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _connect(ray, options)
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 def _connect(ray: Any, options: dict[str, Any]) -> None:
@@ -111,6 +112,18 @@ def _require_answer(address: str) -> None:
             pass
     except OSError as error:
         raise InputError(f"ray: there is no cluster at {address!r}: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _silent(ray: Any) -> Iterator[None]:
+    """Keep Ray from printing that a worker died, which it does to standard output whatever it is told."""
+    worker = ray._private.worker
+    before = worker._worker_logs_enabled
+    worker._worker_logs_enabled = False
+    try:
+        yield
+    finally:
+        worker._worker_logs_enabled = before
 
 
 @contextmanager
