@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from queue import Empty
 
 import pytest
 
@@ -65,6 +66,24 @@ def test_worker_passes_on_what_its_process_writes_and_how_it_ends(tmp_path: Path
     assert read_all(worker) == (f"{tmp_path.resolve()} 3\n", "odd\n", 4)
 
 
+def test_worker_loses_nothing_that_its_process_writes_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = RayWorker()
+    assert worker.start(["-c", "print('late')"], {}, str(tmp_path)) is None
+    usual = worker._written.get
+
+    def look(**options: float) -> tuple[int, bytes]:
+        """Find nothing, the first time, and come back when all has been written."""
+        monkeypatch.setattr(worker._written, "get", usual)
+        for reader in worker._readers:
+            reader.join()
+        raise Empty
+
+    monkeypatch.setattr(worker._written, "get", look)
+    assert read_all(worker) == ("late\n", "", 0)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX systems have them")
 def test_worker_passes_signals_on_although_ray_blocks_them(tmp_path: Path) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -75,7 +94,7 @@ def test_worker_passes_signals_on_although_ray_blocks_them(tmp_path: Path) -> No
         )
         assert worker.start(["-c", script], {}, str(tmp_path)) is None
         said = b""
-        while b"ready" not in said:
+        while b"ready\n" not in said:
             said += worker.read()[0]
         worker.send_signal(signal.SIGINT)
         assert read_all(worker) == ("heard\n", "", 0)

@@ -284,6 +284,7 @@ class RayWorker:
         """Return what was written to standard output and error since the last call, and the exit code at the end."""
         written = [b"", b""]
         code = None
+        is_over = not any(reader.is_alive() for reader in self._readers)  # all that they have read is in the queue then
         with suppress(Empty):
             place, content = self._written.get(timeout=_LOOK)
             written[place] += content
@@ -291,7 +292,7 @@ class RayWorker:
                 place, content = self._written.get_nowait()
                 written[place] += content
         assert self._child is not None
-        if not any(written) and not any(reader.is_alive() for reader in self._readers):
+        if is_over and not any(written):
             self._stack.close()  # after the process has ended
             code = self._child.returncode
         return written[0], written[1], code
