@@ -19,6 +19,8 @@ from neuro_divergent.runs.processes import stragglers_of, summarize_processes
 from neuro_divergent.runs.tables import RunTables
 from tests.integration.distributed.slow_process import SECONDS, train_slowly
 
+pytestmark = pytest.mark.long
+
 ND = [sys.executable, "-m", "neuro_divergent"]
 
 
@@ -73,7 +75,6 @@ def test_the_slow_process_is_named_by_the_command_line_the_doctor_and_the_report
     assert [item["is_straggler"] for item in json.loads(told)["processes"]] == [False, True]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("part", "strategy"),
     [
@@ -90,7 +91,6 @@ def test_the_slow_process_is_named_whatever_is_slow_in_it(
     assert frame.filter(rank=1)["busy_seconds"].min() >= SECONDS  # type: ignore[operator]
 
 
-@pytest.mark.long
 def test_without_a_slow_process_nothing_is_said_and_one_process_records_nothing(table: Path, tmp_path: Path) -> None:
     frame = train_slowly(table, tmp_path / "two", "none")
     assert frame["rank"].unique().sort().to_list() == [0, 1]
