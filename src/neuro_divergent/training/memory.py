@@ -27,7 +27,12 @@ _MARGIN = 0.8  # fraction of the free memory that is planned with; the rest is f
 # What blocks take in the heap of the C library, by what is in them: it cannot fill the gaps between aligned blocks with
 # others of the same size. benchmarks/auto_batch_size.py measures up to 1.72.
 _GAPS = 1.75
-_REFUSALS = ("DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory", "std::bad_alloc")
+_REFUSALS = (
+    "DefaultCPUAllocator: can't allocate memory",
+    "DefaultCPUAllocator: not enough memory",
+    "std::bad_alloc",
+    "running the callback: MemoryError",  # where several processes add up gradients
+)
 _GROUP_FILES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     2: ("memory.max", "memory.current", "inactive_file"),

@@ -35,6 +35,7 @@ from neuro_divergent.training.engine import Trainer
 from neuro_divergent.training.gradients.estimators.autodiff import Autodiff
 from neuro_divergent.training.memory import is_refusal, unexplained
 from neuro_divergent.training.objective import LossFunction, Restore, select_rows
+from neuro_divergent.training.strategy import SingleDevice
 
 _FEWEST = 2  # rows of the first trial; layers that normalise over a batch refuse a single row
 _RAISE = 4  # rows of a trial by those of the one before
@@ -141,7 +142,7 @@ def try_step(
     def train() -> Trainer:
         # The copy is made here, because the profiler cannot tell the size of what was there before it.
         copied = copy.deepcopy(module).to(resolve_device(config.device))
-        trainer = Trainer(copied, loss, short, restore=restore)
+        trainer = Trainer(copied, loss, short, restore=restore, strategy=SingleDevice())  # no other process helps
         with unexplained(), suppress(DivergedError):  # which is raised at the end of the last step
             trainer.fit([batch] * count)
         return trainer
