@@ -41,7 +41,11 @@ from real runs on public data, with one seed.
 - Seconds are those of the clock, with the start of the program and the forecasts from all cut-offs.
 - Choices of AutoForecaster were made on the first half of the panels. A cell that is empty was not run: AutoNHITS takes
   about eight minutes per panel, since its last trial and the final training come after the time is up, so it was run on
-  four panels of each half.
+  four panels of each half. Two panels on which AutoForecaster is weak, prices of energy and M4 hourly, are not among
+  them, so the tables of four panels flatter it: read those of six first.
+- AutoNHITS and ETS + Theta + CES were run later than the other sides, not in turns with them and perhaps on another
+  processor, while other work kept the second core busy. AutoNHITS has its limit by the clock, so that may have cost it
+  trials.
 """
 
 
