@@ -164,6 +164,14 @@ def test_a_process_that_ignores_the_end_is_killed(tmp_path: Path) -> None:
     assert not any(map(is_alive, ids(tmp_path)))
 
 
+def require_end(numbers: list[int]) -> None:
+    """Wait until processes have ended."""
+    until = time.monotonic() + 60
+    while any(map(is_alive, numbers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(is_alive, numbers))
+
+
 def test_processes_end_when_the_launcher_is_killed(tmp_path: Path) -> None:
     script = "from neuro_divergent.interfaces.cli.supervised import attend\nattend()\nwait(6)"
     process = start(tmp_path, script)
@@ -171,10 +179,7 @@ def test_processes_end_when_the_launcher_is_killed(tmp_path: Path) -> None:
     time.sleep(1.0)  # until they watch the launcher
     process.kill()
     process.communicate()
-    until = time.monotonic() + 20
-    while any(map(is_alive, numbers)) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not any(map(is_alive, numbers))
+    require_end(numbers)
 
 
 def test_a_process_of_torchrun_ends_when_its_agent_is_killed(tmp_path: Path) -> None:
@@ -191,10 +196,7 @@ time.sleep(600)
     numbers = ids(tmp_path, 1)
     process.kill()
     process.wait()
-    until = time.monotonic() + 60
-    while any(map(is_alive, numbers)) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not any(map(is_alive, numbers))
+    require_end(numbers)
 
 
 def test_a_process_that_hangs_is_named_and_all_end(tmp_path: Path) -> None:

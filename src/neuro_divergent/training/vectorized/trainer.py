@@ -112,10 +112,14 @@ class VectorizedTrainer:
 
     def _finish_restored(self, place: int) -> None:
         """Do what was left of the step that a training goes on from."""
+        self._end_step(place, is_due=self._members[place].trainer.state.pending_validation)
+
+    def _end_step(self, place: int, *, is_due: bool = True) -> None:
+        """Validate and log the last step of a training where that is due, and finish the training if it is over."""
         member = self._members[place]
         trainer = member.trainer
         try:
-            if trainer.state.pending_validation:
+            if is_due:
                 trainer._finish_step(trainer.module, member.train, member.validation)
             if trainer.is_over:
                 trainer._finish(trainer.module, member.validation)
@@ -243,16 +247,8 @@ class VectorizedTrainer:
 
     def _finish_step(self, place: int, loss: float, norm: float, windows: int) -> None:
         """Count the step of a training, validate and log it where that is due, and finish it if it was the last."""
-        member = self._members[place]
-        trainer = member.trainer
-        trainer._advance(loss, norm, batches=1, rows=windows)
-        try:
-            trainer._finish_step(trainer.module, member.train, member.validation)
-            if trainer.is_over:
-                trainer._finish(trainer.module, member.validation)
-                self._active.remove(place)
-        except DivergedError as error:
-            self._fail(place, error)
+        self._members[place].trainer._advance(loss, norm, batches=1, rows=windows)
+        self._end_step(place)
 
     def _fail(self, place: int, error: DivergedError) -> None:
         trainer = self._members[place].trainer
