@@ -118,14 +118,23 @@ def ranks_of(run: Path) -> dict[int, int]:
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():
             try:
-                is_ours = str(run).encode() in (path / "cmdline").read_bytes().split(b"\0")
-                told = (path / "environ").read_bytes().split(b"\0") if is_ours else []
+                name, _, rank = (path / "comm").read_text().rpartition(" ")
             except OSError:
                 continue
-            rank = next((item[5:] for item in told if item.startswith(b"RANK=")), None)
-            if rank is not None:
+            if name == "nd rank" and is_part_of(path, run):
                 found[int(rank)] = int(path.name)
     return found
+
+
+def is_part_of(process: Path, run: Path) -> bool:
+    """Whether a process trains in a directory: its command names that, or the command of a process that started it."""
+    try:
+        if str(run).encode() in (process / "cmdline").read_bytes().split(b"\0"):
+            return True
+        parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return False
+    return parent != "0" and is_part_of(process.parent / parent, run)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,10 @@ _SLURM = ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NOD
 _OPEN_MPI = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _MEETING = "MASTER_ADDR"
 LAUNCHER = "ND_LAUNCHER"
-"""Environment variable that is set where our own launcher watches this process and says why another one failed."""
+"""Environment variable that is set where our own launcher watches this process and says why another one failed.
+
+It is the number of the process where that was forked, which tells it from those that it starts itself.
+"""
 
 
 class Launched(NamedTuple):
@@ -46,9 +49,9 @@ def launched(environment: Mapping[str, str] | None = None) -> Launched | None:
     Raises:
         InputError: If a variable is not a number, or the numbers do not fit together.
     """
-    if multiprocessing.parent_process() is not None:
-        return None
     known = os.environ if environment is None else environment
+    if multiprocessing.parent_process() is not None and known.get(LAUNCHER) != str(os.getpid()):
+        return None
     names = _TORCH
     if "RANK" not in known and _MEETING in known:
         names = _SLURM if _SLURM[0] in known else _OPEN_MPI

@@ -17,10 +17,11 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX 
 
 LAUNCHER = """
 import sys
-from neuro_divergent.interfaces.cli import launcher
+from neuro_divergent.interfaces.cli import launcher, this_machine
 launcher._SECONDS_TO_FOLLOW, launcher._SECONDS_TO_DIE = 1.0, 1.0
 processes, stall, script, *arguments = sys.argv[1:]
-code = launcher.launch([sys.executable, "-c", script, *arguments], int(processes), stall=float(stall) or None)
+with this_machine.this_machine(int(processes)) as host:
+    code = launcher.launch_on(host, [sys.executable, "-c", script, *arguments], stall=float(stall) or None)
 assert "torch" not in sys.modules and "polars" not in sys.modules
 sys.exit(code)
 """

@@ -72,14 +72,23 @@ def ranks_of(run: Path) -> dict[int, int]:
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():
             try:
-                told = (path / "environ").read_bytes().split(b"\0")
-                is_ours = str(run).encode() in (path / "cmdline").read_bytes().split(b"\0")
+                name, _, rank = (path / "comm").read_text().rpartition(" ")
             except OSError:
                 continue
-            rank = next((item[5:] for item in told if item.startswith(b"RANK=")), None)
-            if is_ours and rank is not None:
+            if name == "nd rank" and is_part_of(path, run):
                 found[int(rank)] = int(path.name)
     return found
+
+
+def is_part_of(process: Path, run: Path) -> bool:
+    """Whether a process trains in a directory: its command names that, or the command of a process that started it."""
+    try:
+        if str(run).encode() in (process / "cmdline").read_bytes().split(b"\0"):
+            return True
+        parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return False
+    return parent != "0" and is_part_of(process.parent / parent, run)
 
 
 def test_two_processes_write_the_run_that_one_writes(table: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from neuro_divergent.core.launched import Launched, launched
 from neuro_divergent.interfaces.cli.ray_host import Place, RayWorker, variables
-from neuro_divergent.interfaces.cli.train import _other_arguments
+from neuro_divergent.interfaces.cli.train import _of_an_attempt
 
 PLACES = [
     Place("a", "10.0.0.1", ("1",)),
@@ -44,10 +44,10 @@ def test_processes_without_gpus_are_not_told_of_any() -> None:
     assert "CUDA_VISIBLE_DEVICES" not in variables([Place("a", "10.0.0.1"), Place("b", "10.0.0.2")], 1, 1)
 
 
-def test_supervisor_on_ray_watches_the_heartbeat_itself() -> None:
-    given = ["nd", "train", "a.csv", "--retries", "3", "--stall=60", "--processes", "2", "-o", "run", "--resume"]
-    assert _other_arguments(given) == ["a.csv", "--stall=60", "--processes", "2"]
-    assert _other_arguments([*given, "--ray", "auto"]) == ["a.csv", "--processes", "2", "--ray", "auto"]
+def test_supervisor_starts_processes_of_this_machine_itself_and_leaves_those_on_ray_to_an_attempt() -> None:
+    given = ["a.csv", "--retries", "3", "--stall=60", "--processes", "2", "-o", "run", "--resume"]
+    assert _of_an_attempt(given, 2) == ["a.csv"]
+    assert _of_an_attempt([*given, "--ray", "auto"], 1) == ["a.csv", "--processes", "2", "--ray", "auto"]
 
 
 def read_all(worker: RayWorker) -> tuple[str, str, int]:

@@ -7,22 +7,17 @@ others and says which one it was and why.
 from __future__ import annotations
 
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from neuro_divergent.core.call_counter import COUNTERS, create_counters, read_counters
+from neuro_divergent.core.call_counter import read_counters
 from neuro_divergent.core.errors import ProcessLostError
-from neuro_divergent.core.launched import LAUNCHER
-from neuro_divergent.core.threads import available_cores
-from neuro_divergent.interfaces.cli.child_process import STOPPING, Child, Events, hearing, send, signal_name, started
+from neuro_divergent.interfaces.cli.child_process import STOPPING, Child, Events, hearing, send, signal_name
 
 _LOOK = 0.5
 _SECONDS_TO_FOLLOW = 5.0  # that the others have to end by themselves, and say why, when one has failed
@@ -58,28 +53,31 @@ class Host(Protocol):
         ...
 
 
-def launch(command: Sequence[str], processes: int, *, stall: float | None = None) -> int:
-    """Run a command in several processes of this machine, as ``launch_on`` does.
-
-    Args:
-        command: What each of them runs.
-        processes: How many.
-        stall: Seconds after which processes that wait for one of them count as hung, and that one is aborted.
-    """
-    with tempfile.TemporaryDirectory(prefix="neuro-divergent-") as place:
-        return launch_on(_ThisMachine(Path(place), processes), command, stall=stall)
-
-
 def launch_on(host: Host, command: Sequence[str], *, stall: float | None = None) -> int:
     """Run a command in several processes that find each other through the variables of ``torchrun``.
 
     Process 0 has the terminal; what the others say is shown only if one of them is the first to fail.
 
+    Args:
+        host: Where they run.
+        command: What each of them runs.
+        stall: Seconds after which processes that wait for one of them count as hung, and that one is aborted.
+
     Returns:
         The exit code of the process that failed first, or 0; 128 and the number of the signal if it was killed by one.
     """
     events: Events = SimpleQueue()
-    with hearing(events), ExitStack() as stack:
+    with hearing(events):
+        return run_group(host, command, events, stall)[0]
+
+
+def run_group(host: Host, command: Sequence[str], events: Events, stall: float | None = None) -> tuple[int, int | None]:
+    """Run a command in several processes, as ``launch_on`` does, with the signals that are among the events.
+
+    Returns:
+        The exit code, and the signal that asked for the end, if one did.
+    """
+    with ExitStack() as stack:
         group = _Group(host)
         for rank in range(host.size):
             group.add(stack.enter_context(host.start(command, rank, events)))
@@ -87,55 +85,24 @@ def launch_on(host: Host, command: Sequence[str], *, stall: float | None = None)
             group.watch(events, stall)
         finally:
             group.kill()
-        return group.conclude()
-
-
-class _ThisMachine(Host):
-    """Starts all processes on this machine."""
-
-    def __init__(self, place: Path, processes: int) -> None:
-        self._place = place
-        self.size = processes
-        self.counters: Path | None = place / "calls"
-        create_counters(self.counters, processes)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = str(free.getsockname()[1])
-
-    @contextmanager
-    def start(self, command: Sequence[str], rank: int, events: Events) -> Iterator[Child]:
-        size = str(self.size)
-        environment = {
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": size,
-            "LOCAL_WORLD_SIZE": size,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": self._port,
-            "OMP_NUM_THREADS": str(max(available_cores() // self.size, 1)),
-            COUNTERS: str(self.counters),
-            LAUNCHER: "1",
-        }
-        with (self._place / f"{rank}.log").open("wb") as log:
-            streams = {} if rank == 0 else {"stdout": subprocess.DEVNULL, "stderr": log}
-            with started(command, environment, events, mark=-rank, **streams) as child:
-                yield child
-
-    def said(self, rank: int) -> str:
-        return (self._place / f"{rank}.log").read_bytes()[-MESSAGE:].decode("utf-8", "replace")
-
-    def name(self, rank: int) -> str:
-        return f"process {rank} of {self.size}"
+        code = group.conclude()
+    for number in [event for _ in range(events.qsize()) if (event := events.get()) > 0]:
+        events.put(number)  # signals are left there, ends of processes are not
+    return code, group.requested
 
 
 class _Group:
-    """The processes of a training, and the order in which they ended."""
+    """The processes of a training, and the order in which they ended.
+
+    Attributes:
+        requested: Signal that asked for the end, if one did.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._children: list[Child] = []
         self._ended: list[int] = []
-        self._requested = False
+        self.requested: int | None = None
         self._hung: int | None = None
 
     def add(self, child: Child) -> None:
@@ -152,11 +119,12 @@ class _Group:
             except Empty:
                 event = None
             if event is not None and event > 0:
-                self._requested |= signal_name(event) in STOPPING
+                if signal_name(event) in STOPPING:
+                    self.requested = event
                 send(event, *(self._alive if signal_name(event) != "SIGUSR1" else self._alive[:1]))
             elif event is not None:
                 self._ended.append(-event)
-                if self._children[-event].returncode or self._requested:
+                if self._children[-event].returncode or self.requested is not None:
                     later = time.monotonic() + self._patience(-event)
                     deadline = later if deadline is None else min(deadline, later)
             if self._hung is None and not self._ended and (hung := watch.look()) is not None:
@@ -169,7 +137,7 @@ class _Group:
 
     def _patience(self, rank: int) -> float:
         """Return the seconds that the others have to end by themselves when one has ended."""
-        if self._requested:
+        if self.requested is not None:
             return _SECONDS_TO_DIE
         return _SECONDS_AFTER_A_KILL if self._children[rank].returncode < 0 else _SECONDS_TO_FOLLOW
 
@@ -178,7 +146,7 @@ class _Group:
         if self._hung is not None:
             self._children[self._hung].kill()
         send(signal.SIGTERM, *self._alive)
-        until = time.monotonic() + (_SECONDS_TO_DIE if self._requested else _SECONDS_TO_GIVE_UP)
+        until = time.monotonic() + (_SECONDS_TO_GIVE_UP if self.requested is None else _SECONDS_TO_DIE)
         while any(child.poll() is None for child in self._children) and time.monotonic() < until:
             time.sleep(0.05)
 
@@ -195,7 +163,7 @@ class _Group:
         if first is None:
             return 0
         code = self._children[first].returncode
-        if self._requested and self._children[0].returncode >= 0:
+        if self.requested is not None and self._children[0].returncode >= 0:
             return int(self._children[0].returncode)
         if self._hung is None and self._speaks_for_itself(self._children[0].returncode):
             return int(self._children[0].returncode)  # a mistake that all of them found

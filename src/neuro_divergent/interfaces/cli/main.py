@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -95,13 +96,23 @@ def run() -> NoReturn:
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)
     attend_agent()
-    if launched() is None:
+    place = launched()
+    if place is None:
         sys.exit(_run())
+    _name_process(f"nd rank {place.rank}")
     try:
         code = _run()
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
     _exit_at_once(code)
+
+
+def _name_process(name: str) -> None:
+    """Set what ``top`` and ``ps`` call this process, where the system lets it."""
+    try:
+        Path("/proc/self/comm").write_text(name)
+    except OSError:
+        return
 
 
 def _exit_at_once(code: int) -> NoReturn:

@@ -7,6 +7,7 @@ gone and shows where it was when it is aborted.
 from __future__ import annotations
 
 import faulthandler
+import multiprocessing
 import os
 import signal
 import threading
@@ -27,6 +28,8 @@ def attend() -> None:
     if pipe.isascii() and pipe.isdecimal():
         os.set_inheritable(int(pipe), False)
         threading.Thread(target=_end_with, args=(int(pipe),), daemon=True).start()
+    if multiprocessing.parent_process() is not None:  # this one was forked
+        threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def attend_agent() -> None:
@@ -51,6 +54,12 @@ def _end_with(pipe: int) -> None:
     _end()
 
 
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        _end()
+
+
 def _end() -> None:
     # As after Ctrl-C: a checkpoint is saved. If that does not finish, there is no process left to wait for it.
     os.kill(os.getpid(), signal.SIGTERM)
@@ -58,8 +67,13 @@ def _end() -> None:
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the command line, and exit."""
     attend()
     from neuro_divergent.interfaces.cli.main import run
 
     run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Training in a process of its own that is started again when it crashes or hangs.
+"""Training in processes of its own that are started again when one crashes or hangs.
 
 The supervisor loads neither torch nor data. It forwards signals, waits, and watches the heartbeat of the run.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -16,6 +16,9 @@ from typing import Any
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.child_process import ENDED, STOPPING, Events, hearing, send, signal_name, started
+from neuro_divergent.interfaces.cli.forked_process import CAN_FORK, forked
+from neuro_divergent.interfaces.cli.launcher import run_group
+from neuro_divergent.interfaces.cli.this_machine import this_machine
 from neuro_divergent.runs.directory import HEARTBEAT
 from neuro_divergent.runs.status import describe_run, patience, read_heartbeat
 from neuro_divergent.training.callbacks.heartbeat import ATTEMPT
@@ -46,11 +49,17 @@ class _Ending:
 
 
 def supervise(
-    arguments: Sequence[str], *, run: Path, retries: int, stall: float | None, command: Sequence[str] = COMMAND
+    arguments: Sequence[str],
+    *,
+    run: Path,
+    retries: int,
+    stall: float | None,
+    processes: int = 1,
+    command: Sequence[str] = COMMAND,
 ) -> int:
-    """Train in a child process, and start it again from its last checkpoint when it crashes.
+    """Train in a child process, or in several, and start again from the last checkpoint after a crash.
 
-    Signals that ask this process to end are passed on to the child, once, and end this process, too. The child is in a
+    Signals that ask this process to end are passed on to the children, once, and end this process, too. A child is in a
     process group of its own, so that Ctrl-C does not reach it a second time. It ends by itself when this process is
     killed.
 
@@ -60,7 +69,8 @@ def supervise(
         retries: How often it is started again at most.
         stall: Seconds without a heartbeat after which it is taken to hang: it is aborted, which shows where it was, and
             counts as crashed. Ten times as many before the first heartbeat and when only results are to be written.
-            ``None`` waits for ever.
+            ``None`` waits for ever. Of several children, the one that the others have waited for that long is aborted.
+        processes: How many children train together, on this machine.
         command: What to start.
 
     Returns:
@@ -74,7 +84,13 @@ def supervise(
     in_a_row = 0  # endings without a checkpoint in between, each of which makes the pause longer
     with hearing(events):
         for attempt in range(1, retries + 2):
-            ending, requested = _attempt(command_line, run, attempt, stall, events)
+            pulse = _Pulse(run)
+            environment = {ATTEMPT: str(attempt)}
+            if processes > 1:
+                code, requested, reason = _train_together(command_line, processes, environment, stall, events)
+            else:
+                code, requested, reason = _train_alone(command_line, environment, pulse, stall, events)
+            ending = _describe(code, reason, pulse, run)
             if requested is not None and ending.code not in FINAL:
                 return 128 + requested
             if ending.code in FINAL:
@@ -98,21 +114,31 @@ def supervise(
     raise AssertionError("the last attempt returns")
 
 
-def _attempt(
-    command: Sequence[str], run: Path, attempt: int, stall: float | None, events: Events
-) -> tuple[_Ending, int | None]:
-    """Run the child once, and return how it ended and which signal requested it."""
-    pulse = _Pulse(run)
-    with started(command, {ATTEMPT: str(attempt)}, events) as child:
+def _train_alone(
+    command: Sequence[str], environment: Mapping[str, str], pulse: _Pulse, stall: float | None, events: Events
+) -> tuple[int, int | None, str]:
+    """Run the child once; return its exit code, the signal that requested its end, and the code as text."""
+    with started(command, environment, events) as child:
         requested, hangs = _watch(child, events, pulse, stall)
     code = child.returncode
-    name = "" if code >= 0 else signal_name(-code)
-    reason = hangs or (f"killed by {name}" if name else f"exit code {code}")
+    reason = hangs or (f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}")
+    return code if code >= 0 else 128 - code, requested, reason
+
+
+def _train_together(
+    command: Sequence[str], processes: int, environment: Mapping[str, str], stall: float | None, events: Events
+) -> tuple[int, int | None, str]:
+    """Run several children once; return what ``_train_alone`` does."""
+    with this_machine(processes, environment=environment, start=forked if CAN_FORK else started) as host:
+        code, requested = run_group(host, command, events, stall)
+    return code, requested, f"exit code {code}"
+
+
+def _describe(code: int, reason: str, pulse: _Pulse, run: Path) -> _Ending:
     step = pulse.step
     where = "before its first step" if step is None else f"at step {step:,}"
     steps = [item.step for item in describe_run(run).checkpoints if item.is_complete]
-    ending = _Ending(code if code >= 0 else 128 - code, f"{reason} {where}", step, max(steps, default=None))
-    return ending, requested
+    return _Ending(code, f"{reason} {where}", step, max(steps, default=None))
 
 
 def _watch(

@@ -129,9 +129,9 @@ def train(
             raise InputError(f"{name}: a launcher has started several already; leave it out.")
         if ray is not None:
             check_ray(ray)
-        has_own_watch = processes > 1 and ray is None
-        if retries or (stall is not None and not has_own_watch):
-            _supervise(values, options, retries, None if has_own_watch else stall)
+        on_this_machine = ray is None and processes > 1
+        if retries or (stall is not None and not on_this_machine):
+            _supervise(values, options, retries, stall, processes if on_this_machine else 1)
         if processes > 1 or ray is not None:
             _launch(values, options, processes, stall, ray)
         session.run(values, options)
@@ -161,15 +161,18 @@ def _read(file: str, *, resume: bool) -> dict[str, Any]:
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
 
 
-def _supervise(values: dict[str, Any], options: session.TrainOptions, retries: int, stall: float | None) -> NoReturn:
-    """Train in a process of its own that is started again when it crashes, and exit as it did."""
+def _supervise(
+    values: dict[str, Any], options: session.TrainOptions, retries: int, stall: float | None, processes: int
+) -> NoReturn:
+    """Train in processes of its own that are started again when one crashes, and exit as they did."""
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.supervisor import supervise
 
     directory = session.locate(session.check(values, options.levels), options)
     if not options.resume:
         directory.check_free()
-    raise typer.Exit(supervise(_other_arguments(sys.argv), run=directory.path, retries=retries, stall=stall))
+    kept = _of_an_attempt(_arguments(), processes)
+    raise typer.Exit(supervise(kept, run=directory.path, retries=retries, stall=stall, processes=processes))
 
 
 def _launch(
@@ -177,32 +180,33 @@ def _launch(
 ) -> NoReturn:
     """Train in several processes, and exit as the one that failed first did."""
     from neuro_divergent.interfaces.cli import session
-    from neuro_divergent.interfaces.cli.launcher import launch
+    from neuro_divergent.interfaces.cli.launcher import launch_on
     from neuro_divergent.interfaces.cli.supervisor import COMMAND
+    from neuro_divergent.interfaces.cli.this_machine import this_machine
 
     config = session.check(values, options.levels)  # a mistake is said once
-    kept = _without(sys.argv[sys.argv.index("train") + 1 :], ("--processes", "--stall", "--retries", "--ray"))
+    command = [*COMMAND, *_without(_arguments(), ("--processes", "--stall", "--retries", "--ray"))]
     if ray is None:
-        raise SystemExit(launch([*COMMAND, *kept], processes, stall=stall))  # process 0 has said how it ended
+        with this_machine(processes) as host:
+            raise SystemExit(launch_on(host, command, stall=stall))  # process 0 has said how it ended
     from neuro_divergent.interfaces.cli.ray_host import Room, launch_on_ray
 
     training = config.training
     room = Room(
         1 if training.threads == "auto" else training.threads, training.device == "auto" or "cuda" in training.device
     )
-    raise SystemExit(launch_on_ray(ray, [*COMMAND, *kept], processes, room))
+    raise SystemExit(launch_on_ray(ray, command, processes, room))
 
 
-def _other_arguments(arguments: list[str]) -> list[str]:
-    """Return what follows ``train`` on the command line, without the options that are for the supervisor.
+def _of_an_attempt(arguments: list[str], processes: int) -> list[str]:
+    """Return arguments without those for the supervisor, which itself starts several processes on this machine."""
+    own = ("--retries", "--output", "-o", "--stall", *(("--processes",) if processes > 1 else ()))
+    return [argument for argument in _without(arguments, own) if argument != "--resume"]
 
-    Where there are several processes on this machine, their launcher looks for those that hang.
-    """
-    own = arguments[arguments.index("train") + 1 :]
-    named = {argument.partition("=")[0] for argument in own}
-    watched = () if "--processes" in named and "--ray" not in named else ("--stall",)
-    kept = _without(own, ("--retries", "--output", "-o", *watched))
-    return [argument for argument in kept if argument != "--resume"]
+
+def _arguments() -> list[str]:
+    """Return what follows ``train`` on the command line."""
+    return sys.argv[sys.argv.index("train") + 1 :]
 
 
 def _without(arguments: list[str], options: tuple[str, ...]) -> list[str]:
