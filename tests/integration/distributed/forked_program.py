@@ -31,8 +31,9 @@ def main() -> None:
     target = Path(place)
     target.with_suffix(".part").write_text(json.dumps(found))
     target.with_suffix(".part").rename(target)
-    print("to the standard output")
-    print("to the standard error", file=sys.stderr, flush=True)
+    sys.stdout.write("to the standard output\n")
+    sys.stderr.write("to the standard error\n")
+    sys.stderr.flush()
     if way == "exit":
         os._exit(int(rest[0]))
     if way == "signal":

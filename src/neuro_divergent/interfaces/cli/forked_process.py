@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver, get_context
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.launched import LAUNCHER
@@ -111,7 +112,7 @@ def _run(module: str, arguments: Sequence[str], environment: Mapping[str, str], 
     os.environ.clear()
     os.environ.update({**environment, LAUNCHER: str(os.getpid())})
     for name, place in places.items():
-        with open(place, "ab") as file:
+        with Path(place).open("ab") as file:
             os.dup2(file.fileno(), getattr(sys, name).fileno())
     sys.argv[1:] = arguments
     importlib.import_module(module).main()

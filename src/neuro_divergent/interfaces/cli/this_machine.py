@@ -69,7 +69,7 @@ class _ThisMachine(Host):
             COUNTERS: str(self.counters),
             LAUNCHER: "1",
         }
-        with self._log(rank).open("wb") as log, open(os.devnull, "wb") as nowhere:
+        with self._log(rank).open("wb") as log, Path(os.devnull).open("wb") as nowhere:
             streams = {} if rank == 0 else {"stdout": nowhere, "stderr": log}
             with self._start(command, environment, events, mark=-rank, **streams) as child:
                 yield child
