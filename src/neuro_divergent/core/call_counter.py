@@ -17,7 +17,7 @@ _SIZE = 8
 
 
 class CallCounter:
-    """Counts the calls of one process, in memory that other processes read.
+    """Counts the calls of one process, in memory that other processes read, from where its last counter ended.
 
     Args:
         path: The file.
@@ -28,7 +28,7 @@ class CallCounter:
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), 0)
         self._place = rank * _SIZE
-        self._count = 0
+        (self._count,) = struct.unpack_from("<q", self._memory, self._place)
 
     @classmethod
     def told(cls, rank: int) -> CallCounter | None:

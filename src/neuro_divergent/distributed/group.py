@@ -15,7 +15,6 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
-from neuro_divergent.core.call_counter import CallCounter
 from neuro_divergent.core.errors import ConfigError, InputError, ProcessLostError
 from neuro_divergent.core.launched import Launched, launched
 from neuro_divergent.distributed.message import decode, encode
@@ -45,7 +44,6 @@ class ProcessGroup:
     def __init__(self, place: Launched) -> None:
         self.rank = place.rank
         self.world_size = place.world_size
-        self._counter = CallCounter.told(place.rank)
 
     def all_reduce(self, total: Any, weight: Any) -> tuple[Any, Any]:
         """Return a sum and the sum of its weights, each added up over processes.
@@ -65,14 +63,12 @@ class ProcessGroup:
 
     def any_of(self, *flags: bool) -> tuple[bool, ...]:
         """Return for each flag whether it is set in at least one process."""
-        self._count()
         shared = torch.tensor(flags, dtype=torch.uint8)
         dist.all_reduce(shared, dist.ReduceOp.MAX)
         return tuple(bool(flag) for flag in shared.tolist())
 
     def broadcast(self, value: Value) -> Value:
         """Return the value of process 0."""
-        self._count()
         content = encode(value) if self.rank == 0 else b""
         size = torch.tensor([len(content)])
         dist.broadcast(size, 0)
@@ -82,7 +78,6 @@ class ProcessGroup:
 
     def gather(self, value: Value) -> list[Value]:
         """Return the values of all processes, in their order."""
-        self._count()
         padded, sizes = self._padded(value)
         found = [torch.empty_like(padded) for _ in range(self.world_size)]
         dist.all_gather(found, padded)
@@ -90,7 +85,6 @@ class ProcessGroup:
 
     def gather_to_main(self, value: Value) -> list[Value] | None:
         """Return the values of all processes, in their order, in process 0, and ``None`` in the others."""
-        self._count()
         padded, sizes = self._padded(value)
         found = [torch.empty_like(padded) for _ in range(self.world_size)] if self.rank == 0 else None
         dist.gather(padded, found)
@@ -105,11 +99,6 @@ class ProcessGroup:
         padded = torch.zeros(max(lengths), dtype=torch.uint8)
         padded[: len(content)] = content
         return padded, lengths
-
-    def _count(self) -> None:
-        """Let the launcher see that this process has come as far as its next call."""
-        if self._counter is not None:
-            self._counter.add()
 
 
 def join_group(device: torch.device, timeout: float) -> ProcessGroup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from neuro_divergent.core.call_counter import CallCounter
 from neuro_divergent.distributed.waiting import Waiting
 from neuro_divergent.training.strategy import Strategy, Sum, Value, Weight
 
@@ -19,12 +20,12 @@ class GroupStrategy(Strategy):
     """Deals out the rows of each batch, and lets the group carry what processes say to each other.
 
     Attributes:
-        waiting: Measures the time spent in exchanges; each of them is made inside it.
+        waiting: Counts exchanges and measures the time spent in them; each of them is made inside it.
     """
 
     def __init__(self, group: ProcessGroup) -> None:
         self._group = group
-        self.waiting = Waiting()
+        self.waiting = Waiting(CallCounter.told(group.rank))
 
     @property
     def rank(self) -> int:

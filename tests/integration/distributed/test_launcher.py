@@ -213,3 +213,16 @@ wait(6)
     assert process.returncode == 134
     assert complaint == "error: process 1 of 2 hung: the others waited for it, and it was aborted.\n"
     assert not any(map(is_alive, ids(tmp_path)))
+
+
+def test_processes_that_hang_in_the_same_place_are_all_ended(tmp_path: Path) -> None:
+    script = """
+from neuro_divergent.core.call_counter import CallCounter
+CallCounter.told(rank).add()
+wait(6)
+"""
+    complaint = (process := start(tmp_path, script, stall=1.0)).communicate(timeout=60)[1]
+    assert process.returncode == 134
+    reason = "and all others hung in the same place, and were aborted; which one did first is not known."
+    assert complaint == f"error: process 0 of 2 {reason}\n"
+    assert not any(map(is_alive, ids(tmp_path)))

@@ -134,6 +134,31 @@ def test_a_killed_process_ends_all_and_retries_give_the_same_weights(table: Path
     assert weights(run) == weights(tmp_path / "whole")
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_that_hangs_in_training_is_named_and_never_another_one(table: Path, tmp_path: Path, rank: int) -> None:
+    run = tmp_path / "hung"
+    more = ("--processes", "2", "--stall", "10", "--retries", "4", "-s", "training.early_stopping=none")
+    more = (*more, "--max-steps", "1000000", "--max-epochs", "1000000")
+    process = subprocess.Popen(command(table, run, *more), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    for restart in range(3):
+        wait_for_step(run, 20 * (restart + 1), process)
+        before = ranks_of(run)
+        time.sleep(0.1 * restart)
+        os.kill(before[rank], signal.SIGSTOP)
+        while set(ranks_of(run).values()) & set(before.values()) or len(ranks_of(run)) < 2:
+            assert process.poll() is None
+            time.sleep(0.1)
+    process.terminate()
+    said = process.communicate(timeout=120)[1]
+    named = f"error: process {rank} of 2 hung: the others waited for it, and it was aborted."
+    unknown = "error: process 0 of 2 and all others hung in the same place"  # it was stopped in an exchange
+    errors = [line for line in said.splitlines() if line.startswith("error:")]
+    assert len(errors) == 3, said
+    assert all(line.startswith((named, unknown)) for line in errors), said
+
+
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
 @pytest.mark.parametrize(
     ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.long), (signal.SIGTERM, 143)]

@@ -61,7 +61,8 @@ class ZeroStrategy(DataParallelStrategy):
 
         assert isinstance(optimizer, PartOptimizer)
         own = optimizer.state_in_place()
-        states = self._group.gather_to_main(own)
+        with self.waiting:
+            states = self._group.gather_to_main(own)
         return module.state_dict(), own if states is None else merge(states), others
 
     def load_state(

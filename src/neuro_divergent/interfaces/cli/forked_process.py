@@ -26,6 +26,7 @@ CAN_FORK = sys.platform == "linux"
 PRELOADED = ("torch", "torch._dynamo", "torch.distributed", "neuro_divergent.interfaces.cli.session")
 """Modules that are loaded before the fork; none of them may start a thread."""
 
+_UNKNOWN = 255  # exit code of a process whose end nobody has seen
 _SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1"}  # NumPy's library starts its threads when it is loaded
 
 
@@ -82,7 +83,11 @@ class _Forked(Child):
 
     def _wait(self, events: Events, mark: int) -> None:
         self._process.join()
-        self.returncode = self._process.exitcode
+        code = self._process.exitcode
+        if code == _UNKNOWN:  # the server was killed; a child that it has left behind may still be at work
+            self.kill()
+            code = -signal.SIGKILL
+        self.returncode = code
         events.put(mark)
 
     def poll(self) -> int | None:

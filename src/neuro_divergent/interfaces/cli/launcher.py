@@ -103,7 +103,7 @@ class _Group:
         self._children: list[Child] = []
         self._ended: list[int] = []
         self.requested: int | None = None
-        self._hung: int | None = None
+        self._hung: list[int] = []
 
     def add(self, child: Child) -> None:
         """Add a process that was started."""
@@ -127,9 +127,9 @@ class _Group:
                 if self._children[-event].returncode or self.requested is not None:
                     later = time.monotonic() + self._patience(-event)
                     deadline = later if deadline is None else min(deadline, later)
-            if self._hung is None and not self._ended and (hung := watch.look()) is not None:
+            if not self._hung and not self._ended and (hung := watch.look()):
                 self._hung = hung
-                self._children[hung].send_signal(getattr(signal, "SIGABRT", signal.SIGTERM))
+                send(getattr(signal, "SIGABRT", signal.SIGTERM), *(self._children[rank] for rank in hung))
                 deadline = time.monotonic() + _SECONDS_TO_FOLLOW
             if deadline is not None and time.monotonic() >= deadline:
                 self._end_others()
@@ -143,8 +143,8 @@ class _Group:
 
     def _end_others(self) -> None:
         """Ask the processes that are left to end, and kill those that do not."""
-        if self._hung is not None:
-            self._children[self._hung].kill()
+        for rank in self._hung:
+            self._children[rank].kill()
         send(signal.SIGTERM, *self._alive)
         until = time.monotonic() + (_SECONDS_TO_GIVE_UP if self.requested is None else _SECONDS_TO_DIE)
         while any(child.poll() is None for child in self._children) and time.monotonic() < until:
@@ -165,9 +165,9 @@ class _Group:
         code = self._children[first].returncode
         if self.requested is not None and self._children[0].returncode >= 0:
             return int(self._children[0].returncode)
-        if self._hung is None and self._speaks_for_itself(self._children[0].returncode):
+        if not self._hung and self._speaks_for_itself(self._children[0].returncode):
             return int(self._children[0].returncode)  # a mistake that all of them found
-        if first > 0 or code < 0 or self._hung is not None:
+        if first > 0 or code < 0 or self._hung:
             sys.stderr.write(f"error: {self._host.name(first)} {self._reason(first)}\n")
         return int(code if code >= 0 else 128 - code)
 
@@ -179,15 +179,17 @@ class _Group:
         """Return the process that failed first, not one that only lost contact with it or was asked to end."""
         failed = [rank for rank in self._ended if self._children[rank].returncode]
         failed += [rank for rank, child in enumerate(self._children) if child.returncode and rank not in failed]
-        if self._hung is not None:
-            return self._hung
+        if self._hung:
+            return self._hung[0]
         effects = (ProcessLostError.exit_code, 128 + signal.SIGTERM)
         causes = [rank for rank in failed if self._children[rank].returncode not in effects]
         return next(iter(causes or failed), None)
 
     def _reason(self, rank: int) -> str:
         code = self._children[rank].returncode
-        if rank == self._hung:
+        if len(self._hung) == self._host.size:
+            return "and all others hung in the same place, and were aborted; which one did first is not known."
+        if rank in self._hung:
             return "hung: the others waited for it, and it was aborted."
         if code < 0:
             name = signal_name(-code)
@@ -203,7 +205,7 @@ class _Group:
 
 
 class _StallWatch:
-    """Finds the process that the others have been waiting for too long."""
+    """Finds processes that the others have been waiting for too long."""
 
     def __init__(self, counters: Path | None, stall: float | None) -> None:
         self._counters = counters
@@ -211,13 +213,15 @@ class _StallWatch:
         self._last: list[int] = []
         self._since = time.monotonic()
 
-    def look(self) -> int | None:
-        """Return the process that hangs, or ``None``."""
+    def look(self) -> list[int]:
+        """Return the processes that hang: those that have talked least, which may be all."""
         if self._stall is None or self._counters is None:
-            return None
+            return []
         now, counts = time.monotonic(), read_counters(self._counters)
         if counts != self._last:
             self._last, self._since = counts, now
-            return None
+            return []
         patience = self._stall * (1.0 if min(counts) else _START_PATIENCE)
-        return counts.index(min(counts)) if now - self._since >= patience else None
+        if now - self._since < patience:
+            return []
+        return [rank for rank, count in enumerate(counts) if count == min(counts)]
