@@ -137,7 +137,9 @@ def test_a_killed_process_ends_all_and_retries_give_the_same_weights(table: Path
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_process_that_hangs_in_training_is_named_and_never_another_one(table: Path, tmp_path: Path, rank: int) -> None:
+def test_a_process_that_hangs_in_training_is_named_and_never_another_one(
+    table: Path, tmp_path: Path, rank: int
+) -> None:
     run = tmp_path / "hung"
     more = ("--processes", "2", "--stall", "10", "--retries", "4", "-s", "training.early_stopping=none")
     more = (*more, "--max-steps", "1000000", "--max-epochs", "1000000")
