@@ -18,11 +18,10 @@ import pytest
 from neuro_divergent.data.datasets.synthetic import Synthetic
 from tests.integration.distributed import test_training_command as commands
 
-SOAK = bool(os.environ.get("ND_SOAK"))
-KILLS = 60 if SOAK else 6
+KILLS = 60
 STEPS = 1500
 MORE = ("--processes", "2", "--max-steps", str(STEPS))
-LONGEST = 4.0  # seconds from the start of the processes to a kill, at most
+LONGEST = 2.0  # seconds from the start of the processes to a kill, at most
 
 pytestmark = [
     pytest.mark.long,
