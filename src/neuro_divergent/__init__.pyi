@@ -11,6 +11,7 @@ from . import (
     models as models,
     optimizers as optimizers,
     plots as plots,
+    privacy as privacy,
     runs as runs,
     scalers as scalers,
     schedules as schedules,
