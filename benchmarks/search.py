@@ -75,8 +75,8 @@ def main() -> None:
             print(f"{name:12} {side:6} {_shown(found[side])}", flush=True)
         cells.append(_compared(found) if len(options.sides) == len(SIDES) else found)
         _write(cells)
-    if options.page and len(options.sides) == len(SIDES):
-        _put_on_page(cells, options)
+    if options.page:
+        _put_on_page(_read())
 
 
 def child(side: str, case: Case) -> None:
@@ -194,31 +194,40 @@ def _shown(found: dict[str, float]) -> str:
     return f"{spent}, MASE {found['mase']:.3f}, sMAPE {found['smape']:.2f}, {found['trials']} trials"
 
 
+def _read() -> list[dict[str, Any]]:
+    """Return the measurements that are kept."""
+    cells = json.loads(RESULTS.read_text("utf-8"))["cells"] if RESULTS.exists() else []
+    return sorted(cells, key=lambda cell: PANELS.index(cell["panel"]))
+
+
 def _write(cells: list[dict[str, Any]]) -> None:
-    """Keep the measurements beside what they were measured with."""
+    """Keep the measurements beside what they were measured with, and those of other panels that there are."""
     from neuro_divergent.core.environment import describe_environment
 
+    new = [cell["panel"] for cell in cells]
+    cells = [*(cell for cell in _read() if cell["panel"] not in new), *cells]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     environment = describe_environment(threads=1, device="cpu")
     RESULTS.write_text(json.dumps({"environment": environment, "cells": cells}, indent=2, default=str))
 
 
-def _put_on_page(cells: list[dict[str, Any]], options: argparse.Namespace) -> None:
+def _put_on_page(cells: list[dict[str, Any]]) -> None:
     """Write the table between the marks of the page."""
     lines = [
-        f"{options.trials} trials of NHITS in the space of AutoNHITS (Optuna, TPE), one thread, the best trained on "
-        "all rows; scores of the test part.",
+        "NHITS in the space of AutoNHITS (Optuna, TPE), one thread, the best trained on all rows; scores of the test "
+        "part.",
         "",
-        "| | | trials | processor | wall | MASE | sMAPE | faster |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "| | steps of a trial | | trials | processor | wall | MASE | sMAPE | faster |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for cell in cells:
+    for cell in (cell for cell in cells if "ratio" in cell):
         for side, name in (("ours", "Neuro-Divergent"), ("theirs", "AutoNHITS")):
             found = cell[side]
-            more = "more than " if cell["theirs"]["trials"] < options.trials else ""
+            more = "more than " if cell["theirs"]["trials"] < cell["case"]["trials"] else ""
             ratio = f"{more}{cell['ratio']:.1f}x{'' if cell['reached'] else ', missed'}" if side == "ours" else ""
+            low, high = cell["case"]["steps"]
             lines.append(
-                f"| {cell['panel']} | {name} | {found['trials']} | {found['processor']:.0f} s | "
+                f"| {cell['panel']} | {low} to {high} | {name} | {found['trials']} | {found['processor']:.0f} s | "
                 f"{found['seconds']:.0f} s | {found['mase']:.3f} | {found['smape']:.2f} | {ratio} |"
             )
     text = PAGE.read_text("utf-8")
