@@ -148,25 +148,27 @@ def test_training_on_two_nodes_goes_on_after_a_kill_and_gives_the_weights_of_pro
     assert not ranks_of(place / run)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_training_on_a_ray_of_its_own_is_saved_once_by_a_signal_and_nothing_stays_running(
-    place: Path, ray_environment: dict[str, str], uninterrupted: bytes
+    place: Path, ray_environment: dict[str, str], uninterrupted: bytes, number: signal.Signals
 ) -> None:
     mark = str(time.time_ns())
     environment = {**ray_environment, MARK: mark}
-    process = start(place, environment, "signal", "--ray", "local")
-    wait_for_step(place / "signal", 10, process)
-    process.send_signal(signal.SIGTERM)
+    name = number.name
+    process = start(place, environment, name, "--ray", "local")
+    wait_for_step(place / name, 10, process)
+    process.send_signal(number)
     said = process.communicate(timeout=TIMEOUT)[1]
-    assert process.returncode == 143, said
+    assert process.returncode == 128 + number, said
     assert said.count("and saved. Resume with: nd train") == 1
-    assert describe_run(place / "signal").state == "interrupted"
+    assert describe_run(place / name).state == "interrupted"
     until = time.monotonic() + 60
     while having(MARK, mark) and time.monotonic() < until:
         time.sleep(0.2)
     assert having(MARK, mark) == {}
-    command = [*ND, "train", str(place / "signal"), "--resume", "--quiet", "--processes", "2"]
+    command = [*ND, "train", str(place / name), "--resume", "--quiet", "--processes", "2"]
     subprocess.run(command, env=ENVIRONMENT, cwd=place, timeout=TIMEOUT, check=True)
-    assert weights(place / "signal") == uninterrupted
+    assert weights(place / name) == uninterrupted
 
 
 def test_mistake_that_every_process_finds_is_said_once(
@@ -194,6 +196,43 @@ def test_search_with_workers_as_ray_tasks_runs_as_many_trials_as_asked(
     assert [trial.number for trial in study.trials] == [0, 1, 2, 3, 4]
     assert {trial.state for trial in study.trials} <= {"complete", "pruned"}
     assert len(json.loads(made.stdout)["trials"]) == 5
+
+
+def test_search_worker_on_ray_that_is_killed_is_replaced_and_its_trial_runs_again(
+    place: Path, ray_environment: dict[str, str], address: str
+) -> None:
+    command = [
+        *(*ND, "search", "series.csv", "--horizon", "4", "--model", "nlinear", "--max-steps", "2000", "--json"),
+        *("--trials", "4", "--method", "random", "-o", "killed", "--jobs", "2", "--ray", address, "--no-vectorize"),
+    ]
+    process = subprocess.Popen(
+        command, env=ray_environment, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + TIMEOUT
+    while len(list((place / "killed" / "trials").glob("*"))) < 2 or not search_workers():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    os.kill(search_workers()[0], signal.SIGKILL)
+    said = process.communicate(timeout=TIMEOUT)[1]
+    assert process.returncode == 0, said
+    trials = Study.load(place / "killed").trials
+    assert [trial.number for trial in trials] == [0, 1, 2, 3]
+    assert {trial.state for trial in trials} <= {"complete", "pruned"}
+    assert max(trial.attempts for trial in trials) == 2
+
+
+def search_workers() -> list[int]:
+    """Return the processes of Ray that run tasks of ours."""
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            try:
+                if (path / "cmdline").read_bytes().startswith(b"ray::neuro-divergent"):
+                    found.append(int(path.name))
+            except OSError:
+                continue
+    return found
 
 
 def test_folds_as_ray_tasks_equal_those_of_one_process(ray_environment: dict[str, str], address: str) -> None:
