@@ -194,6 +194,7 @@ def test_local_sgd_in_two_processes_gives_the_weights_of_a_simulation(case: str,
     assert_as_simulated([found[case] for found in pair], LOCAL[case])
 
 
+@pytest.mark.long
 def test_local_sgd_with_groups_gives_the_weights_of_a_simulation(in_processes: Any) -> None:
     assert_as_simulated(in_processes(4, work_in_groups), {**PLAIN, "strategy": HIERARCHICAL})
 

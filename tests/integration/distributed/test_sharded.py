@@ -89,6 +89,7 @@ def test_sharded_resumed_in_one_process_goes_on_as_in_two(
     trainings.assert_same_training(alone, pair[0]["saved"], tolerance=1e-6)
 
 
+@pytest.mark.long
 def test_sharded_resumed_in_three_processes_goes_on_as_in_two(
     pair: list[dict[str, Any]], place: str, in_processes: Any
 ) -> None:

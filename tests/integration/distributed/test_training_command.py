@@ -119,7 +119,8 @@ def test_torchrun_starts_the_same_training(table: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
-@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
+@pytest.mark.long
+@pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_process_ends_all_and_retries_give_the_same_weights(table: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "killed"
     more = ("--processes", "2", "--retries", "2", "--max-steps", "400")
@@ -162,9 +163,8 @@ def test_a_process_that_hangs_in_training_is_named_and_never_another_one(
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
-@pytest.mark.parametrize(
-    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.long), (signal.SIGTERM, 143)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_once_and_the_run_is_resumed_bit_by_bit(
     table: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
