@@ -1,7 +1,7 @@
 """A training in which one process is slower than the others, as a script that is started in each of them.
 
 Arguments: a table, a run directory, and which part of a step is slow in process 1: the forward pass, the
-backward pass, or what follows the step. ``none`` for none.
+backward pass, or what follows the step; ``all`` for what follows the step, in all processes.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Slow(Callback):
             trainer.module.register_forward_hook(lambda _, __, output: _SlowBackward.apply(output))
 
     def step_end(self, trainer: nd.Trainer) -> None:
-        if trainer.strategy.rank == 1 and self.part == "step":
+        if self.part == "all" or (trainer.strategy.rank == 1 and self.part == "step"):
             time.sleep(SECONDS)
 
 
 def train_slowly(table: Path, run: Path, part: str, strategy: str = "data_parallel") -> pl.DataFrame:
-    """Train in two processes, process 1 with a slow part of each step; return what was recorded of them."""
+    """Train in two processes, one or both with a slow part of each step; return what was recorded of them."""
     port = free_port()
     script = [sys.executable, "-W", "ignore", "-m", "tests.integration.distributed.slow_process"]
     running = [
