@@ -134,6 +134,10 @@ def join_group(device: torch.device, timeout: float) -> ProcessGroup:
                 world_size=place.world_size,
                 timeout=timedelta(seconds=max(timeout, _SECONDS_TO_JOIN)),
             )
+            if device.type == "cpu":
+                # A process that ends at once, since it refuses its settings, would cut off those that still connect.
+                # nccl connects when it first computes.
+                dist.barrier()
             _set_pg_timeout(timedelta(seconds=timeout))
         atexit.register(leave_group)
     return ProcessGroup(place)
