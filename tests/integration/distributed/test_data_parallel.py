@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Collection
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 
 import neuro_divergent as nd
 from neuro_divergent.core.spec import TaskSpec
+from neuro_divergent.distributed.group import join_group
 from tests.contracts import test_losses
 from tests.integration.distributed import trainings
 from tests.integration.distributed.together import largest_difference, run_together
@@ -121,3 +125,24 @@ def train_with_fewer_rows_than_processes() -> str:
 def test_a_batch_size_below_the_number_of_processes_is_refused() -> None:
     for said in run_together(f"{__name__}:train_with_fewer_rows_than_processes"):
         assert said.startswith("batch_size: 1 windows cannot be dealt out to 2 processes")
+
+
+def join_slowly() -> tuple[float, float]:
+    """Join the group, as the last of all where this is process 1, and return when it was connected and had joined."""
+    connect = dist.init_process_group
+    connected = 0.0
+
+    def connect_slowly(*arguments: Any, **settings: Any) -> None:
+        nonlocal connected
+        connect(*arguments, **settings)
+        time.sleep(float(os.environ["RANK"]))
+        connected = time.clock_gettime(time.CLOCK_MONOTONIC)
+
+    dist.init_process_group = connect_slowly
+    join_group(torch.device("cpu"), timeout=60)
+    return connected, time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def test_joining_ends_when_every_process_is_connected() -> None:
+    (_, joined), (connected, _) = run_together(f"{__name__}:join_slowly")
+    assert joined >= connected
