@@ -5,6 +5,7 @@ from . import (
     distributed as distributed,
     errors as errors,
     evaluation as evaluation,
+    federated as federated,
     forecasting as forecasting,
     losses as losses,
     metrics as metrics,

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "compat": TO_WORKFLOW,
     "distributed": {"training", "data.loader"},
     "privacy": {"training"},
-    "federated": {"training", "forecasting", "distributed", "privacy"},
+    "federated": {*TO_WORKFLOW, "distributed", "privacy"},
     "interfaces": {*TO_WORKFLOW, "search", "distributed", "federated", "privacy", "lifecycle", "serving", "compat"},
 }
 # What a user looks for on a forecaster, although it is made above its room; imported when it is called.

@@ -82,6 +82,10 @@ class ProcessLostError(NeuroDivergentError):
     exit_code = 6
 
 
+class RejectedUpdateError(InputError):
+    """An update of a client in a federation does not count."""
+
+
 class TaskTimeoutError(NeuroDivergentError):
     """A task took longer than it may, and its worker process was ended."""
 

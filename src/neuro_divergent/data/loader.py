@@ -124,12 +124,17 @@ class WindowLoader(Loader):
         self._balanced = balanced if order.shuffle and balanced.is_needed else None
 
     def __len__(self) -> int:
-        return self.order.num_batches(self._size)
+        return self.order.num_batches(self.num_windows)
 
     @property
-    def _size(self) -> int:
+    def num_windows(self) -> int:
         """Windows of an epoch."""
         return len(self.windows) if self._balanced is None else len(self._balanced)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether an epoch has every window once, and the numbers of an order are those of the windows."""
+        return self._balanced is None and self._numbers is None
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         batches = self._epoch(number, start)
@@ -141,10 +146,16 @@ class WindowLoader(Loader):
         part.order = self.order.part(rank, world_size)
         return part
 
+    def reseeded(self, seed: int) -> Self:
+        """Return the same windows in the order of another seed."""
+        other = copy.copy(self)
+        other.order = dataclasses.replace(self.order, seed=seed)
+        return other
+
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
         for batch, (series, rows) in enumerate(self.places(number, start), start):
             made = self._made(series, rows)
-            yield without_weight(made) if self.order.stands_in(self._size, batch) else made
+            yield without_weight(made) if self.order.stands_in(self.num_windows, batch) else made
 
     def _made(self, series: Ints, rows: Ints) -> Batch:
         """Return the batch of some windows."""
@@ -152,7 +163,7 @@ class WindowLoader(Loader):
 
     def places(self, number: int, start: int = 0) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch of an epoch, from batch ``start`` on."""
-        for numbers in self.order.batches(self._size, number, start):
+        for numbers in self.order.batches(self.num_windows, number, start):
             if self._balanced is not None:
                 yield self._balanced.locate(numbers, number)
             else:

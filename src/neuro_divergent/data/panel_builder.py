@@ -30,7 +30,9 @@ from neuro_divergent.data.schema import Schema
 Known = dict[str, list[Any]]
 
 
-def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | None = None) -> Panel:
+def build_panel(
+    source: Any, schema: Schema | None = None, *, fitted: Panel | None = None, categories: Known | None = None
+) -> Panel:
     """Read a table, check it and lay its series end to end.
 
     Rows may come in any order. A ``DataWarning`` reports rows that are out of time order within their series, which
@@ -49,6 +51,7 @@ def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | No
         schema: The roles of the columns and the policies; those of ``fitted``, or the defaults, when left out.
         fitted: The panel that a model was trained on, when the table is new data for it: its frequency and categories
             are used, and data that does not match them is refused.
+        categories: Values of each categorical column, where they are agreed beforehand and ``fitted`` is not given.
 
     Returns:
         A panel whose schema names the series column only if the table has one. A table without one is a single series
@@ -61,7 +64,7 @@ def build_panel(source: Any, schema: Schema | None = None, *, fitted: Panel | No
     table = read_table(source, schema)
     if fitted is not None:
         return assemble(table, schema, frequency=fitted.frequency, categories=fitted.categories)
-    panel = assemble(table, schema)
+    panel = assemble(table, schema, categories=categories)
     warn_constant(panel)
     return panel
 

@@ -11,6 +11,7 @@ from neuro_divergent.core.device import resolve_device
 from neuro_divergent.core.environment import describe_environment
 from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.fitted import FittedModel, build_network
@@ -68,20 +69,9 @@ class NetworkTraining:
             restore=self.batcher.restore,
             name_row=prepared.name_row,
         )
+        self.train = training_loader(prepared, config, self.batcher)
         split = prepared.split
-        order = Order(
-            batch_size=config.batch_size_for(len(split.train)),
-            shuffle=config.shuffle,
-            seed=config.seed,
-            drop_last=config.drop_last,
-        )
-        by_time = not config.shuffle
-        limited = dataclasses.replace(self.batcher, target_limit=_target_limit(prepared.task))
-        balance = prepared.task.balance
-        self.train = WindowLoader(
-            split.train, limited, order, by_time=by_time, balance=balance, prefetch=config.prefetch
-        )
-        order = dataclasses.replace(order, batch_size=_VALIDATION_ROWS, shuffle=False)
+        order = Order(batch_size=_VALIDATION_ROWS, shuffle=False, seed=config.seed, drop_last=config.drop_last)
         checked = denser(split.validation, VALIDATION_WINDOWS)
         self.validation = WindowLoader(checked, self.batcher, order) if len(checked) else None
 
@@ -126,6 +116,27 @@ class NetworkTraining:
             output = forecast_from(self.network, batch)
         point = loss.forecast(output, (), batch).point
         return (self.batcher.restore(point, batch) - self.batcher.restore(batch.future_y, batch)).abs()
+
+
+def training_loader(prepared: PreparedData, config: TrainingConfig, batcher: WindowBatcher) -> WindowLoader:
+    """Return the batches of the training part.
+
+    Args:
+        prepared: The data.
+        config: How to train: size and order of batches.
+        batcher: What makes batches of the data.
+    """
+    windows, task = prepared.split.train, prepared.task
+    order = Order(
+        batch_size=config.batch_size_for(len(windows)),
+        shuffle=config.shuffle,
+        seed=config.seed,
+        drop_last=config.drop_last,
+    )
+    limited = dataclasses.replace(batcher, target_limit=_target_limit(task))
+    return WindowLoader(
+        windows, limited, order, by_time=not config.shuffle, balance=task.balance, prefetch=config.prefetch
+    )
 
 
 def denser(windows: Windows, least: int) -> Windows:

@@ -1,7 +1,9 @@
-"""Differential privacy: what noise costs, and what it promises.
+"""Differential privacy for clients that train together: what noise costs, how it is added, and what it promises.
 
-Rounds of training in which each participant takes part by chance, contributes a vector of bounded norm, and Gaussian
-noise is added to the sum, go in; the epsilon that they spend comes out. ``accountant.py`` is the front door.
+A budget and the vectors that clients contribute to a round go in; a sum with noise and the epsilon that was spent come
+out. ``client_level.py`` is the front door: its ``ClientLevel`` holds a budget and gives the ``Mechanism`` of a round.
+``accountant.py`` computes epsilon, ``ledger.py`` keeps it on disk, ``budget_meaning.py`` says what it means, and
+``audit.py`` attacks what is released, to find faults.
 """
 
 import lazy_loader

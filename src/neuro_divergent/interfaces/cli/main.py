@@ -27,6 +27,7 @@ from neuro_divergent.interfaces.cli import (
     demo,
     doctor,
     evaluate,
+    federated,
     hardware,
     health,
     init,
@@ -34,6 +35,7 @@ from neuro_divergent.interfaces.cli import (
     models,
     predict,
     presets,
+    privacy,
     report,
     runs,
     schedule,
@@ -64,6 +66,8 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(hardware.app, name="hardware")
 app.add_typer(search.app, name="search")
 app.add_typer(auto.app, name="auto")
+app.add_typer(federated.app, name="federated")
+app.add_typer(privacy.app, name="privacy")
 
 
 class _TerminatedError(BaseException):

@@ -1,0 +1,10 @@
+"""Federated learning: clients train one model without showing each other their data.
+
+Tables of clients and the settings of a federation come in, a global model comes out, and a forecaster for each client.
+``federation.py`` is the front door; ``server.py`` has the rounds, ``client.py`` what happens to data, ``aggregation/``
+how updates become weights, and ``transport/`` how the two sides reach each other.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
