@@ -24,8 +24,7 @@ from tests.unit.federated.tables import federation
 pytestmark = pytest.mark.long
 
 KILLS = 300 if os.environ.get("ND_SOAK") else 30
-PRELOADED = ["torch", "torch._dynamo", "neuro_divergent.federated.transport.https.remote_server",
-             "neuro_divergent.federated.transport.https.remote_client", "tests.integration.federated.https_federation"]  # fmt: skip
+PRELOADED = ["torch", "torch._dynamo", "tests.integration.federated.https_federation"]
 
 
 def run_server(directory: Path, settings: dict[str, Any], port: int) -> None:

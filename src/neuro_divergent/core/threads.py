@@ -82,12 +82,12 @@ class Contention:
         self._threads = threads
         self._patience = patience
         self._next = float("inf") if threads == 1 else time.perf_counter() + patience
-        self._before = _Usage.now()
+        self._before = None if threads == 1 else _Usage.now()
 
     def is_found(self) -> bool:
         """Whether the threads were kept waiting since the last look that was long enough ago; cheap to ask."""
         wall = time.perf_counter()
-        if wall < self._next:
+        if wall < self._next or self._before is None:
             return False
         self._next = wall + self._patience
         before, self._before = self._before, _Usage.now()

@@ -47,10 +47,10 @@ class FederationDirectory:
 
         Args:
             config: The settings.
-            chosen: What was decided on this machine when the federation began.
+            chosen: What was chosen on this machine when the federation began.
 
         Yields:
-            What was decided when it began: ``chosen``, or what is stored.
+            What was chosen when it began: ``chosen``, or what is stored.
 
         Raises:
             InputError: If something else is there, or another process works on it.

@@ -118,7 +118,7 @@ class Federation:
             run: Directory for the federation: every round is on disk, complete or absent, and a federation that was
                 interrupted or killed goes on after its last complete round. With privacy it also holds the ledger.
             observe: Called with the row of each round.
-            stops: Asked before each round whether to stop, to go on later.
+            stops: Called before each round; true stops, to go on later.
 
         Raises:
             DataError: If the table of a client cannot be used.

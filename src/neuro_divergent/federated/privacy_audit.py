@@ -24,7 +24,7 @@ from neuro_divergent.privacy.mechanism import Mechanism
 _RULE = "fedavg"  # whatever a rule does after the release is done to private numbers
 
 
-def audit_server(settings: FederationSettings, *, trials: int = 2500, confidence: float = 0.99) -> AuditResult:
+def audit_server(settings: FederationSettings, *, trials: int = 10_000, confidence: float = 0.99) -> AuditResult:
     """Attack the server that a federation has, and return what that tells about its promise.
 
     Every trial is a round of ``Server``: drawing of clients, checks of their updates, clipping, noise and the step.
@@ -106,5 +106,3 @@ class _Sending(Transport):
     @property
     def num_bytes(self) -> tuple[int, int]:
         return 0, 0
-
-

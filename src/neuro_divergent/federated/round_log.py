@@ -55,7 +55,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     for line in content[: content.rfind(b"\n") + 1].splitlines():
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict) and type(row.get("round")) is int:
             rows[row["round"]] = row  # the last one of a round that was done again

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import InputError, UntrustedFileError
 from neuro_divergent.federated.round_store import MemoryRounds, RoundState
 from neuro_divergent.federated.settings import FederationSettings
 from neuro_divergent.federated.transport.base import Transport
@@ -37,7 +37,7 @@ class Server:
         rounds: Where complete rounds are kept.
         ledger: Where private rounds are charged; needed with ``settings.privacy``.
         observe: Called with the row of a round before that is committed.
-        stops: Asked before each round whether to stop.
+        stops: Called before each round; true stops.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Server:
             first = self._layout.rounded(initial)
             state = RoundState(0, first, self.settings.aggregation.init_state(first), {})
             self._rounds.commit(state)
+        self._check_ledger(state.round)
         while state.round < self.settings.rounds:
             if self._stops():
                 self.is_stopped = True
@@ -203,6 +204,14 @@ class Server:
             return True
         assert self._ledger is not None
         return self._ledger.allows(self._mechanism(names).rounds(), epsilon=privacy.epsilon, delta=privacy.delta)
+
+    def _check_ledger(self, rounds: int) -> None:
+        """Refuse a ledger that has lost charges: each complete round has one."""
+        if self._ledger is not None and len(self._ledger.entries) < rounds:
+            raise UntrustedFileError(
+                f"{self._ledger.path}: {len(self._ledger.entries)} charges for {rounds} complete rounds; the ledger "
+                "was lost or replaced, so what was spent is not known."
+            )
 
     def _spent(self) -> float | None:
         privacy = self.settings.privacy

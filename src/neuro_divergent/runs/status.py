@@ -27,6 +27,7 @@ from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK,
 from neuro_divergent.runs.values import count, number, part, rows
 
 _BEST = "best.json"
+_FEDERATION = "federation.json"  # of a directory that has settings, a status and a model, and is no run
 QUARANTINE = "set-aside"
 REMOVED = "model_removed"
 """Field of the status of a finished run whose model was deleted to save room."""
@@ -155,7 +156,7 @@ def write_status(
 def is_run(path: Path) -> bool:
     """Whether a directory looks like that of a run."""
     marks = (CONFIG, STATUS, RUN, CHECKPOINTS, f"{MODEL}/{MANIFEST}")
-    return any(_time_of(path / mark) is not None for mark in marks)
+    return _time_of(path / _FEDERATION) is None and any(_time_of(path / mark) is not None for mark in marks)
 
 
 def list_runs(root: Path, *, stale: float = STALE) -> list[RunSummary]:

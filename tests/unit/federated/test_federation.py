@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +132,10 @@ def test_clients_that_keep_or_add_something_are_not_trained_together(name: str) 
 
 def test_a_federation_that_is_stopped_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     whole = federation(rounds=5).fit(run=tmp_path / "whole")
-    for _ in range(5):
-        part = federation(rounds=5)
-        seen: list[int] = []
-        part.fit(run=tmp_path / "part", observe=lambda row, seen=seen: seen.append(row["round"]), stops=lambda seen=seen: len(seen) >= 1)  # fmt: skip
+    for done in range(1, 6):
+        part, seen = federation(rounds=5), []
+        part.fit(run=tmp_path / "part", observe=seen.append, stops=partial(bool, seen))
+        assert [row["round"] for row in seen] == [done]
     assert part.is_complete
     assert digest(whole) == digest(part)
     assert [row["round"] for row in read_rows(tmp_path / "part" / "rounds.jsonl")] == [1, 2, 3, 4, 5]
@@ -360,7 +361,9 @@ def test_personalization_leaves_other_layers_alone() -> None:
 
 
 def test_a_table_becomes_a_client_for_each_series_or_value_of_a_column() -> None:
-    both = pl.concat([table(0, series=2).with_columns(shop=pl.lit("a b")), table(1).with_columns(shop=pl.lit("c"), unique_id=pl.lit("s9"))])  # fmt: skip
+    one = table(0, series=2).with_columns(shop=pl.lit("a b"))
+    two = table(1).with_columns(shop=pl.lit("c"), unique_id=pl.lit("s9"))
+    both = pl.concat([one, two])
     by_shop = nd.federated.Federation(forecaster()).add_clients(both, by="shop")
     by_series = nd.federated.Federation(forecaster()).add_clients(both)
     assert by_shop.clients == ["a-b", "c"]

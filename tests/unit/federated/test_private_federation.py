@@ -185,3 +185,11 @@ def test_a_private_federation_that_is_stopped_goes_on_within_its_budget(tmp_path
     assert len(Ledger(tmp_path / "ledger.jsonl").entries) == 4
     assert made.model.epsilon is not None
     assert made.model.epsilon <= BUDGET["epsilon"]
+
+
+def test_a_ledger_that_has_lost_charges_is_refused(tmp_path: Path) -> None:
+    federation(5, privacy=BUDGET, rounds=2).fit(run=tmp_path)
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(nd.errors.UntrustedFileError, match="1 charges for 2 complete rounds"):
+        federation(5, privacy=BUDGET, rounds=2).fit(run=tmp_path)

@@ -44,22 +44,24 @@ def budget_command(
 @app.command("audit", epilog=EXAMPLES)
 def audit_command(
     directory: Annotated[Path, typer.Argument(help="Directory of a federation with privacy.")],
-    trials: Annotated[int, typer.Option(help="Rounds with a canary client, and as many without.", min=200)] = 2500,
+    trials: Annotated[int, typer.Option(help="Rounds with a canary client, and as many without.", min=200)] = 10_000,
     confidence: Annotated[float, typer.Option(help="Probability with which the bound holds.")] = 0.99,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Attack the server code with the settings of a federation; exit code 1 if its promise is disproved."""
+    from neuro_divergent.core.errors import InputError
     from neuro_divergent.federated.directory import LEDGER, FederationDirectory
     from neuro_divergent.interfaces.cli.screen import Screen
 
     config = FederationDirectory(directory).config()
+    privacy = config.federation.privacy
+    if privacy is None:
+        raise InputError(f"{directory}: this federation promises no privacy, so there is nothing to audit.")
     screen = Screen(as_json=as_json)
     from neuro_divergent.federated.privacy_audit import audit_server
     from neuro_divergent.privacy.ledger import Ledger
 
     found = audit_server(config.federation, trials=trials, confidence=confidence)
-    privacy = config.federation.privacy
-    assert privacy is not None
     spent = Ledger(directory / LEDGER).spent(privacy.delta)
     screen.say(str(found), f"Charged so far: epsilon {spent:.3g} of {privacy.epsilon:g}, delta {privacy.delta:g}.")
     document = {"epsilon_lower": found.epsilon_lower, "claimed": found.claimed, "confidence": confidence}

@@ -1,4 +1,4 @@
-"""``nd report``: a run or a study as one self-contained page."""
+"""``nd report``: a run, a study or a federation as one self-contained page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Examples:
 
 def report(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Directory of a run or of a study; it need not be finished.")
+        Path, typer.Argument(metavar="RUN", help="Directory of a run, study or federation; it need not be finished.")
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Page to write (report.html in the directory).")
@@ -29,15 +29,21 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run as one page: scores, curves, forecasts, findings; or a study: trials, what matters, best settings."""
+    """Write a run as one page: scores, curves, forecasts, findings; or a study: trials, best settings; or a federation."""
     from neuro_divergent.core.errors import InputError
+    from neuro_divergent.federated.reading import is_federation
     from neuro_divergent.runs.status import is_run
     from neuro_divergent.search.reading.recorded_study import is_study
 
-    of_study = is_study(run)
-    if not of_study and not is_run(run):
-        what = "is not a run or study" if run.exists() else "not found"
-        raise InputError(f"{run}: {what}; give a directory that 'nd train' or 'nd search' wrote.")
+    kinds = {
+        "study": (is_study, _write_study),
+        "federation": (is_federation, _write_federation),
+        "run": (is_run, _write_run),
+    }
+    what = next((kind for kind, (is_it, _) in kinds.items() if is_it(run)), None)
+    if what is None:
+        problem = "is not a run, study or federation" if run.exists() else "not found"
+        raise InputError(f"{run}: {problem}; give a directory that 'nd train', 'nd search' or 'nd federated' wrote.")
     page = run / "report.html" if output is None else output
     if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{page}: write the page to a .html file" + ("; --pdf prints it as well." if not pdf else "."))
@@ -47,14 +53,13 @@ def report(
     from neuro_divergent.reporting.browser import print_page
 
     screen = Screen(as_json=as_json)
-    state, notes, size = (_write_study if of_study else _write_run)(run, page)
+    state, notes, size = kinds[what][1](run, page)
     files = {"report": str(page)}
     if pdf:
         files["pdf"] = str(page.with_suffix(".pdf"))
         print_page(page, page.with_suffix(".pdf"))
     for note in notes:
         screen.say(note)
-    what = "study" if of_study else "run"
     if state != "finished":
         screen.say(f"This {what} is not finished ({state}); the page shows its state so far.")
     screen.facts([*files.items(), ("size", format_bytes(size))])
@@ -63,6 +68,14 @@ def report(
         import webbrowser
 
         webbrowser.open(page.absolute().as_uri())
+
+
+def _write_federation(run: Path, page: Path) -> tuple[str, list[str], int]:
+    """Write the page of a federation, and return its state, no notes and the size of the page."""
+    from neuro_divergent.federated.reading import read_federation
+    from neuro_divergent.federated.report import write_federation_report
+
+    return read_federation(run).state, [], len(write_federation_report(run, page))
 
 
 def _write_run(run: Path, page: Path) -> tuple[str, list[str], int]:

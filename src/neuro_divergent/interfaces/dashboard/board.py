@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Path, Request
 
 from neuro_divergent.interfaces.dashboard.diagnoses import Diagnoses
+from neuro_divergent.interfaces.dashboard.federations import FederationEntry
 from neuro_divergent.interfaces.dashboard.index import Entry, RunIndex
 from neuro_divergent.interfaces.dashboard.live import LiveHistories
 from neuro_divergent.interfaces.dashboard.log import Logs
@@ -51,6 +52,16 @@ def _study(request: Request, key: Annotated[str, Path(alias="id", description="I
     return entry
 
 
+def _federation(
+    request: Request, key: Annotated[str, Path(alias="id", description="Id of a federation.")]
+) -> FederationEntry:
+    entry = _board(request).index.find_federation(key)
+    if entry is None:
+        raise HTTPException(404, "There is no such federation here.")
+    return entry
+
+
 TheBoard = Annotated[Board, Depends(_board)]
 TheRun = Annotated[Entry, Depends(_run)]
 TheStudy = Annotated[StudyEntry, Depends(_study)]
+TheFederation = Annotated[FederationEntry, Depends(_federation)]

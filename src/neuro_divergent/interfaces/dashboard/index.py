@@ -1,4 +1,4 @@
-"""Index of the runs and studies, by ids that do not reveal paths."""
+"""Index of the runs, studies and federations, by ids that do not reveal paths."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.storage.manifest import MANIFEST
+from neuro_divergent.federated.reading import is_federation
+from neuro_divergent.interfaces.dashboard.federations import FederationEntry, describe_federation
 from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.interfaces.dashboard.studies import StudyEntry, describe_study
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
@@ -64,22 +66,25 @@ class Entry:
         return self.is_held and self.summary.phase != "finishing"
 
 
-class RunIndex:
-    """Index of the runs and studies in a directory; reads it again on access, at most once a second.
+AnyEntry = Entry | StudyEntry | FederationEntry
 
-    The directory may be one run or one study, too. The trials of a study are not listed, and are found by their ids.
+
+class RunIndex:
+    """Index of the runs, studies and federations in a directory; reads it again on access, at most once a second.
+
+    The directory may be one of them, too. The trials of a study are not listed, and are found by their ids.
     Links are not followed. May be used by several threads.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._entries: dict[str, Entry | StudyEntry] = {}
+        self._entries: dict[str, AnyEntry] = {}
         self._trials: dict[str, Entry] = {}
         self._scanned = float("-inf")
         self._lock = threading.Lock()
 
-    def entries(self) -> dict[str, Entry | StudyEntry]:
-        """Return all runs and studies by id."""
+    def entries(self) -> dict[str, AnyEntry]:
+        """Return all runs, studies and federations by id."""
         with self._lock:
             if time.monotonic() - self._scanned >= _SECONDS_BETWEEN_SCANS:
                 self._entries = {key: self._describe_any(key, path) for key, path in self._places()}
@@ -107,6 +112,18 @@ class RunIndex:
             return None
         with self._lock:
             entry = describe_study(key, entry.path, entry)
+            if key in self._entries:
+                self._entries[key] = entry
+        return entry
+
+    def find_federation(self, key: str) -> FederationEntry | None:
+        """Return the federation of an id, as it is now; ``None`` if there is none."""
+        entry = self._entries.get(key) or self.entries().get(key)
+        if not isinstance(entry, FederationEntry) or not is_federation(entry.path):
+            return None
+        with self._lock:
+            known = self._entries.get(key)
+            entry = describe_federation(key, entry.path, known if isinstance(known, FederationEntry) else entry)
             if key in self._entries:
                 self._entries[key] = entry
         return entry
@@ -139,7 +156,10 @@ class RunIndex:
             pass
         return [(id_of(path), path) for path in paths if path == self.root or _is_listed(path)]
 
-    def _describe_any(self, key: str, path: Path) -> Entry | StudyEntry:
+    def _describe_any(self, key: str, path: Path) -> AnyEntry:
+        if is_federation(path):  # which has files that a run has, too
+            known = self._entries.get(key)
+            return describe_federation(key, path, known if isinstance(known, FederationEntry) else None)
         if is_study(path):
             known = self._entries.get(key)
             return describe_study(key, path, known if isinstance(known, StudyEntry) else None)
@@ -182,7 +202,7 @@ def counts_of(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def _is_listed(path: Path) -> bool:
-    return is_study(path) or is_run(path)
+    return is_study(path) or is_federation(path) or is_run(path)
 
 
 def _stamp(path: Path) -> Stamp:

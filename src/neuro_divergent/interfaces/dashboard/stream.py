@@ -6,13 +6,14 @@ No thread waits: between two reads of a file, a stream is only a time at which t
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
 
+from neuro_divergent.interfaces.dashboard.federations import FederationView
 from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of, id_of
 from neuro_divergent.interfaces.dashboard.response import to_json
 from neuro_divergent.interfaces.dashboard.studies import StudyView
@@ -30,6 +31,9 @@ _SECONDS_OF_OVERLAP = 30.0
 _BYTES_AT_ONCE = 1024**2
 _MOVING = ("quiet", "seconds_left", "samples_per_second", "time")  # a change of these alone is not sent
 _QUIET = ("columns", "row", "layers", PROCESSES)
+
+Numbered = tuple[Row, dict[int, Row], Row]
+"""The row of something, its numbered parts, and how far it is."""
 
 
 class Streams:
@@ -50,7 +54,11 @@ class Streams:
 
     def study(self, key: str) -> AsyncIterator[bytes]:
         """Yield the trials of a study that changed, and how far it is, until nobody works on it."""
-        return self._counted(self._study(key))
+        return self._counted(self._numbered(key, "trials", self._read_study))
+
+    def federation(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the rounds of a federation that are new, and how far it is, until nobody works on it."""
+        return self._counted(self._numbered(key, "rounds", self._read_federation))
 
     async def _counted(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self.number += 1
@@ -91,33 +99,41 @@ class Streams:
                 yield b": ping\n\n"
             await anyio.sleep(0 if file.offset - before > _BYTES_AT_ONCE // 2 else _SECONDS_BETWEEN_LOOKS)
 
-    async def _study(self, key: str) -> AsyncIterator[bytes]:
+    async def _numbered(self, key: str, what: str, read: Callable[[str], Numbered]) -> AsyncIterator[bytes]:
+        """Yield numbered parts that changed, and how far the whole is, until nobody works on it."""
         shown: dict[int, Row] | None = None
         last: Row = {}
         next_ping = time.monotonic() + _SECONDS_BETWEEN_PINGS
         yield b"retry: 1000\n\n"
         while not self.is_closing:
-            row, trials, progress = await run_sync(self._read_study, key)
-            changed = [item for number, item in trials.items() if shown is None or shown.get(number) != item]
+            row, parts, progress = await run_sync(read, key)
+            changed = [item for number, item in parts.items() if shown is None or shown.get(number) != item]
             now = time.monotonic()
             if changed or _news(row) != _news(last):
-                yield _event("trials", {"row": row, "trials": changed, **progress})
+                yield _event(what, {"row": row, what: changed, **progress})
                 next_ping = now + _SECONDS_BETWEEN_PINGS
             elif now >= next_ping:
                 next_ping = now + _SECONDS_BETWEEN_PINGS
                 yield b": ping\n\n"
-            shown, last = trials, row
+            shown, last = parts, row
             if row.get("state") != "running":
                 yield _event("end", {})
                 return
             await self._pause(now)
 
-    def _read_study(self, key: str) -> tuple[Row, dict[int, Row], Row]:
+    def _read_study(self, key: str) -> Numbered:
         entry = self._index.find_study(key)
         if entry is None or entry.study is None:
             return {}, {}, {}
         view = StudyView(entry.study, id_of)
         return entry.row, view.rows, view.progress()
+
+    def _read_federation(self, key: str) -> Numbered:
+        entry = self._index.find_federation(key)
+        if entry is None:
+            return {}, {}, {}
+        view = FederationView(entry.summary)
+        return entry.row, view.rounds, view.progress()
 
     async def _pause(self, since: float) -> None:
         """Wait until the next look at all of a list, or until all streams are to end."""

@@ -74,7 +74,7 @@ class RemoteServer:
             listening: Called with the port when clients can come.
             observe: Called with the row of each round.
             waits: Called about once in a second while clients are waited for, with those that are there.
-            stops: Asked before each round whether to stop.
+            stops: Called before each round; true stops.
         """
         config, place = self.shared.config, self._directory
         with place.opened(config, {}):

@@ -53,18 +53,14 @@ def server_command(
     screen = Screen(quiet=quiet)
     from neuro_divergent.federated.transport.https.remote_server import RemoteServer
 
-    server = RemoteServer(
-        config, place, directory, host=host, port=port, expected=clients, farewell=farewell
-    )
+    server = RemoteServer(config, place, directory, host=host, port=port, expected=clients, farewell=farewell)
     privacy, federation = config.federation.privacy, config.federation
     if privacy is not None:
         from neuro_divergent.privacy.budget_meaning import explain_budget
 
         expected = clients or len(config.clients) or federation.min_clients
         size = server.shared.layout.size
-        say_budget(
-            screen, explain_budget(privacy, federation.participation, federation.rounds, expected, size)
-        )
+        say_budget(screen, explain_budget(privacy, federation.participation, federation.rounds, expected, size))
     lines = RoundLines(screen, federation.rounds)
     with interruptible("nd federated server", directory):
         server.run(

@@ -4,6 +4,7 @@ from neuro_divergent.interfaces.dashboard.routes import (
     comparison,
     control_requests,
     diagnosis,
+    federations,
     figures,
     forecasts,
     history,
@@ -20,6 +21,6 @@ ROUTERS = tuple(
     part.router
     for part in (
         pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, control_requests,
-        studies, processes,
+        studies, federations, processes,
     )
 )  # fmt: skip

@@ -42,7 +42,7 @@ def list_runs(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> JsonResponse:
-    """List runs and studies: how many there are in each state, and a page of them."""
+    """List runs, studies and federations: how many there are in each state, and a page of them."""
     rows = [entry.row for entry in board.index.entries().values()]
     counts = counts_of(rows)
     terms, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}

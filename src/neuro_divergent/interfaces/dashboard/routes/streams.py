@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun, TheStudy
+from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheFederation, TheRun, TheStudy
 from neuro_divergent.interfaces.dashboard.stream import MOST_STREAMS
 
 router = APIRouter()
@@ -31,9 +31,15 @@ async def follow_study(request: Request, board: TheBoard, study: TheStudy) -> Re
     return _response(request, board, board.streams.study(study.id))
 
 
+@router.get("/api/federations/{id}/stream")
+async def follow_federation(request: Request, board: TheBoard, federation: TheFederation) -> Response:
+    """Send which rounds of a federation are new until nobody works on it."""
+    return _response(request, board, board.streams.federation(federation.id))
+
+
 @router.get("/api/stream")
 async def follow_runs(request: Request, board: TheBoard) -> Response:
-    """Send which runs and studies changed, came and went."""
+    """Send which runs, studies and federations changed, came and went."""
     return _response(request, board, board.streams.list())
 
 

@@ -3,6 +3,7 @@
 import { byId, failure, make, setText } from "./elements.js";
 import { sweep } from "./charts.js";
 import { showComparison } from "./compare.js";
+import { showFederation } from "./federation.js";
 import { showRun } from "./run.js";
 import { showRuns } from "./runs.js";
 import { showStudy } from "./study.js";
@@ -63,6 +64,7 @@ function route() {
   if (!name) showRuns(place, page, current.signal);
   else if (name === "run" && rest) showRun(place, page, current.signal, rest, tab);
   else if (name === "study" && rest) showStudy(place, page, current.signal, rest, tab);
+  else if (name === "federation" && rest) showFederation(place, page, current.signal, rest, tab);
   else if (name === "compare" && rest) showComparison(place, page, current.signal, rest.split(","));
   else {
     page.title("Not found");

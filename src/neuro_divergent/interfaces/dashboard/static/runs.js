@@ -16,6 +16,7 @@ const COLUMNS = [
   { title: "Data" },
   { title: "Changed", sort: "time", numeric: true },
 ];
+const PARTS = { study: "trials", federation: "rounds" };
 const DESCENDING_FIRST = new Set(["time", "step"]);
 
 /** The query; kept while other pages are shown. */
@@ -192,7 +193,8 @@ class RunsPage {
       this.states.value = query.state;
     }
     const live = counts?.running ?? 0;
-    const what = [...this.rows.values()].some((row) => row.isStudy) ? "runs and studies" : "runs";
+    const kinds = new Set([...this.rows.values()].map(({ run }) => run.kind));
+    const what = list(["runs", ...(kinds.has("study") ? ["studies"] : []), ...(kinds.has("federation") ? ["federations"] : [])]);
     setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : what}, ${count(live)} running` : "");
   }
 
@@ -231,7 +233,7 @@ class Row {
       else chosen.delete(this.run.id);
       changed();
     });
-    this.isStudy = run.kind === "study"; // which is not compared with runs
+    const isRun = run.kind === "run"; // others are not compared
     this.link = make("a", { href: `#/${run.kind}/${encodeURIComponent(run.id)}`, text: run.name });
     this.bar = make("progress", { max: "1", "aria-label": `Progress of ${run.name}` });
     this.step = make("span");
@@ -242,8 +244,8 @@ class Row {
       time: make("td", { class: "number" }, this.time),
     };
     this.element = make("tr", { "data-run": run.id },
-      make("td", { class: "choice" }, this.isStudy ? null : this.box),
-      make("th", { scope: "row" }, this.link, this.isStudy ? make("span", { class: "kind", text: "study" }) : null), Object.values(this.cells));
+      make("td", { class: "choice" }, isRun ? this.box : null),
+      make("th", { scope: "row" }, this.link, isRun ? null : make("span", { class: "kind", text: run.kind })), Object.values(this.cells));
   }
 
   update(run) {
@@ -271,9 +273,12 @@ class Row {
   }
 }
 
+/** Return names as a list in a sentence. */
+const list = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`);
+
 function progressText(run, fraction) {
   if (typeof run.step !== "number") return "–";
-  if (run.kind === "study") return `${count(run.step)}${run.total_steps ? ` of ${count(run.total_steps)}` : ""} trials`;
+  if (run.kind in PARTS) return `${count(run.step)}${run.total_steps ? ` of ${count(run.total_steps)}` : ""} ${PARTS[run.kind]}`;
   if (fraction === null) return `step ${count(run.step)}`;
   return isLive(run) ? `${percent(fraction)} of ${count(run.total_steps)}` : `${count(run.step)} of ${count(run.total_steps)}`;
 }
