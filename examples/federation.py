@@ -15,6 +15,7 @@ def sales(shop: int, days: int = 200) -> pl.DataFrame:
 
 
 def main() -> None:
+    """Train, compare, forecast for a newcomer, and ask what a privacy budget would mean."""
     federation = nd.federated.Federation(
         nd.Forecaster(nd.NLinear(), horizon=7, input_size=28, test=14, validation=21),
         rounds=15,

@@ -29,7 +29,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run as one page: scores, curves, forecasts, findings; or a study: trials, best settings; or a federation."""
+    """Write a run as one page: scores, curves, forecasts, findings; or a study or federation."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.federated.reading import is_federation
     from neuro_divergent.runs.status import is_run
