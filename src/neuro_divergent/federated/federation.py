@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.federated.client_name import check_name
-from neuro_divergent.federated.directory import CLIENTS, LEDGER, MODEL, ROUNDS, ROWS, FederationDirectory
+from neuro_divergent.federated.directory import CLIENTS, FederationDirectory
 from neuro_divergent.federated.settings import FederationConfig, FederationSettings
 from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from neuro_divergent.federated.global_model import GlobalModel
     from neuro_divergent.federated.round_store import RoundState
     from neuro_divergent.federated.shared_network import SharedNetwork
+    from neuro_divergent.federated.transport.in_process import InProcess
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.privacy.budget_meaning import BudgetMeaning
 
@@ -124,28 +125,21 @@ class Federation:
             DataError: If the table of a client cannot be used.
             ConfigError: If clients do not fit together, or settings differ from those of the directory.
         """
-        from neuro_divergent.federated.round_store import MemoryRounds, StoredRounds
-        from neuro_divergent.privacy.ledger import Ledger
-
         if not self._tables:
             raise InputError("there are no clients; add them with add_client(name, table).")
         place = None if run is None else FederationDirectory(Path(run))
         shared = self._share(place)
-        is_private = self.settings.privacy is not None
         if place is None:
-            self._train(
-                shared, MemoryRounds(), Ledger(None) if is_private else None, observe, stops, self._vectorizes()
-            )
-            return self
-        chosen = {"vectorize": None if place.has_begun else self._vectorizes()}
-        with place.opened(self.config, chosen) as begun:
-            rounds = StoredRounds(place.path / ROUNDS)
-            ledger = Ledger(place.path / LEDGER) if is_private else None
-            log = _Log(place.path / ROWS, rounds, observe)
-            self._train(shared, rounds, ledger, log, stops, bool(begun["vectorize"]))
-            if self.is_complete:
-                self.model.save(place.path / MODEL)
-            place.finish("finished" if self.is_complete else "interrupted")
+            self._train_in_memory(shared, observe, stops)
+        else:
+            from neuro_divergent.federated.stored_run import opened_run
+
+            chosen = {"vectorize": None if place.has_begun else self._vectorizes()}
+            with opened_run(place, self.config, chosen) as opened:
+                transport = self._transport(vectorize=bool(opened.chosen["vectorize"]))
+                self._state, self._is_stopped = opened.train(
+                    shared, transport, observe=partial(self._observe, observe), stops=stops
+                )
         return self
 
     @property
@@ -223,30 +217,28 @@ class Federation:
             raise NotFittedError("this federation has not been trained: call fit() first.")
         return self._state
 
-    def _train(
-        self,
-        shared: SharedNetwork,
-        rounds: Any,
-        ledger: Any,
-        observe: Callable[[Row], None] | None,
-        stops: Callable[[], bool],
-        vectorize: bool,
+    def _train_in_memory(
+        self, shared: SharedNetwork, observe: Callable[[Row], None] | None, stops: Callable[[], bool]
     ) -> None:
+        from neuro_divergent.federated.round_store import MemoryRounds
         from neuro_divergent.federated.server import Server
-        from neuro_divergent.federated.transport.in_process import InProcess
+        from neuro_divergent.privacy.ledger import Ledger
 
-        transport = InProcess(self._clients, vectorize=vectorize)
         server = Server(
             self.settings,
             shared.layout,
-            transport,
-            rounds,
-            ledger=ledger,
+            self._transport(vectorize=self._vectorizes()),
+            MemoryRounds(),
+            ledger=None if self.settings.privacy is None else Ledger(None),
             observe=partial(self._observe, observe),
             stops=stops,
         )
-        self._state = server.run(shared.initial)
-        self._is_stopped = server.is_stopped
+        self._state, self._is_stopped = server.run(shared.initial), server.is_stopped
+
+    def _transport(self, *, vectorize: bool) -> InProcess:
+        from neuro_divergent.federated.transport.in_process import InProcess
+
+        return InProcess(self._clients, vectorize=vectorize)
 
     def _observe(self, other: Callable[[Row], None] | None, row: Row) -> None:
         self.rounds.append(row)
@@ -279,22 +271,6 @@ class Federation:
             self._clients[name] = Client(name, self.shared, panel, ClientMemory(state))
         _require_same_frequency(self._clients)
         return self.shared
-
-
-class _Log:
-    """Writes the row of each round to a file, and hands it on."""
-
-    def __init__(self, path: Path, rounds: Any, observe: Callable[[Row], None] | None) -> None:
-        from neuro_divergent.federated.round_log import RoundLog
-
-        last = rounds.latest()
-        self._log = RoundLog(path, 0 if last is None else last.round)
-        self._observe = observe
-
-    def __call__(self, row: Row) -> None:
-        self._log.write(row)
-        if self._observe is not None:
-            self._observe(row)
 
 
 def _as_run(forecaster: Any, schema: Mapping[str, Any]) -> RunConfig:

@@ -6,20 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuro_divergent.federated.directory import LEDGER, MODEL, ROUNDS, ROWS, FederationDirectory
+from neuro_divergent.federated.directory import FederationDirectory
 from neuro_divergent.federated.global_model import GlobalModel
-from neuro_divergent.federated.round_log import RoundLog
-from neuro_divergent.federated.round_store import StoredRounds
-from neuro_divergent.federated.server import Server
 from neuro_divergent.federated.settings import FederationConfig
 from neuro_divergent.federated.shared_network import SharedNetwork
+from neuro_divergent.federated.stored_run import opened_run
 from neuro_divergent.federated.transport.https.app import Front, create_app
 from neuro_divergent.federated.transport.https.dependencies import require_installed
 from neuro_divergent.federated.transport.https.exchange import Exchange
 from neuro_divergent.federated.transport.https.listener import Listener
 from neuro_divergent.federated.transport.https.members import Members
 from neuro_divergent.federated.transport.https.transport import HttpsTransport
-from neuro_divergent.privacy.ledger import Ledger
 
 MEMBERS = "members.json"
 Row = dict[str, Any]
@@ -76,39 +73,18 @@ class RemoteServer:
             waits: Called about once in a second while clients are waited for, with those that are there.
             stops: Called before each round; true stops.
         """
-        config, place = self.shared.config, self._directory
-        with place.opened(config, {}):
-            rounds = StoredRounds(place.path / ROUNDS)
-            last = rounds.latest()
-            log = RoundLog(place.path / ROWS, 0 if last is None else last.round)
-            members = Members(place.path / MEMBERS, frozenset(config.clients))
+        config = self.shared.config
+        with opened_run(self._directory, config, {}) as run:
+            members = Members(self._directory.path / MEMBERS, frozenset(config.clients))
             exchange = Exchange()
             transport = HttpsTransport(
                 self.shared, exchange, members, expected=self._expected, waits=waits, farewell=self._farewell
-            )
-
-            def write(row: Row) -> None:
-                log.write(row)
-                observe(row)
-
-            server = Server(
-                config.federation,
-                self.shared.layout,
-                transport,
-                rounds,
-                ledger=None if config.federation.privacy is None else Ledger(place.path / LEDGER),
-                observe=write,
-                stops=stops,
             )
             app = create_app(Front(self.shared, exchange, members))
             with Listener(app, self._certificates, self._host, self._port) as listener:
                 listening(listener.port)
                 try:
-                    state = server.run(self.shared.initial)
+                    state, _ = run.train(self.shared, transport, observe=observe, stops=stops)
                 finally:
                     exchange.close()
-            model = GlobalModel.of(self.shared, state.weights, state.round, state.row.get("epsilon"))
-            if not server.is_stopped:
-                model.save(place.path / MODEL)
-            place.finish("interrupted" if server.is_stopped else "finished")
-            return model
+        return GlobalModel.of(self.shared, state.weights, state.round, state.row.get("epsilon"))

@@ -12,18 +12,14 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from neuro_divergent.core.errors import ConfigError, DataError, Interrupted, UntrustedFileError
-from neuro_divergent.federated.directory import LEDGER, MODEL, ROUNDS, ROWS, FederationDirectory
-from neuro_divergent.federated.global_model import GlobalModel
-from neuro_divergent.federated.round_log import RoundLog
-from neuro_divergent.federated.round_store import StoredRounds
-from neuro_divergent.federated.server import Server
+from neuro_divergent.federated.directory import FederationDirectory
 from neuro_divergent.federated.settings import FederationConfig
 from neuro_divergent.federated.shared_network import SharedNetwork
+from neuro_divergent.federated.stored_run import opened_run
 from neuro_divergent.federated.transport.nvflare.job import FEDERATION
 from neuro_divergent.federated.transport.nvflare.job_log import begin_line, problem_line, round_line
 from neuro_divergent.federated.transport.nvflare.site import Site
 from neuro_divergent.federated.transport.nvflare.transport import NVFlareTransport
-from neuro_divergent.privacy.ledger import Ledger
 
 
 class FederationController(Controller):  # type: ignore[misc]
@@ -69,15 +65,10 @@ class FederationController(Controller):  # type: ignore[misc]
         site = Site.read(Path(workspace.get_site_config_dir()))
         place = FederationDirectory(site.place(self._federation))
         shared = SharedNetwork(config)
-        with place.opened(config, {"vectorize": False}):
-            rounds = StoredRounds(place.path / ROUNDS)
-            last = rounds.latest()
-            complete = 0 if last is None else last.round
-            log = RoundLog(place.path / ROWS, complete)
-            self.log_info(context, begin_line(complete))
+        with opened_run(place, config, {"vectorize": False}) as run:
+            self.log_info(context, begin_line(run.complete))
 
             def observe(row: dict[str, Any]) -> None:
-                log.write(row)
                 self.log_info(context, round_line(row, config.federation.rounds))
 
             transport = NVFlareTransport(
@@ -89,20 +80,7 @@ class FederationController(Controller):  # type: ignore[misc]
                 lost_after=self._lost_after,
                 start_within=self._start_within,
             )
-            server = Server(
-                config.federation,
-                shared.layout,
-                transport,
-                rounds,
-                ledger=Ledger(place.path / LEDGER) if config.federation.privacy is not None else None,
-                observe=observe,
-                stops=lambda: bool(abort.triggered),
-            )
             try:
-                state = server.run(shared.initial)
+                run.train(shared, transport, observe=observe, stops=lambda: bool(abort.triggered))
             except Interrupted:  # which NVIDIA FLARE would not catch
                 place.finish("interrupted", "the job was ended")
-                return
-            if not server.is_stopped:
-                GlobalModel.of(shared, state.weights, state.round, state.row.get("epsilon")).save(place.path / MODEL)
-            place.finish("interrupted" if server.is_stopped else "finished")
