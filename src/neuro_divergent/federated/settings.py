@@ -48,7 +48,8 @@ class FederationSettings(Config):
         participation: Fraction of the clients that take part in a round. With privacy, the probability with which each
             takes part, independently of all others.
         min_clients: Updates that a round needs; with fewer it is void and the weights stay as they are.
-        deadline: Seconds after which a round does not wait for more updates; unset, it waits for all.
+        deadline: Seconds after which a round does not wait for more updates of clients on other machines; unset, it
+            waits for all.
         weighting: What updates count by: ``examples``, the training windows of a client, or ``equal``. Unset, by
             examples, and equally with privacy.
         max_examples: Largest number of windows that a client may count for, since a client can claim any.
