@@ -42,6 +42,10 @@ class Federation:
         settings: Fields of ``FederationSettings``: ``aggregation``, ``rounds``, ``local_epochs``, ``participation``,
             ``privacy``, ...
 
+    Attributes:
+        config: All settings; after training, with nothing left open.
+        rounds: What happened in each round of the last call of ``fit``.
+
     Raises:
         ConfigError: If the model cannot be federated, with the reason.
     """
@@ -128,7 +132,9 @@ class Federation:
         if not self._tables:
             raise InputError("there are no clients; add them with add_client(name, table).")
         place = None if run is None else FederationDirectory(Path(run))
-        shared = self._share(place)
+        shared = self._share()
+        self._remember(None if place is None else place.path / CLIENTS)
+        self.rounds = []
         if place is None:
             self._train_in_memory(shared, observe, stops)
         else:
@@ -205,7 +211,7 @@ class Federation:
         settings, privacy = self.settings, self.settings.privacy
         if privacy is None:
             return None
-        size = self._share(None).layout.size
+        size = self._share().layout.size
         return explain_budget(privacy, settings.participation, settings.rounds, len(self._tables), size)
 
     _network: SharedNetwork | None = None
@@ -257,18 +263,23 @@ class Federation:
             raise ConfigError(f"vectorize: the clients cannot be trained so: {reason}.")
         return reason is None
 
-    def _share(self, place: FederationDirectory | None) -> SharedNetwork:
+    def _remember(self, directory: Path | None) -> None:
+        """Give each client what it kept in a directory; without one, they begin with nothing."""
+        from neuro_divergent.federated.client_memory import ClientMemory
+
+        for name, client in self._clients.items():
+            client.memory = ClientMemory(None if directory is None else directory / name)
+
+    def _share(self) -> SharedNetwork:
         """Settle what data must decide, and make the clients."""
         from neuro_divergent.federated.client import Client, read_client_panel
-        from neuro_divergent.federated.client_memory import ClientMemory
 
         missing = [name for name in self.clients if name not in self._clients]
         panels: dict[str, Panel] = {name: read_client_panel(self.config, self._tables[name], name) for name in missing}
         if self._network is None:
             self.config = self.config.replace(run=_settled(self.config.run, list(panels.values())))
         for name, panel in panels.items():
-            state = None if place is None else place.path / CLIENTS / name
-            self._clients[name] = Client(name, self.shared, panel, ClientMemory(state))
+            self._clients[name] = Client(name, self.shared, panel)
         _require_same_frequency(self._clients)
         return self.shared
 

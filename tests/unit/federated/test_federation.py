@@ -157,6 +157,27 @@ def test_what_clients_and_server_keep_survives_a_stop(name: str, tmp_path: Path)
     assert digest(whole) == digest(part)
 
 
+def test_a_federation_that_was_looked_at_before_keeps_the_state_of_its_clients_on_disk(tmp_path: Path) -> None:
+    architecture = nd.MLP(hidden_size=4, norm="batch")
+
+    def made() -> nd.federated.Federation:
+        return federation(model=forecaster(architecture), rounds=4, aggregation="fedbn")
+
+    whole, seen = made().fit(), []
+    part = made()
+    part._share()  # as what explains a budget does
+    part.fit(run=tmp_path, observe=seen.append, stops=lambda: len(seen) >= 2)
+    assert digest(made().fit(run=tmp_path)) == digest(whole)
+
+
+def test_a_federation_that_is_trained_again_begins_anew() -> None:
+    training = {"optimizer": nd.optimizers.SGD(lr=0.01, momentum=0.0)}
+    made = federation(model=forecaster(training=training), aggregation="scaffold").fit()
+    first = digest(made)
+    assert digest(made.fit()) == first
+    assert len(made.rounds) == 3
+
+
 def test_a_row_of_a_round_that_was_not_committed_is_taken_out(tmp_path: Path) -> None:
     federation(rounds=2).fit(run=tmp_path)
     path = tmp_path / "rounds.jsonl"
@@ -224,7 +245,7 @@ class Hostile(Client):
 def test_a_robust_rule_with_a_fifth_of_hostile_clients_is_within_five_percent_of_none(name: str) -> None:
     def final_error(hostile: int) -> float:
         made = federation(40, rows=120, rounds=30, local_epochs=2, aggregation=name, vectorize=True)
-        made._share(None)
+        made._share()
         for number in range(hostile):
             made._clients[f"client-{number}"].__class__ = Hostile
         made.fit()
@@ -236,7 +257,7 @@ def test_a_robust_rule_with_a_fifth_of_hostile_clients_is_within_five_percent_of
 
 def test_the_plain_mean_does_not_withstand_hostile_clients() -> None:
     made = federation(10, rounds=6)
-    made._share(None)
+    made._share()
     for number in range(2):
         made._clients[f"client-{number}"].__class__ = Hostile
     made.fit()
@@ -259,7 +280,7 @@ def test_what_leaves_a_client_does_not_depend_on_ids_times_and_level() -> None:
 
 
 def _settled(made: nd.federated.Federation) -> nd.federated.FederationConfig:
-    made._share(None)
+    made._share()
     return made.config
 
 
@@ -348,7 +369,7 @@ def test_scores_show_global_personal_and_local_models_side_by_side() -> None:
 def test_personalization_leaves_other_layers_alone() -> None:
     architecture = nd.MLP(hidden_size=4, num_layers=2)
     made = federation(1, forecaster(architecture), rounds=1, personalization={"epochs": 3, "layers": ["*output*"]})
-    names = [name for name, _ in made._share(None).network.named_parameters()]
+    names = [name for name, _ in made._share().network.named_parameters()]
     last = names[-1].rpartition(".")[0]
     made = federation(1, forecaster(architecture), rounds=1, personalization={"epochs": 3, "layers": [f"{last}.*"]})
     made.fit()
