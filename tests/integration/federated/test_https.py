@@ -240,6 +240,15 @@ def test_a_client_with_a_certificate_that_is_not_listed_cannot_join(attacked: tu
         client(directory, "stranger", server.address, 0, patience=1).run()
 
 
+def test_a_client_with_another_frequency_cannot_join(attacked: tuple[Path, RunningServer]) -> None:
+    directory, server = attacked
+    with (
+        client(directory, NAMES[1], server.address, 0)._connection as connection,
+        pytest.raises(nd.errors.InputError, match="a row every '2'"),
+    ):
+        connection.join(server.server.shared.layout.digest, "2")
+
+
 def test_an_update_is_accepted_once_and_its_replay_is_refused(tmp_path: Path) -> None:
     issue(tmp_path)
     server = serve(tmp_path, config(rounds=2, local_epochs=1))

@@ -75,7 +75,8 @@ class RemoteServer:
         """
         config = self.shared.config
         with opened_run(self._directory, config, {}) as run:
-            members = Members(self._directory.path / MEMBERS, frozenset(config.clients))
+            path = self._directory.path / MEMBERS
+            members = Members(path, frozenset(config.clients), config.run.data.frequency)
             exchange = Exchange()
             transport = HttpsTransport(
                 self.shared, exchange, members, expected=self._expected, waits=waits, farewell=self._farewell
