@@ -80,7 +80,7 @@ def test_other_endings_are_refused(run: Path, tmp_path: Path, name: str) -> None
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not found"):
         report(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="is not a run or study"):
+    with pytest.raises(InputError, match="is not a run, study or federation"):
         report(tmp_path)
 
 
