@@ -86,6 +86,7 @@ def test_mistakes_are_told_in_one_line(place: Path) -> None:
     assert "there are no clients" in refused("federated", "run", "open.toml", cwd=place)
 
 
+@pytest.mark.long
 def test_a_private_federation_says_what_its_budget_means_and_can_be_audited(place: Path) -> None:
     write_settings(place, more="[federation.privacy]\nepsilon = 8.0\ndelta = 1e-5")
     said, _ = nd("federated", "run", "federation.toml", "--output", "out", cwd=place)
