@@ -6,6 +6,7 @@ the claim in all of 200 audits of the correct mechanism, and above it for each f
     python benchmarks/privacy_audit.py --processes 2
     python benchmarks/privacy_audit.py --rounds 1 --trials 20000                 # as telling, and quicker
     python benchmarks/privacy_audit.py --runs 2 --faulty 1 --trials 300          # shows that it runs
+    python benchmarks/privacy_audit.py --server                                  # through the server of a federation
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ FAULTS = (LittleNoise, NoClipping, DivisionByCount, FixedSize, ValueClipping)
 def main() -> None:
     """Audit, print and store."""
     options = _parse()
+    if options.server:
+        _audit_server(options)
+        return
     correct = ClientLevel(epsilon=EPSILON, delta=DELTA).mechanism(PARTICIPATION, options.rounds, 100)
     print(f"{correct}, {options.rounds} rounds, {options.trials} trials, confidence {options.confidence:g}")
     found = {}
@@ -100,6 +104,21 @@ def main() -> None:
     (RESULTS / f"privacy_audit_{options.rounds}.json").write_text(json.dumps(stored, indent=1))
 
 
+def _audit_server(options: argparse.Namespace) -> None:
+    """Audit the server of a federation, which spends its budget in one round."""
+    from neuro_divergent.federated.privacy_audit import audit_server
+    from neuro_divergent.federated.settings import FederationSettings
+
+    privacy = {"epsilon": EPSILON, "delta": DELTA}
+    settings = FederationSettings(privacy=privacy, participation=PARTICIPATION, rounds=options.rounds)
+    bounds = []
+    for number in range(1, options.runs + 1):
+        result = audit_server(settings, trials=options.trials, confidence=options.confidence)
+        bounds.append(result.epsilon_lower)
+        above = sum(bound > result.claimed for bound in bounds)
+        print(f"{number}: bound at most {max(bounds):.3f}; above the claim in {above}", flush=True)
+
+
 def _audit(options: argparse.Namespace, mechanism: Mechanism) -> AuditResult:
     import torch
 
@@ -114,6 +133,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200, help="audits of the correct mechanism")
     parser.add_argument("--faulty", type=int, default=10, help="audits of each faulty one")
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--server", action="store_true", help="audit the server of a federation, without faults")
     parser.add_argument("--trials", type=int, default=2500)
     parser.add_argument("--confidence", type=float, default=0.99)
     parser.add_argument("--processes", type=int, default=1)
