@@ -7,9 +7,9 @@ less where a round has little loss. Where ours is below, theirs is computed agai
 within 1 % of theirs, and never below that. dp-accounting does not accept the versions of other packages that ours
 needs, so it has an environment of its own.
 
-    python3 -m venv /tmp/venv-dp && /tmp/venv-dp/bin/pip install dp-accounting
-    python benchmarks/privacy_accountant.py --theirs /tmp/venv-dp/bin/python
-    python benchmarks/privacy_accountant.py --theirs /tmp/venv-dp/bin/python --settings 20    # shows that it runs
+    python3 -m venv .venv-dp && .venv-dp/bin/pip install dp-accounting
+    python benchmarks/privacy_accountant.py --theirs .venv-dp/bin/python
+    python benchmarks/privacy_accountant.py --theirs .venv-dp/bin/python --settings 20    # shows that it runs
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -147,6 +148,15 @@ def _prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {prefix + name: item for name, item in tensors.items()}
 
 
+@contextmanager
+def naming_client(name: str) -> Iterator[None]:
+    """Say whose data they are, in errors about data."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"client {name!r}: {error}") from None
+
+
 def read_client_panel(config: FederationConfig, data: Any, name: str) -> Panel:
     """Read the table of a client, with the columns and categories of the federation.
 
@@ -156,7 +166,8 @@ def read_client_panel(config: FederationConfig, data: Any, name: str) -> Panel:
     if isinstance(data, Panel):
         panel = data
     else:
-        panel = build_panel(data, config.run.data.schema_fields, categories=config.categories or None)
+        with naming_client(name):
+            panel = build_panel(data, config.run.data.schema_fields, categories=config.categories or None)
     unknown = [column for column in panel.categories if panel.categories[column] != config.categories.get(column)]
     if unknown:
         raise ConfigError(
@@ -168,7 +179,8 @@ def read_client_panel(config: FederationConfig, data: Any, name: str) -> Panel:
 
 def _prepare(shared: SharedNetwork, data: Any, name: str) -> PreparedData:
     panel = read_client_panel(shared.config, data, name)
-    prepared = prepare(shared.architecture, shared.task, panel, {})
+    with naming_client(name):
+        prepared = prepare(shared.architecture, shared.task, panel, {})
     if prepared.spec != shared.spec:
         raise ConfigError(
             f"client {name!r}: its columns make another network than the settings of the federation: "

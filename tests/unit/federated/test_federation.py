@@ -320,6 +320,13 @@ def test_categories_must_be_agreed_on() -> None:
     assert made(categories={"kind": ["a", "b"]}).fit().is_complete
 
 
+@pytest.mark.parametrize("data", [table(3, rows=5), table(3).drop("y")])
+def test_an_error_about_data_names_the_client(data: pl.DataFrame) -> None:
+    made = federation(1).add_client("small", data)
+    with pytest.raises(nd.errors.DataError, match="client 'small'"):
+        made.fit()
+
+
 def test_clients_with_another_frequency_are_refused() -> None:
     made = federation(1)
     made.add_client("slow", table(3).with_columns(ds=2 * pl.col("ds")))
