@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "reporting": {*TO_FORECASTING, "evaluation", "diagnostics"},
     "workflow": TO_WORKFLOW,
     "search": TO_WORKFLOW,
-    "lifecycle": TO_WORKFLOW,
+    "lifecycle": {*TO_WORKFLOW, "search"},
     "serving": TO_WORKFLOW,
     "compat": TO_WORKFLOW,
     "distributed": {"training", "data.loader"},
