@@ -23,7 +23,7 @@ from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.sampling import BalancedSampling
+from neuro_divergent.data.sampling import BalancedSampling, Replay, ReplaySampling, Sampling
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Windows
 
@@ -101,6 +101,8 @@ class WindowLoader(Loader):
     Args:
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
         balance: How far long series give fewer windows to an epoch, from 0 to 1; only together with shuffling.
+        replay: New rows and how many windows from before them an epoch has, instead of ``balance``; only together
+            with shuffling.
         prefetch: Batches that a background thread keeps ready. Useful if the disk is slow; otherwise the thread only
             competes with the training step.
     """
@@ -113,6 +115,7 @@ class WindowLoader(Loader):
         *,
         by_time: bool = False,
         balance: float = 0,
+        replay: Replay | None = None,
         prefetch: int = 0,
     ) -> None:
         self.windows = windows
@@ -120,8 +123,10 @@ class WindowLoader(Loader):
         self.order = order
         self.prefetch = prefetch
         self._numbers = windows.by_time() if by_time and not order.shuffle else None
-        balanced = BalancedSampling(windows, balance)
-        self._balanced = balanced if order.shuffle and balanced.is_needed else None
+        sampling: Sampling = BalancedSampling(windows, balance)
+        if replay is not None:
+            sampling = ReplaySampling(windows, replay)
+        self._sampling = sampling if order.shuffle and sampling.is_needed else None
 
     def __len__(self) -> int:
         return self.order.num_batches(self.num_windows)
@@ -129,12 +134,12 @@ class WindowLoader(Loader):
     @property
     def num_windows(self) -> int:
         """Windows of an epoch."""
-        return len(self.windows) if self._balanced is None else len(self._balanced)
+        return len(self.windows) if self._sampling is None else len(self._sampling)
 
     @property
     def takes_all(self) -> bool:
         """Whether an epoch has every window once, and the numbers of an order are those of the windows."""
-        return self._balanced is None and self._numbers is None
+        return self._sampling is None and self._numbers is None
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         batches = self._epoch(number, start)
@@ -164,8 +169,8 @@ class WindowLoader(Loader):
     def places(self, number: int, start: int = 0) -> Iterator[tuple[Ints, Ints]]:
         """Yield the series and first rows of the windows of each batch of an epoch, from batch ``start`` on."""
         for numbers in self.order.batches(self.num_windows, number, start):
-            if self._balanced is not None:
-                yield self._balanced.locate(numbers, number)
+            if self._sampling is not None:
+                yield self._sampling.locate(numbers, number)
             else:
                 yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
 

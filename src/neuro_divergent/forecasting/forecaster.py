@@ -47,8 +47,8 @@ class Forecaster(PredictingModel[FittedModel]):
         training: How to train: settings, or the name of a preset; ``"auto"`` is recommended for the family of the
             architecture.
         task: Fields of ``Task``: ``horizon`` (required), ``input_size``, ``loss``, ``weighting``, ``scaler``,
-            ``series_scaler``, ``validation``, ``refit``, ``test``, ``stride``, ``balance``, ``joint``, ``baseline``,
-            ``season_length``.
+            ``series_scaler``, ``validation``, ``refit``, ``test``, ``stride``, ``balance``, ``replay``, ``joint``,
+            ``baseline``, ``season_length``.
 
     Attributes:
         panel: The data of training; ``None`` before, and in a forecaster that was loaded.

@@ -135,7 +135,13 @@ def training_loader(prepared: PreparedData, config: TrainingConfig, batcher: Win
     )
     limited = dataclasses.replace(batcher, target_limit=_target_limit(task))
     return WindowLoader(
-        windows, limited, order, by_time=not config.shuffle, balance=task.balance, prefetch=config.prefetch
+        windows,
+        limited,
+        order,
+        by_time=not config.shuffle,
+        balance=task.balance,
+        replay=task.replay,
+        prefetch=config.prefetch,
     )
 
 

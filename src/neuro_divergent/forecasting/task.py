@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.data.sampling import Replay
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss
@@ -44,6 +45,8 @@ class Task(Config):
         stride: Rows between two training windows.
         balance: How far series that are longer than the median give fewer windows to an epoch of training, so that
             they do not decide everything: 0 for all of their windows, 1 for as many as the median series has.
+        replay: New rows at the end of each series, all of whose windows an epoch of training has, and how many windows
+            from before them; for a model that is trained further on new data. It takes the place of ``balance``.
         joint: Whether a window spans all series; unset, it does for architectures that mix channels.
         baseline: Forecast that the network is trained to correct: ``"seasonal_naive"``, or none.
         season_length: Rows in a season, for the baseline and the choice of the history; unset, it follows from the
@@ -61,6 +64,7 @@ class Task(Config):
     test: Fraction = 0
     stride: Count = 1
     balance: Annotated[float, Field(ge=0, le=1)] = 0.5
+    replay: Replay | None = None
     joint: bool | None = None
     baseline: Literal["seasonal_naive"] | None = None
     season_length: Count | None = None

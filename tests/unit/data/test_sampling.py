@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
-from neuro_divergent.data.sampling import BalancedSampling
+from neuro_divergent.data.sampling import BalancedSampling, Replay, ReplaySampling
 from neuro_divergent.data.scaling.window import IdentityScaler
 from neuro_divergent.data.windows import Windows
 from tests.unit.data.test_windows import panel_of
@@ -107,3 +107,47 @@ def test_an_epoch_begun_in_the_middle_gives_the_same_batches() -> None:
     assert len(batches) == 3 + len(rest)
     for one, other in zip(batches[3:], rest, strict=True):
         np.testing.assert_array_equal(one.past_y.numpy(), other.past_y.numpy())
+
+
+def replay_of(lengths: list[int], rows: int, fraction: float, *, held_out: int = 0, step: int = 1) -> ReplaySampling:
+    """Return the replay of windows of two rows of history and one of target, without the last rows of each series."""
+    panel = panel_of(lengths)
+    ends = np.maximum(panel.offsets[1:] - held_out, panel.offsets[:-1])
+    windows = Windows(panel, 2, 1, panel.offsets[:-1], ends, step)
+    return ReplaySampling(windows, Replay(rows=rows, fraction=fraction))
+
+
+@given(lengths, st.integers(1, 30), st.floats(0, 0.95), st.integers(0, 5), st.integers(0, 10), st.integers(1, 3))
+def test_replay_draws_every_new_window_and_no_window_twice(
+    lengths: list[int], rows: int, fraction: float, epoch: int, held_out: int, step: int
+) -> None:
+    sampling = replay_of(lengths, rows, fraction, held_out=held_out, step=step)
+    windows = sampling.windows
+    every = windows.locate(np.arange(len(windows)))
+    first_new = windows.panel.offsets[1:] - rows
+    new = {int(row) for series, row in zip(*every, strict=True) if row + 2 >= first_new[series]}
+    drawn = rows_of(sampling, epoch)
+    assert len(set(drawn)) == len(drawn)
+    assert new <= set(drawn) <= set(every[1].tolist())
+
+
+def test_replay_draws_the_given_fraction_of_earlier_windows_and_others_in_the_next_epoch() -> None:
+    sampling = replay_of([1000], rows=50, fraction=0.75)
+    first, second = rows_of(sampling, 0), rows_of(sampling, 1)
+    assert len(first) == 200
+    assert sum(row + 2 < 950 for row in first) == 150
+    assert set(first) != set(second)
+    assert set(range(948, 998)) <= set(first) & set(second)
+
+
+def test_replay_where_the_training_part_ends_before_the_new_rows_gives_some_earlier_windows() -> None:
+    sampling = replay_of([100, 100], rows=10, fraction=0.5, held_out=20)
+    assert 1 <= len(sampling) <= 2
+
+
+def test_a_loader_with_replay_draws_only_what_the_replay_gives() -> None:
+    sampling = replay_of([500], rows=20, fraction=0.5)
+    batcher = WindowBatcher(sampling.windows.panel, 2, 1, IdentityScaler())
+    loader = WindowLoader(sampling.windows, batcher, Order(batch_size=16, seed=3), balance=0.5, replay=sampling.replay)
+    assert loader.num_windows == 40
+    assert sum(len(series) for series, _ in loader.places(0)) == 40
