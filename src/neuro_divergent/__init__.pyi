@@ -7,6 +7,7 @@ from . import (
     evaluation as evaluation,
     federated as federated,
     forecasting as forecasting,
+    lifecycle as lifecycle,
     losses as losses,
     metrics as metrics,
     models as models,
@@ -38,6 +39,8 @@ from .forecasting.hierarchy.hint import HINT as HINT
 from .forecasting.load import load as load
 from .forecasting.statistical.statistical import Statistical as Statistical
 from .forecasting.task import Task as Task
+from .lifecycle.pipeline.pipeline import Pipeline as Pipeline
+from .lifecycle.registry.registry import Registry as Registry
 from .losses.classification import CrossEntropy as CrossEntropy
 from .losses.quantile import QuantileLoss as QuantileLoss
 from .models.autoformer import Autoformer as Autoformer

@@ -15,6 +15,10 @@ import pytest
 from neuro_divergent.core.storage.lock import RunLock
 from tests.dashboard.client import TOKEN, Client, Reply
 from tests.dashboard.conftest import ids, tree_digest
+from tests.dashboard.continuous_maker import ContinuousMaker
+from tests.dashboard.federation_maker import FederationMaker
+from tests.dashboard.pipeline_maker import PipelineMaker
+from tests.dashboard.registry_maker import RegistryMaker
 from tests.dashboard.run_maker import make_run
 from tests.dashboard.study_maker import RATE, StudyMaker
 
@@ -85,6 +89,12 @@ class Scene:
         make_run(self.root / "second", model="patchtst")
         StudyMaker(self.root / "study").run(2)
         (self.root / "study" / "study.db").symlink_to(outside / "canary.txt")
+        FederationMaker(self.root / "federation").make(2)
+        RegistryMaker(self.root / "models").make()
+        ContinuousMaker(self.root / "load", registry=str(self.root / "models")).make(4)
+        PipelineMaker(self.root / "pipeline").run()
+        (self.root / "pipeline" / "report.html").unlink()
+        (self.root / "pipeline" / "report.html").symlink_to(outside / "canary.txt")
         (self.root / "link").symlink_to(outside)
         (self.root / "link.txt").symlink_to(outside / "canary.txt")
         for name in ("link", "canary.txt", "plots"):
@@ -97,10 +107,17 @@ class Scene:
         self.client.stream_seconds = 0.01
         self.run = ids(self.client)["first"]
         self.other = ids(self.client)["second"]
-        self.study = ids(self.client)["study"]
+        found = ids(self.client)
+        self.ids = {"runs": [self.run, self.other], "studies": [found["study"]], "federations": [found["federation"]]}
+        self.ids |= {"registries": [found["models"]], "continuous": [found["load"]], "pipelines": [found["pipeline"]]}
         self.described = self.client.get("/api/openapi.json").json()["paths"]
         self.before = tree_digest(place)
         self.statuses: dict[int, int] = {}
+
+    def ids_for(self, template: str) -> list[str]:
+        """Return the ids that a route answers for."""
+        kind = template.split("/")[2] if template.startswith("/api/") else ""
+        return self.ids.get(kind, self.ids["runs"])
 
     def check(self, reply: Reply, what: object) -> None:
         """Hold what is true of every answer."""
@@ -127,14 +144,19 @@ def scene(tmp_path: Path, make_client: MakeClient) -> Iterator[Scene]:
         yield scene
 
 
-def valid(parameter: dict[str, Any], scene: Scene, chance: random.Random) -> str:
-    """Return a value that a parameter takes."""
+def valid(parameter: dict[str, Any], path: str, scene: Scene, chance: random.Random) -> str:
+    """Return a value that a parameter of a route takes."""
     name, schema = parameter["name"], parameter["schema"]
     known = {
-        "id": [scene.run, scene.other, scene.study],
+        "id": [*scene.ids_for(path), scene.run],
         "ids": [f"{scene.run},{scene.other}", f"{scene.other},{scene.run}"],
         "series": ["A", "<script>"],
-        "name": ["loss", "scores", "ranking", "index.html", "plotly.min.js", "convergence", f"slice-{RATE}"],
+        "name": ["loss", "scores", "ranking", "index.html", "plotly.min.js", "convergence", f"slice-{RATE}"]
+        if "/models/" not in path
+        else ["sales"],
+        "number": ["1", "2", "4"],
+        "a": ["1"],
+        "b": ["2"],
         "columns": ["train_loss", "train_loss,validation_loss", ""],
         "column": ["train_loss", "seconds"],
         "search": ["", "a", "first"],
@@ -191,7 +213,7 @@ def requests(scene: Scene, chance: random.Random, number: int) -> Iterator[tuple
             if is_wild:
                 value = encoded(anything(parameter, scene, chance), chance)
             else:
-                value = quote(valid(parameter, scene, chance), safe="").encode()
+                value = quote(valid(parameter, path, scene, chance), safe="").encode()
             if parameter["in"] == "path":
                 target = target.replace(b"{%s}" % parameter["name"].encode(), value)
             else:
@@ -217,6 +239,11 @@ def requests(scene: Scene, chance: random.Random, number: int) -> Iterator[tuple
         yield verb, target, options
 
 
+def _filled(template: str, key: str) -> str:
+    name = "sales" if "/models/" in template else "loss"
+    return template.replace("{id}", key).replace("{name}", name).replace("{number}", "1")
+
+
 def traversals(scene: Scene, template: str, chance: random.Random, number: int) -> Iterator[bytes]:
     """Yield addresses made from one of a route in which each part may lead elsewhere."""
     outside = scene.place / "outside"
@@ -236,9 +263,9 @@ def traversals(scene: Scene, template: str, chance: random.Random, number: int) 
         if "{" in template and way < 0.6:
             places = [part for part in template.split("/") if part.startswith("{")]
             target = template.replace(chance.choice(places), evil)
-            target = target.replace("{id}", scene.run).replace("{name}", "loss")
+            target = _filled(target, scene.ids_for(template)[0])
         else:
-            target = template.replace("{id}", scene.run).replace("{name}", "loss")
+            target = _filled(template, scene.ids_for(template)[0])
             if way < 0.75:
                 target = target.rstrip("/") + "/" + evil
             elif way < 0.85:

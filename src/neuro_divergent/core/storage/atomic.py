@@ -31,6 +31,7 @@ from neuro_divergent.core.storage.manifest import (
     write_manifest,
 )
 from neuro_divergent.core.storage.regular_file import opened, read_file, read_json
+from neuro_divergent.core.storage.reusable import Content, Reusable, content_of
 from neuro_divergent.core.storage.swap import swap_paths
 
 __all__ = [
@@ -68,11 +69,12 @@ def new_directory(path: Path) -> Iterator[Path]:
         _write_manifest(work, {file.name: _flush(file) for file in sorted(work.iterdir())})
 
 
-def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_is_there: bool = False) -> None:
+def write_directory(path: Path, files: Iterable[tuple[str, Content]], *, whatever_is_there: bool = False) -> None:
     """Write files and their manifest as a directory, complete or not at all, like ``new_directory``.
 
     Names and contents are consumed one by one, so that only one is in memory at a time. With ``whatever_is_there`` a
-    directory that has no manifest is replaced as well.
+    directory that has no manifest is replaced as well. A reusable file that the directory beside this one has is linked
+    (a hard link), so that it is on the disk once and stays until no directory has it any more.
 
     Raises:
         InputError: If a file cannot have its name, or if there is something at ``path`` that was not written by us.
@@ -83,8 +85,13 @@ def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_
     try:
         with _replacing(path, whatever_is_there=whatever_is_there) as work:
             entries = {}
-            for name, content in todo:
+            linker = _Linker(path.absolute().parent, work)
+            for name, item in todo:
                 check_name(name)
+                if isinstance(item, Reusable) and (entry := linker.link(item.source, name)) is not None:
+                    entries[name] = entry
+                    continue
+                content = content_of(item)
                 size += len(content)
                 _write_new(work / name, content)
                 entries[name] = entry_of(content)
@@ -92,7 +99,7 @@ def write_directory(path: Path, files: Iterable[tuple[str, bytes]], *, whatever_
     except StorageError as error:
         if error.__cause__ is None or getattr(error.__cause__, "errno", None) not in FULL:
             raise
-        size += sum(len(content) for _, content in todo)
+        size += sum(len(content_of(item)) for _, item in todo)
         raise storage_error(path, "written", error.__cause__, needed=size) from error.__cause__
 
 
@@ -241,6 +248,36 @@ def _swap(work: Path, path: Path) -> None:
         flush_directory(path.parent)
         _delete(old)
     flush_directory(path.parent)
+
+
+class _Linker:
+    """Links files of the directories beside a new one into it."""
+
+    def __init__(self, parent: Path, work: Path) -> None:
+        self._parent = parent
+        self._work = work
+        self._known: dict[str, dict[str, Entry]] = {}
+
+    def link(self, source: str, name: str) -> Entry | None:
+        """Link a file and return its entry, or ``None`` if it is not there, is damaged, or cannot be linked.
+
+        It is read before: a damaged file is written again from memory rather than handed on.
+        """
+        try:
+            if source not in self._known:
+                self._known[source] = _listed(self._parent / source)
+            entry = self._known[source].get(name)
+            if entry is None:
+                return None
+            place = self._parent / source / name
+            with opened(place) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+                check_digest(hashlib.file_digest(file, "sha256").hexdigest(), entry, str(place))
+                size = file.tell()
+            os.link(place, self._work / name, follow_symlinks=False)
+        except (UntrustedFileError, OSError):  # also: file systems without links, and too many links to one file
+            self._known.setdefault(source, {})
+            return None
+        return Entry(entry.digest, size)
 
 
 def _write_manifest(directory: Path, entries: dict[str, Entry]) -> None:

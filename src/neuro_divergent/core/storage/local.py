@@ -19,6 +19,7 @@ from neuro_divergent.core.storage.atomic import (
 )
 from neuro_divergent.core.storage.disk import free_bytes, storage_error
 from neuro_divergent.core.storage.manifest import MANIFEST, is_name
+from neuro_divergent.core.storage.reusable import Content
 from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, Store, quarantine_name
 
 
@@ -29,7 +30,7 @@ class LocalStore(Store):
         self.directory = directory
         self.place = str(directory)
 
-    def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
+    def write(self, name: str, files: Iterable[tuple[str, Content]]) -> None:
         write_directory(self._path(name), files, whatever_is_there=True)
 
     def read(self, name: str) -> dict[str, bytes]:

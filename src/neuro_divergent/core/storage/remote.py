@@ -23,6 +23,7 @@ from neuro_divergent.core.storage.manifest import (
     read_manifest,
     write_manifest,
 )
+from neuro_divergent.core.storage.reusable import Content, content_of
 from neuro_divergent.core.storage.store import KEPT_QUARANTINED, NOTE_LIMIT, QUARANTINE, Store, quarantine_name
 
 _UNFINISHED = "unfinished"  # has a mark for each name that is being written or removed
@@ -42,11 +43,12 @@ class RemoteStore(Store):
         self.place = url.rstrip("/")
         self._files, self._root = _connect(self.place)
 
-    def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
+    def write(self, name: str, files: Iterable[tuple[str, Content]]) -> None:
         with self._converted_errors(name, "written"), self._marked(name):
             self._erase(name)
             entries = {}
-            for file, content in files:
+            for file, item in files:
+                content = content_of(item)
                 self._put(self._at(name, file), content)
                 entries[file] = entry_of(content)
             self._put(self._at(name, MANIFEST), write_manifest(entries))

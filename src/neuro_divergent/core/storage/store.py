@@ -8,6 +8,7 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.storage.reusable import Content
 
 QUARANTINE = "set-aside"
 KEPT_QUARANTINED = 3
@@ -24,8 +25,10 @@ class Store(Protocol):
 
     place: str
 
-    def write(self, name: str, files: Iterable[tuple[str, bytes]]) -> None:
+    def write(self, name: str, files: Iterable[tuple[str, Content]]) -> None:
         """Write a set of files under a name, complete or not at all.
+
+        Reusable files are not stored a second time where the store can do that.
 
         Raises:
             StorageError: If that is refused, with the bytes needed and free where the store is full.

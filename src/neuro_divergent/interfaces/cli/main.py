@@ -23,9 +23,11 @@ from neuro_divergent.interfaces.cli import (
     auto,
     benchmark,
     compare,
+    continuous,
     dashboard,
     demo,
     doctor,
+    drift,
     evaluate,
     federated,
     hardware,
@@ -33,9 +35,11 @@ from neuro_divergent.interfaces.cli import (
     init,
     launch,
     models,
+    pipeline,
     predict,
     presets,
     privacy,
+    registry,
     report,
     runs,
     schedule,
@@ -57,8 +61,8 @@ app = typer.Typer(
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
 for _module in (
-    demo, train, predict, evaluate, compare, benchmark, report, doctor, dashboard, health, models, presets, schedule,
-    init, launch,
+    demo, train, predict, evaluate, compare, benchmark, report, doctor, drift, dashboard, health, models, presets,
+    schedule, init, launch,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
@@ -68,6 +72,9 @@ app.add_typer(search.app, name="search")
 app.add_typer(auto.app, name="auto")
 app.add_typer(federated.app, name="federated")
 app.add_typer(privacy.app, name="privacy")
+app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(registry.app, name="registry")
+app.add_typer(continuous.app, name="continuous")
 
 
 class _TerminatedError(BaseException):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Path, Request
 
+from neuro_divergent.interfaces.dashboard.continuous import ContinuousEntry
 from neuro_divergent.interfaces.dashboard.diagnoses import Diagnoses
 from neuro_divergent.interfaces.dashboard.federations import FederationEntry
-from neuro_divergent.interfaces.dashboard.index import Entry, RunIndex
+from neuro_divergent.interfaces.dashboard.index import Entry, Other, RunIndex
 from neuro_divergent.interfaces.dashboard.live import LiveHistories
 from neuro_divergent.interfaces.dashboard.log import Logs
+from neuro_divergent.interfaces.dashboard.pipelines import PipelineEntry
 from neuro_divergent.interfaces.dashboard.processes import LiveProcesses
+from neuro_divergent.interfaces.dashboard.registries import RegistryEntry
 from neuro_divergent.interfaces.dashboard.settings import Settings
 from neuro_divergent.interfaces.dashboard.stream import Streams
 from neuro_divergent.interfaces.dashboard.studies import FiguresOfStudies, StudyEntry
@@ -45,23 +49,23 @@ def _run(request: Request, key: Annotated[str, Path(alias="id", description="Id 
     return entry
 
 
-def _study(request: Request, key: Annotated[str, Path(alias="id", description="Id of a study.")]) -> StudyEntry:
-    entry = _board(request).index.find_study(key)
-    if entry is None:
-        raise HTTPException(404, "There is no such study here.")
-    return entry
+def _finder(kind: type[Other], name: str) -> Callable[..., Other]:
+    """Return what finds something by the id in an address."""
 
+    # As a default value: an annotation of a function inside another one could not use its variables.
+    def find(request: Request, key: str = Path(alias="id", description=f"Id of a {name}.")) -> Other:
+        entry = _board(request).index.find_other(kind, key)
+        if entry is None:
+            raise HTTPException(404, f"There is no such {name} here.")
+        return entry
 
-def _federation(
-    request: Request, key: Annotated[str, Path(alias="id", description="Id of a federation.")]
-) -> FederationEntry:
-    entry = _board(request).index.find_federation(key)
-    if entry is None:
-        raise HTTPException(404, "There is no such federation here.")
-    return entry
+    return find
 
 
 TheBoard = Annotated[Board, Depends(_board)]
 TheRun = Annotated[Entry, Depends(_run)]
-TheStudy = Annotated[StudyEntry, Depends(_study)]
-TheFederation = Annotated[FederationEntry, Depends(_federation)]
+TheStudy = Annotated[StudyEntry, Depends(_finder(StudyEntry, "study"))]
+TheFederation = Annotated[FederationEntry, Depends(_finder(FederationEntry, "federation"))]
+ThePipeline = Annotated[PipelineEntry, Depends(_finder(PipelineEntry, "pipeline"))]
+TheContinuous = Annotated[ContinuousEntry, Depends(_finder(ContinuousEntry, "continuous training"))]
+TheRegistry = Annotated[RegistryEntry, Depends(_finder(RegistryEntry, "registry"))]

@@ -1,4 +1,4 @@
-"""Index of the runs, studies and federations, by ids that do not reveal paths."""
+"""Index of the runs, studies, federations, pipelines and others, by ids that do not reveal paths."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.federated.reading import is_federation
+from neuro_divergent.interfaces.dashboard.continuous import ContinuousEntry, describe_continuous, is_continuous
 from neuro_divergent.interfaces.dashboard.federations import FederationEntry, describe_federation
+from neuro_divergent.interfaces.dashboard.pipelines import PipelineEntry, describe_pipeline
+from neuro_divergent.interfaces.dashboard.registries import RegistryEntry, describe_registry, is_registry
 from neuro_divergent.interfaces.dashboard.speed import read_speed
 from neuro_divergent.interfaces.dashboard.studies import StudyEntry, describe_study
+from neuro_divergent.lifecycle.pipeline.reading import is_pipeline
 from neuro_divergent.runs.directory import CHECKPOINTS, CONFIG, HEARTBEAT, LOCK, MODEL, RUN, STATUS
 from neuro_divergent.runs.status import RunSummary, describe_run, is_run
 from neuro_divergent.search.reading.recorded_study import is_study
@@ -36,7 +40,7 @@ _SHOWN = (
 )  # fmt: skip
 _SECONDS_BETWEEN_SCANS = 1.0
 _SECONDS_BETWEEN_LOOKS = 0.4
-_MOST_TRIALS = 10_000  # whose descriptions are kept
+_MOST_INNER = 10_000  # runs inside studies and others whose descriptions are kept
 
 Stamp = tuple[tuple[int, int] | None, ...]
 Row = dict[str, Any]
@@ -66,25 +70,36 @@ class Entry:
         return self.is_held and self.summary.phase != "finishing"
 
 
-AnyEntry = Entry | StudyEntry | FederationEntry
+AnyOther = StudyEntry | FederationEntry | PipelineEntry | ContinuousEntry | RegistryEntry
+AnyEntry = Entry | AnyOther
+Other = TypeVar("Other", StudyEntry, FederationEntry, PipelineEntry, ContinuousEntry, RegistryEntry)
+
+# How each kind is recognized and described. The first that fits counts: some have files that a run has, too.
+_KINDS: dict[type[AnyOther], tuple[Callable[[Path], bool], Callable[[str, Path, Any], AnyOther]]] = {
+    FederationEntry: (is_federation, describe_federation),
+    StudyEntry: (is_study, describe_study),
+    PipelineEntry: (is_pipeline, describe_pipeline),
+    ContinuousEntry: (is_continuous, describe_continuous),
+    RegistryEntry: (is_registry, describe_registry),
+}
 
 
 class RunIndex:
-    """Index of the runs, studies and federations in a directory; reads it again on access, at most once a second.
+    """Index of the runs and of all else in a directory; reads it again on access, at most once a second.
 
-    The directory may be one of them, too. The trials of a study are not listed, and are found by their ids.
-    Links are not followed. May be used by several threads.
+    The directory may be one of them, too. Runs inside something else, such as the trials of a study, are not listed,
+    and are found by their ids. Links are not followed. May be used by several threads.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._entries: dict[str, AnyEntry] = {}
-        self._trials: dict[str, Entry] = {}
+        self._inner: dict[str, Entry] = {}
         self._scanned = float("-inf")
         self._lock = threading.Lock()
 
     def entries(self) -> dict[str, AnyEntry]:
-        """Return all runs, studies and federations by id."""
+        """Return everything that is listed by id."""
         with self._lock:
             if time.monotonic() - self._scanned >= _SECONDS_BETWEEN_SCANS:
                 self._entries = {key: self._describe_any(key, path) for key, path in self._places()}
@@ -93,7 +108,7 @@ class RunIndex:
 
     def find(self, key: str) -> Entry | None:
         """Return the run of an id, read again unless that was a moment ago; ``None`` if there is none."""
-        entry = self._entries.get(key) or self.entries().get(key) or self._trials.get(key) or self._find_trial(key)
+        entry = self._entries.get(key) or self.entries().get(key) or self._inner.get(key) or self._find_inner(key)
         found = None if not isinstance(entry, Entry) else _stat(entry.summary.path)
         if not isinstance(entry, Entry) or found is None or not stat.S_ISDIR(found.st_mode):
             return None
@@ -101,45 +116,32 @@ class RunIndex:
             return entry
         with self._lock:
             entry = self._describe(key, entry.summary.path)
-            place: dict[str, Any] = self._entries if key in self._entries else self._trials
+            place: dict[str, Any] = self._entries if key in self._entries else self._inner
             place[key] = entry
         return entry
 
-    def find_study(self, key: str) -> StudyEntry | None:
-        """Return the study of an id, as it is now; ``None`` if there is none."""
+    def find_other(self, kind: type[Other], key: str) -> Other | None:
+        """Return the study, federation, ... of an id, as it is now; ``None`` if there is none."""
         entry = self._entries.get(key) or self.entries().get(key)
-        if not isinstance(entry, StudyEntry) or not is_study(entry.path):
-            return None
-        with self._lock:
-            entry = describe_study(key, entry.path, entry)
-            if key in self._entries:
-                self._entries[key] = entry
-        return entry
-
-    def find_federation(self, key: str) -> FederationEntry | None:
-        """Return the federation of an id, as it is now; ``None`` if there is none."""
-        entry = self._entries.get(key) or self.entries().get(key)
-        if not isinstance(entry, FederationEntry) or not is_federation(entry.path):
+        is_here, describe = _KINDS[kind]
+        if not isinstance(entry, kind) or not is_here(entry.path):
             return None
         with self._lock:
             known = self._entries.get(key)
-            entry = describe_federation(key, entry.path, known if isinstance(known, FederationEntry) else entry)
+            entry = cast(Other, describe(key, entry.path, known if isinstance(known, kind) else entry))
             if key in self._entries:
                 self._entries[key] = entry
         return entry
 
-    def _find_trial(self, key: str) -> Entry | None:
-        """Look for the run of a trial, or of the best settings of a study."""
-        for study in self.entries().values():
-            if not isinstance(study, StudyEntry):
-                continue
-            runs = [run for found in find_runs(study.path / TRIALS).values() for run in found]
-            path = next((run for run in (*runs, study.path / BEST) if id_of(run) == key), None)
+    def _find_inner(self, key: str) -> Entry | None:
+        """Look for a run inside something else, such as that of a trial."""
+        for outer in self.entries().values():
+            path = next((run for run in _runs_inside(outer) if id_of(run) == key), None)
             if path is not None:
                 with self._lock:
-                    if len(self._trials) >= _MOST_TRIALS:
-                        self._trials.clear()
-                    self._trials[key] = entry = self._describe(key, path)
+                    if len(self._inner) >= _MOST_INNER:
+                        self._inner.clear()
+                    self._inner[key] = entry = self._describe(key, path)
                 return entry
         return None
 
@@ -157,18 +159,16 @@ class RunIndex:
         return [(id_of(path), path) for path in paths if path == self.root or _is_listed(path)]
 
     def _describe_any(self, key: str, path: Path) -> AnyEntry:
-        if is_federation(path):  # which has files that a run has, too
-            known = self._entries.get(key)
-            return describe_federation(key, path, known if isinstance(known, FederationEntry) else None)
-        if is_study(path):
-            known = self._entries.get(key)
-            return describe_study(key, path, known if isinstance(known, StudyEntry) else None)
+        known = self._entries.get(key)
+        for kind, (is_here, describe) in _KINDS.items():
+            if is_here(path):
+                return cast(AnyEntry, describe(key, path, known if isinstance(known, kind) else None))
         return self._describe(key, path)
 
     def _describe(self, key: str, path: Path) -> Entry:
         """Describe a run, unless its files are unchanged."""
         stamp = _stamp(path)
-        known = self._entries.get(key) or self._trials.get(key)
+        known = self._entries.get(key) or self._inner.get(key)
         now = time.monotonic()
         if isinstance(known, Entry) and known.stamp == stamp and not known.is_held:
             return Entry(key, known.summary, known.row, stamp, now)
@@ -202,7 +202,15 @@ def counts_of(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def _is_listed(path: Path) -> bool:
-    return is_study(path) or is_federation(path) or is_run(path)
+    return any(is_here(path) for is_here, _ in _KINDS.values()) or is_run(path)
+
+
+def _runs_inside(entry: AnyEntry) -> list[Path]:
+    """Return the directories of runs that are inside something else."""
+    if isinstance(entry, StudyEntry):
+        trials = [run for found in find_runs(entry.path / TRIALS).values() for run in found]
+        return [*trials, entry.path / BEST]
+    return entry.runs() if isinstance(entry, (PipelineEntry, ContinuousEntry)) else []
 
 
 def _stamp(path: Path) -> Stamp:

@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 from anyio.to_thread import run_sync
 
-from neuro_divergent.interfaces.dashboard.federations import FederationView
+from neuro_divergent.interfaces.dashboard.federations import FederationEntry, FederationView
 from neuro_divergent.interfaces.dashboard.index import Row, RunIndex, counts_of, id_of
 from neuro_divergent.interfaces.dashboard.response import to_json
-from neuro_divergent.interfaces.dashboard.studies import StudyView
+from neuro_divergent.interfaces.dashboard.studies import StudyEntry, StudyView
 from neuro_divergent.runs.directory import EVENTS
 from neuro_divergent.runs.events import EventFile, parse_events
 from neuro_divergent.runs.processes import PROCESSES
@@ -59,6 +59,10 @@ class Streams:
     def federation(self, key: str) -> AsyncIterator[bytes]:
         """Yield the rounds of a federation that are new, and how far it is, until nobody works on it."""
         return self._counted(self._numbered(key, "rounds", self._read_federation))
+
+    def changes(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the row of a pipeline, a registry or a continuous training whenever its files change."""
+        return self._counted(self._changes(key))
 
     async def _counted(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         self.number += 1
@@ -121,15 +125,34 @@ class Streams:
                 return
             await self._pause(now)
 
+    async def _changes(self, key: str) -> AsyncIterator[bytes]:
+        shown: Any = None
+        next_ping = time.monotonic() + _SECONDS_BETWEEN_PINGS
+        yield b"retry: 1000\n\n"
+        while not self.is_closing:
+            entry = (await run_sync(self._index.entries)).get(key)
+            now = time.monotonic()
+            if entry is None:
+                yield _event("end", {})
+                return
+            if (entry.stamp, _news(entry.row)) != shown:
+                shown = (entry.stamp, _news(entry.row))
+                yield _event("changed", {"row": entry.row})
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+            elif now >= next_ping:
+                next_ping = now + _SECONDS_BETWEEN_PINGS
+                yield b": ping\n\n"
+            await self._pause(now)
+
     def _read_study(self, key: str) -> Numbered:
-        entry = self._index.find_study(key)
+        entry = self._index.find_other(StudyEntry, key)
         if entry is None or entry.study is None:
             return {}, {}, {}
         view = StudyView(entry.study, id_of)
         return entry.row, view.rows, view.progress()
 
     def _read_federation(self, key: str) -> Numbered:
-        entry = self._index.find_federation(key)
+        entry = self._index.find_other(FederationEntry, key)
         if entry is None:
             return {}, {}, {}
         view = FederationView(entry.summary)

@@ -21,6 +21,7 @@ from neuro_divergent.training.callbacks.base import Callback, CallbackConfig, Na
 from neuro_divergent.training.state import find_metric
 
 if TYPE_CHECKING:
+    from neuro_divergent.core.storage.reusable import Content
     from neuro_divergent.core.storage.store import Store
     from neuro_divergent.training.engine import Trainer
 
@@ -51,6 +52,8 @@ class Checkpointing(CallbackConfig):
         mode: Whether lower (``min``) or higher (``max``) is better.
         on_improvement: Whether one is also written after each validation that is better than all before. Otherwise the
             best is the best of those that are written anyway.
+        differential: Whether large tensors that are as in the checkpoint before are not written again. Each checkpoint
+            is a complete directory all the same, with hard links to the files that it shares. Not at an address.
         compress: Whether tensors are compressed with zstd, which is an extra: ``pip install "neuro-divergent[zstd]"``.
         background: Whether a thread writes while training goes on. The state is copied first, so what is written is the
             same; it takes memory for the copy.
@@ -65,6 +68,7 @@ class Checkpointing(CallbackConfig):
     metric: str = "validation_loss"
     mode: Literal["min", "max"] = "min"
     on_improvement: bool = False
+    differential: bool = False
     compress: bool = False
     background: bool = False
 
@@ -72,6 +76,11 @@ class Checkpointing(CallbackConfig):
         """Return the callback; the thread that wrote a complete checkpoint calls ``saved`` with its step."""
         if self.directory is None:
             raise ConfigError("checkpointing: directory is missing; say where checkpoints go.")
+        if self.differential and _is_remote(self.directory):
+            raise ConfigError(
+                f"checkpointing: {self.directory} has no links between files, so every checkpoint there is complete. "
+                "Set differential to false, or choose a directory on a disk."
+            )
         return Checkpointer(self, saved)
 
 
@@ -289,9 +298,7 @@ class Checkpointer(Callback):
         self._saving = self._thread.submit(self._write, taken.step, snapshot(taken.state), taken.best)
 
     def _write(self, step: int, state: dict[str, Any], best: dict[str, Any] | None) -> None:
-        from neuro_divergent.training.checkpointing.checkpoint import pack_state
-
-        self.store.write(_name(step), pack_state(state, compress=self.config.compress))
+        self.store.write(_name(step), self._pack(step, state))
         self._pause, self._last_time = 0.0, time.monotonic()
         if self._saved is not None:
             self._saved(step)
@@ -302,6 +309,16 @@ class Checkpointer(Callback):
             if old != kept:
                 with _only_warning():  # one too many is no reason to end anything
                     self.store.remove(_name(old))
+
+    def _pack(self, step: int, state: dict[str, Any]) -> Iterator[tuple[str, Content]]:
+        """Return a state as files; in a differential checkpoint those of the one before are used again."""
+        from neuro_divergent.training.checkpointing.checkpoint import pack_differential, pack_state
+
+        if not self.config.differential:
+            return pack_state(state, compress=self.config.compress)
+        before = [earlier for earlier in self._steps() if earlier != step]
+        since = _name(before[-1]) if before else None
+        return pack_differential(state, since=since, compress=self.config.compress)
 
     def _mark(self, best: dict[str, Any]) -> None:
         """Name the best checkpoint in a file, before the one that was named until now is removed."""
@@ -352,6 +369,12 @@ def _only_warning() -> Iterator[None]:
         yield
     except StorageError as error:
         warnings.warn(str(error), StorageWarning, stacklevel=4)
+
+
+def _is_remote(directory: str | Path) -> bool:
+    from neuro_divergent.core.storage.store import is_url
+
+    return is_url(directory) and not str(directory).startswith("file://")
 
 
 def _name(step: int) -> str:

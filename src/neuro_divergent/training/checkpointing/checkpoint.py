@@ -1,4 +1,8 @@
-"""The state of training on disk: tensors as safetensors, everything else as JSON, a manifest with hashes over both."""
+"""The state of training on disk: tensors as safetensors, everything else as JSON, a manifest with hashes over both.
+
+Format 1 had no sizes and types, format 2 has a file of tensors for each part, and format 3, that of differential
+checkpoints, has files of single tensors as well. All others are written in format 2, which older versions read.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,14 @@ from neuro_divergent.core.storage.compression import ENDING as COMPRESSED
 from neuro_divergent.core.storage.compression import compress as compressed
 from neuro_divergent.core.storage.compression import decompress
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
+from neuro_divergent.core.storage.reusable import Content
 from neuro_divergent.core.storage.store import is_url, open_store, split_url
 from neuro_divergent.core.storage.tensor_file import dtype_name, dump_tensors, load_tensors
+from neuro_divergent.training.checkpointing.shared_tensors import SharedTensors, is_shared_file, load_shared
 
-FORMAT = 2
+FORMAT = 3
 BEST = "best.json"
+_COMPLETE = 2
 _STATE = "state.json"
 _ENDING = ".safetensors"
 _KIND = "$kind"  # marks a JSON object that stands for something JSON does not have
@@ -53,16 +60,25 @@ def pack_state(state: Mapping[str, Any], *, compress: bool = False) -> Iterator[
         InputError: If there is something else in it.
         MissingDependencyError: If it is to be compressed and zstandard is not installed.
     """
-    parts: dict[str, dict[str, Tensor]] = {}
-    tree: dict[str, Any] = {}
-    for part, value in state.items():
-        if not isinstance(part, str) or not _PART.fullmatch(part):
-            raise InputError(f"checkpoint: the parts of a state have lower-case names; got {part!r}.")
-        parts[part] = {}
-        tree[part] = _encode(value, part, "", parts[part])
-    if compress:
-        compressed(b"")
+    parts, tree = _split(state, compress)
     return _files(parts, tree, compress)
+
+
+def pack_differential(
+    state: Mapping[str, Any], *, since: str | None, compress: bool = False
+) -> Iterator[tuple[str, Content]]:
+    """Return a state as names and contents of files, of which a store need not write those that it has already.
+
+    Large tensors have files of their own that are named after their content; see ``shared_tensors``. All else is as in
+    ``pack_state``.
+
+    Args:
+        state: As for ``pack_state``.
+        since: Name of the checkpoint in the same store whose files may be used again; ``None`` if there is none.
+        compress: Whether to compress the tensors with Zstandard.
+    """
+    parts, tree = _split(state, compress)
+    return _differential_files(parts, tree, since, compress)
 
 
 def unpack_state(files: Mapping[str, bytes], place: str) -> dict[str, Any]:
@@ -137,16 +153,50 @@ def in_order(names: Iterable[str]) -> list[str]:
     return [name for _, name in sorted((step, name) for name, step in steps.items() if step is not None)]
 
 
+def _split(state: Mapping[str, Any], compress: bool) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
+    """Return the tensors of each part by name, and the rest as JSON."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    tree: dict[str, Any] = {}
+    for part, value in state.items():
+        if not isinstance(part, str) or not _PART.fullmatch(part):
+            raise InputError(f"checkpoint: the parts of a state have lower-case names; got {part!r}.")
+        parts[part] = {}
+        tree[part] = _encode(value, part, "", parts[part])
+    if compress:
+        compressed(b"")  # raises before anything is written if it is not installed
+    return parts, tree
+
+
 def _files(parts: dict[str, dict[str, Tensor]], tree: dict[str, Any], compress: bool) -> Iterator[tuple[str, bytes]]:
-    sizes = {}
+    sizes: dict[str, int] = {}
+    yield from _part_files(parts, sizes, compress)
+    yield _STATE, _describe(_COMPLETE, files=sizes, state=tree)
+
+
+def _differential_files(
+    parts: dict[str, dict[str, Tensor]], tree: dict[str, Any], since: str | None, compress: bool
+) -> Iterator[tuple[str, Content]]:
+    shared = SharedTensors(parts, since=since, compress=compress)
+    yield from shared.files()
+    sizes = dict(shared.sizes)
+    yield from _part_files(shared.small, sizes, compress)
+    yield _STATE, _describe(FORMAT, files=sizes, shared=shared.names, state=tree)
+
+
+def _part_files(
+    parts: dict[str, dict[str, Tensor]], sizes: dict[str, int], compress: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Yield a file for each part that has tensors, and note its size before compression."""
     for part, tensors in parts.items():
         if tensors:
             content = dump_tensors(tensors)
             name = f"{part}{_ENDING}{COMPRESSED if compress else ''}"
             sizes[name] = len(content)
             yield name, compressed(content) if compress else content
-    description = {"format": FORMAT, "version": __version__, "files": sizes, "state": tree}
-    yield _STATE, strict_json.dumps(description)
+
+
+def _describe(version: int, **content: Any) -> bytes:
+    return strict_json.dumps({"format": version, "version": __version__, **content})
 
 
 def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str) -> dict[str, Any]:
@@ -164,6 +214,8 @@ def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str)
         raise ValueError(f"files {sorted(files)}, named are {sorted({_STATE, *sizes})}")
     tensors: dict[str, dict[str, Tensor]] = {part: {} for part in tree}
     for name, size in sizes.items():
+        if is_shared_file(name):
+            continue
         part = name.removesuffix(COMPRESSED).removesuffix(_ENDING)
         if name not in (f"{part}{_ENDING}", f"{part}{_ENDING}{COMPRESSED}") or part not in tree or tensors[part]:
             raise ValueError(f"file {name!r}")
@@ -173,6 +225,12 @@ def _unpack(files: Mapping[str, bytes], description: dict[str, Any], place: str)
         elif len(content) != _count(size):
             raise ValueError(f"{name} has {len(content)} bytes, not {size}")
         tensors[part] = load_tensors(content, f"{place}/{name}", expected[part])
+    shared = description["shared"] if description["format"] == FORMAT else {}
+    counts = {name: _count(size) for name, size in sizes.items()}
+    for part, found in load_shared(shared, files, counts, place).items():
+        if found.keys() & tensors[part].keys():
+            raise ValueError(f"{part}: tensors {sorted(found.keys() & tensors[part].keys())[:5]} twice")
+        tensors[part] |= found
     for part, wanted in expected.items():
         _compare(part, wanted, tensors[part])
     return {part: _decode(value, tensors[part]) for part, value in tree.items()}

@@ -171,7 +171,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ([], "does not describe a checkpoint"),
-        ({"format": 99, "state": {}}, "format 99, this version reads up to 2"),
+        ({"format": 99, "state": {}}, "format 99, this version reads up to 3"),
         ({"format": 1}, "does not describe a checkpoint"),
         ({"format": 1, "state": {"a": {"$kind": "tensor", "value": "missing"}}}, "does not describe a checkpoint"),
         ({"format": 1, "state": {"a": {"$kind": "code", "value": "1"}}}, "unknown kind 'code'"),

@@ -2,6 +2,7 @@
 
 from neuro_divergent.interfaces.dashboard.routes import (
     comparison,
+    continuous,
     control_requests,
     diagnosis,
     federations,
@@ -10,7 +11,9 @@ from neuro_divergent.interfaces.dashboard.routes import (
     history,
     log,
     pages,
+    pipelines,
     processes,
+    registries,
     report,
     runs,
     streams,
@@ -21,6 +24,6 @@ ROUTERS = tuple(
     part.router
     for part in (
         pages, runs, history, streams, forecasts, figures, diagnosis, log, report, comparison, control_requests,
-        studies, federations, processes,
+        studies, federations, pipelines, continuous, registries, processes,
     )
 )  # fmt: skip

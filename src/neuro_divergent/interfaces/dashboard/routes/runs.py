@@ -13,6 +13,7 @@ from neuro_divergent.core.storage.regular_file import read_file
 from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.index import Row, counts_of, id_of
 from neuro_divergent.interfaces.dashboard.response import JsonResponse
+from neuro_divergent.interfaces.dashboard.studies import StudyEntry
 from neuro_divergent.runs.directory import CONFIG, EVENTS
 from neuro_divergent.runs.events import EventFile
 from neuro_divergent.runs.tables import RunTables
@@ -42,7 +43,7 @@ def list_runs(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> JsonResponse:
-    """List runs, studies and federations: how many there are in each state, and a page of them."""
+    """List runs, studies, federations and others: how many there are in each state, and a page of them."""
     rows = [entry.row for entry in board.index.entries().values()]
     counts = counts_of(rows)
     terms, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
@@ -83,7 +84,7 @@ def show_run(board: TheBoard, run: TheRun) -> JsonResponse:
 def _study(board: Board, run: Path) -> dict[str, str] | None:
     """Return id and name of the study that a run belongs to, if that is shown here."""
     place = study_of(run)
-    found = None if place is None else board.index.find_study(id_of(place))
+    found = None if place is None else board.index.find_other(StudyEntry, id_of(place))
     return None if found is None else {"id": found.id, "name": found.path.name}
 
 

@@ -8,7 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from neuro_divergent.interfaces.dashboard.board import Board, TheBoard, TheFederation, TheRun, TheStudy
+from neuro_divergent.interfaces.dashboard.board import (
+    Board,
+    TheBoard,
+    TheContinuous,
+    TheFederation,
+    ThePipeline,
+    TheRegistry,
+    TheRun,
+    TheStudy,
+)
 from neuro_divergent.interfaces.dashboard.stream import MOST_STREAMS
 
 router = APIRouter()
@@ -37,9 +46,27 @@ async def follow_federation(request: Request, board: TheBoard, federation: TheFe
     return _response(request, board, board.streams.federation(federation.id))
 
 
+@router.get("/api/pipelines/{id}/stream")
+async def follow_pipeline(request: Request, board: TheBoard, pipeline: ThePipeline) -> Response:
+    """Send the row of a pipeline whenever something changed."""
+    return _response(request, board, board.streams.changes(pipeline.id))
+
+
+@router.get("/api/continuous/{id}/stream")
+async def follow_continuous(request: Request, board: TheBoard, continuous: TheContinuous) -> Response:
+    """Send the row of a continuous training whenever something changed."""
+    return _response(request, board, board.streams.changes(continuous.id))
+
+
+@router.get("/api/registries/{id}/stream")
+async def follow_registry(request: Request, board: TheBoard, registry: TheRegistry) -> Response:
+    """Send the row of a registry whenever something changed."""
+    return _response(request, board, board.streams.changes(registry.id))
+
+
 @router.get("/api/stream")
 async def follow_runs(request: Request, board: TheBoard) -> Response:
-    """Send which runs, studies and federations changed, came and went."""
+    """Send which runs, studies, federations and others changed, came and went."""
     return _response(request, board, board.streams.list())
 
 

@@ -3,7 +3,10 @@
 import { byId, failure, make, setText } from "./elements.js";
 import { sweep } from "./charts.js";
 import { showComparison } from "./compare.js";
+import { showContinuous } from "./continuous.js";
 import { showFederation } from "./federation.js";
+import { showPipeline } from "./pipeline.js";
+import { showRegistry } from "./registry.js";
 import { showRun } from "./run.js";
 import { showRuns } from "./runs.js";
 import { showStudy } from "./study.js";
@@ -58,17 +61,29 @@ function route() {
   page.connection("");
   if (byId("dialog").open) byId("dialog").close();
   sweep();
-  const [, name, rest, tab] = location.hash.split("/");
+  const [, name, rest, tab, ...more] = location.hash.split("/").map(decoded);
   if (name) byId("to-runs").removeAttribute("aria-current");
   else byId("to-runs").setAttribute("aria-current", "page");
   if (!name) showRuns(place, page, current.signal);
   else if (name === "run" && rest) showRun(place, page, current.signal, rest, tab);
   else if (name === "study" && rest) showStudy(place, page, current.signal, rest, tab);
   else if (name === "federation" && rest) showFederation(place, page, current.signal, rest, tab);
+  else if (name === "pipeline" && rest) showPipeline(place, page, current.signal, rest, tab);
+  else if (name === "continuous" && rest) showContinuous(place, page, current.signal, rest, tab);
+  else if (name === "registry" && rest) showRegistry(place, page, current.signal, rest, [tab, ...more]);
   else if (name === "compare" && rest) showComparison(place, page, current.signal, rest.split(","));
   else {
     page.title("Not found");
     place.append(make("h1", { text: "There is no such page" }), failure(new Error("The list of runs has them all.")));
+  }
+}
+
+/** Return a part of the address as text; as it is, if it is not encoded properly. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

@@ -52,6 +52,15 @@ export function moment(seconds) {
   return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
+/** Return a time in ISO 8601 as local date and time, to the minute; as it is, if it is none. */
+export function instant(text) {
+  const found = Date.parse(text);
+  return Number.isNaN(found) ? plain(text) : moment(found / 1000).slice(0, -3);
+}
+
+/** Return a time of the data as it is, without what is zero: seconds, and the hour of midnight. */
+export const dataTime = (time) => plain(time).replace("T", " ").replace(/(:\d\d):00(\.0+)?$/, "$1").replace(/ 00:00$/, "");
+
 /** Return a number of bytes in the unit that suits it. */
 export function size(bytes) {
   if (!isNumber(bytes)) return "–";

@@ -16,7 +16,10 @@ const COLUMNS = [
   { title: "Data" },
   { title: "Changed", sort: "time", numeric: true },
 ];
-const PARTS = { study: "trials", federation: "rounds" };
+const PARTS = { study: "trials", federation: "rounds", pipeline: "stages", continuous: "batches", registry: "models" };
+const KINDS = {
+  study: "studies", federation: "federations", pipeline: "pipelines", continuous: "continuous trainings", registry: "registries",
+};
 const DESCENDING_FIRST = new Set(["time", "step"]);
 
 /** The query; kept while other pages are shown. */
@@ -194,7 +197,7 @@ class RunsPage {
     }
     const live = counts?.running ?? 0;
     const kinds = new Set([...this.rows.values()].map(({ run }) => run.kind));
-    const what = list(["runs", ...(kinds.has("study") ? ["studies"] : []), ...(kinds.has("federation") ? ["federations"] : [])]);
+    const what = list(["runs", ...Object.keys(KINDS).filter((kind) => kinds.has(kind)).map((kind) => KINDS[kind])]);
     setText(this.summary, all ? `${count(all)} ${all === 1 ? "run" : what}, ${count(live)} running` : "");
   }
 
@@ -278,7 +281,12 @@ const list = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -
 
 function progressText(run, fraction) {
   if (typeof run.step !== "number") return "–";
-  if (run.kind in PARTS) return `${count(run.step)}${run.total_steps ? ` of ${count(run.total_steps)}` : ""} ${PARTS[run.kind]}`;
+  if (run.kind in PARTS) return partsText(run);
   if (fraction === null) return `step ${count(run.step)}`;
   return isLive(run) ? `${percent(fraction)} of ${count(run.total_steps)}` : `${count(run.step)} of ${count(run.total_steps)}`;
+}
+
+function partsText({ kind, step, total_steps: total }) {
+  const parts = (total || step) === 1 ? PARTS[kind].replace(/(?<=ch)es$|s$/, "") : PARTS[kind];
+  return `${count(step)}${total ? ` of ${count(total)}` : ""} ${parts}`;
 }

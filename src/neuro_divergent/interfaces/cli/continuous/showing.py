@@ -1,0 +1,69 @@
+"""``nd continuous status``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from neuro_divergent.lifecycle.continuous.status import ContinuousStatus
+
+EXAMPLES = """\b
+Examples:
+  nd continuous status load
+  nd continuous status load --json
+"""
+
+
+def status_command(
+    directory: Annotated[Path, typer.Argument(help="Directory that 'nd continuous init' has made.")],
+    decisions: Annotated[int, typer.Option(help="Decisions to show.", min=1)] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Show the champion, the comparison that is under way, incidents, and the latest decisions with their reasons."""
+    from neuro_divergent.core.errors import InputError
+    from neuro_divergent.interfaces.cli.screen import Screen, new_table
+    from neuro_divergent.lifecycle.continuous.status import is_continuous, read_status
+
+    if not is_continuous(directory):
+        what = "is no directory of continuous training" if directory.exists() else "not found"
+        raise InputError(f"{directory}: {what}; make one with: nd continuous init {directory}")
+    found, screen = read_status(directory), Screen(as_json=as_json)
+    screen.facts(_facts(found))
+    if found.decisions:
+        from rich.text import Text
+
+        table = new_table("when", "decision", "", fixed=("when", "decision"), overflow="fold")
+        for decision in found.decisions[-decisions:]:
+            when = decision["at"][:16].replace("T", " ")
+            table.add_row(when, Text(decision["kind"]), Text(decision["sentence"]))
+        screen.say("", table)
+    screen.result(found.to_dict())
+
+
+def _facts(found: ContinuousStatus) -> list[tuple[str, str]]:
+    rows = [
+        ("model", f"{found.name} in {found.registry}"),
+        ("state", "a tick is under way" if found.is_running else "waiting for the next tick"),
+        ("data", "none yet" if found.end is None else f"{found.batches:,} batches, up to {found.end}"),
+    ]
+    champions = [item for item in found.attempts if item["state"] == "champion"]
+    if champions:
+        rows.append(("champion", f"version {champions[-1]['version']} ({champions[-1]['mode']} training)"))
+    if found.comparison is not None:
+        rows.append(("comparison", found.comparison["sentence"]))
+    quarantined = [item for item in found.incidents if item["state"] == "quarantined"]
+    if quarantined:
+        numbers = ", ".join(str(item["number"]) for item in quarantined[-5:])
+        rows.append(("quarantine", f"{len(quarantined)} incidents: {numbers}; see 'nd continuous accept --help'"))
+    if found.looks:
+        last = found.looks[-1]
+        ratio = "" if last["ratio"] is None else f"errors {last['ratio']:.2f} times those of the back-test"
+        rows.append(("last test", ", ".join(text for text in (str(last["at"]), ratio) if text)))
+    if found.requested:
+        rows.append(("requested", found.requested))
+    if found.waiting_hooks:
+        rows.append(("hooks", f"{found.waiting_hooks} decisions were not told yet"))
+    return rows
