@@ -1,5 +1,6 @@
 from .core.errors import (
     ConfigError as ConfigError,
+    ConflictError as ConflictError,
     DataError as DataError,
     DataWarning as DataWarning,
     DivergedError as DivergedError,

@@ -26,6 +26,7 @@ EXPECTED = {
     "auto": "lower than the seasonal naive forecast",
     "search": "is recommended",
     "hierarchy": "in each of 200 paths: 0.0000",
+    "pipeline": "'training': 'cached'",
     "federation": "Each of these alone would bring it to 7",
 }
 

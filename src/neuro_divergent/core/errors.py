@@ -86,6 +86,23 @@ class RejectedUpdateError(InputError):
     """An update of a client in a federation does not count."""
 
 
+class ConflictError(NeuroDivergentError):
+    """The aliases of a model changed since they were read; nothing was changed.
+
+    Attributes:
+        expected: The revision that the caller had seen.
+        found: The present one.
+    """
+
+    def __init__(self, name: str, *, expected: int, found: int) -> None:
+        super().__init__(
+            f"{name}: the aliases are at revision {found}, not {expected}: somebody changed them. Look at the history "
+            "and decide again."
+        )
+        self.expected = expected
+        self.found = found
+
+
 class TaskTimeoutError(NeuroDivergentError):
     """A task took longer than it may, and its worker process was ended."""
 

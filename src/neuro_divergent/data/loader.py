@@ -23,7 +23,8 @@ from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.sampling import BalancedSampling, Replay, ReplaySampling, Sampling
+from neuro_divergent.data.replay import Replay
+from neuro_divergent.data.sampling import BalancedSampling, ReplaySampling, Sampling
 from neuro_divergent.data.shuffle import shuffled
 from neuro_divergent.data.windows import Windows
 

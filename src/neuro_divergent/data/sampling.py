@@ -6,25 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from pydantic import Field
 
 from neuro_divergent.core.arrays import Floats, Ints
-from neuro_divergent.core.config import Config
+from neuro_divergent.data.replay import Replay
 from neuro_divergent.data.windows import Windows
 
 _GOLDEN = (5**0.5 - 1) / 2
-
-
-class Replay(Config):
-    """Trains on the newest rows, and on some windows from before them so that these are not forgotten.
-
-    Attributes:
-        rows: Rows at the end of each series that count as new.
-        fraction: Windows from before them, as a fraction of all windows of an epoch.
-    """
-
-    rows: int = Field(ge=1)
-    fraction: float = Field(default=0.5, ge=0, lt=1)
 
 
 @dataclass(frozen=True, eq=False)

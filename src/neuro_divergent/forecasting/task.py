@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config, knob
 from neuro_divergent.core.errors import InputError
-from neuro_divergent.data.sampling import Replay
+from neuro_divergent.data.replay import Replay
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.window import StandardScaler
 from neuro_divergent.losses.base import Loss

@@ -2,7 +2,8 @@
 
 Tables and settings come in; versions of models, and records of every decision about them, come out. ``pipeline/`` runs
 stages whose results are kept, ``registry/`` keeps versions and the aliases that point at them, ``drift/`` finds out
-whether errors have changed, ``promotion/`` compares a challenger with the champion, and ``continuous/`` puts these together.
+whether errors have changed, ``promotion/`` compares a challenger with the champion, and ``continuous/`` puts these
+together.
 """
 
 import lazy_loader

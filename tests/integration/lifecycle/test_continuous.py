@@ -10,7 +10,14 @@ import pytest
 
 from neuro_divergent.lifecycle.continuous.continuous import Continuous
 from neuro_divergent.lifecycle.continuous.status import read_status
-from tests.integration.lifecycle.continuous_world import PER_DAY, TickServer, World, running_tick_server
+from tests.integration.lifecycle.continuous_world import (
+    PER_DAY,
+    TickServer,
+    World,
+    live,
+    running_tick_server,
+    small_world,
+)
 
 
 @pytest.fixture(scope="module")
@@ -19,32 +26,18 @@ def server() -> Iterator[TickServer]:
         yield server
 
 
-def live(world: World, server: TickServer, *, kills: bool = False) -> dict[str, Any]:
-    """Let all days pass, and return what has become of it."""
-    world.begin()
-    for day in range(world.first - 1, world.days):
-        if day >= world.first:
-            world.arrive(day)
-        server.tick(world, day, kills=kills)
-    return world.summary()
-
-
-def kinds(summary: dict[str, Any]) -> list[str]:
-    return [kind for kind, _, _ in summary["decisions"]]
-
-
-SHORT: dict[str, Any] = {"days": 44, "changes": 34, "breaks": (31, 32), "revises": 40, "settings": {}}
+FAULTS: dict[str, Any] = {"breaks": (31, 32), "revises": 40}
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory, server: TickServer) -> tuple[World, dict[str, Any]]:
     """A world of two weeks that nobody disturbed."""
-    world = World(tmp_path_factory.mktemp("short"), **SHORT)
+    world = small_world(tmp_path_factory.mktemp("short"), **FAULTS)
     return world, live(world, server)
 
 
 def test_first_tick_trains_and_promotes_and_the_next_without_new_rows_does_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, first=30, days=30)
+    world = small_world(tmp_path, days=30, changes=None)
     continuous = world.begin()
     first = continuous.tick(now=world.now(29))
     assert [decision.kind for decision in first.decisions] == ["training", "promoted"]
@@ -53,6 +46,7 @@ def test_first_tick_trains_and_promotes_and_the_next_without_new_rows_does_nothi
     assert read_status(tmp_path / "load").attempts[0]["state"] == "champion"
 
 
+@pytest.mark.long
 def test_rows_of_a_broken_feed_are_kept_out_until_they_are_corrected(short: tuple[World, dict[str, Any]]) -> None:
     world, summary = short
     incidents = [sentence for kind, sentence, _ in summary["decisions"] if kind == "incident"]
@@ -65,9 +59,10 @@ def test_rows_of_a_broken_feed_are_kept_out_until_they_are_corrected(short: tupl
     view = Observations(world.place / "load" / "observations", continuous.config.run.data.schema_fields).view(batches)
     assert view is not None
     assert view["y"].max() < 100  # type: ignore[operator]
-    assert view.height == 3 * world.days * PER_DAY  # the corrected rows are there
+    assert view.height == 3 * world.parts * PER_DAY  # the corrected rows are there
 
 
+@pytest.mark.long
 def test_training_after_a_change_is_begun_because_of_drift(short: tuple[World, dict[str, Any]]) -> None:
     _, summary = short
     trainings = [sentence for kind, sentence, _ in summary["decisions"] if kind == "training"]
@@ -77,11 +72,12 @@ def test_training_after_a_change_is_begun_because_of_drift(short: tuple[World, d
     assert summary["versions"][1]["parent"] == 1
 
 
+@pytest.mark.long
 def test_kill_after_every_step_gives_the_registry_and_decisions_of_no_kill(
     tmp_path: Path, server: TickServer, short: tuple[World, dict[str, Any]]
 ) -> None:
     before = server.kills
-    killed = live(World(tmp_path, **SHORT), server, kills=True)
+    killed = live(small_world(tmp_path, **FAULTS), server, kills=True)
     assert server.kills - before > 30
     expected = short[1]
     assert killed == _moved(expected, short[0].place, tmp_path)

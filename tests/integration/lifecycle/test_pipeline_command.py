@@ -164,7 +164,10 @@ def test_every_line_of_the_template_that_is_commented_out_is_right(tmp_path: Pat
     lines = [
         line for line in lines if not line.startswith(("past =", "required =", "types =", "freshness =", "actions ="))
     ]
-    (tmp_path / "all.toml").write_text('directory = "out"\n' + "\n".join(lines).replace("trials = 20", "trials = 2"))
+    (tmp_path / "all.toml").write_text(
+        'directory = "out"\n'
+        + "\n".join(lines).replace("trials = 20", "trials = 2").replace("coverage = 10 ", "coverage = 100 ")
+    )
     (tmp_path / "stores.csv").write_text("unique_id,size\nAirPassengers,3\n")
     (tmp_path / "my_stages.py").write_text(
         "def add_stores(table, stores):\n    return table.join(stores, on='unique_id')\n"

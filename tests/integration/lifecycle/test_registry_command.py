@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import ConfigError, InputError
+from neuro_divergent.core.errors import ConfigError, ConflictError, InputError
 from neuro_divergent.interfaces.cli.registry import app
-from neuro_divergent.lifecycle.registry.conflict import ConflictError
 from tests.unit.lifecycle.registry.models import forecaster, table
 
 

@@ -40,12 +40,13 @@ def main() -> None:
         if child == 0:
             try:
                 tick(directory, now, last_step=int(last_step))
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - whatever it is, this is a process of its own
                 traceback.print_exc()
                 os._exit(1)
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

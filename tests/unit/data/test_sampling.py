@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
-from neuro_divergent.data.sampling import BalancedSampling, Replay, ReplaySampling
+from neuro_divergent.data.replay import Replay
+from neuro_divergent.data.sampling import BalancedSampling, ReplaySampling
 from neuro_divergent.data.scaling.window import IdentityScaler
 from neuro_divergent.data.windows import Windows
 from tests.unit.data.test_windows import panel_of

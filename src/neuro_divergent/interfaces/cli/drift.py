@@ -52,7 +52,7 @@ def drift(
             "--reference", help="Table of forecasts of held-out values (that of the run).", show_default=False
         ),
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Probability of a false alarm of this check.")] = 0.02,
+    alpha: Annotated[float, typer.Option("--alpha", help="Probability of a false alarm of this check.")] = 0.03,
     inputs: Annotated[
         bool, typer.Option("--inputs", help="Compare inputs instead of errors, while actual values are missing.")
     ] = False,
@@ -68,7 +68,7 @@ def drift(
     from neuro_divergent.interfaces.cli.screen import Screen
 
     if not (math.isfinite(alpha) and 0 < alpha < 1):
-        raise InputError(f"--alpha: {alpha:g} must be between 0 and 1, such as 0.02.")
+        raise InputError(f"--alpha: {alpha:g} must be between 0 and 1, such as 0.03.")
     if output is not None and (output.is_dir() or output.suffix.lower() not in _KINDS):
         raise InputError(f"{output}: write the picture to a file that ends in {', '.join(_KINDS)}.")
     for path in (data, *([reference] if reference is not None else [])):

@@ -102,7 +102,8 @@ def _options(
 def run() -> NoReturn:
     """Run the command line and exit.
 
-    Codes: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 6 another process lost, 130 and 143 signals.
+    Codes: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 6 another process lost, 7 a stage failed, 130 and
+    143 signals.
     """
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)

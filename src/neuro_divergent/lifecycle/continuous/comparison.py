@@ -73,6 +73,8 @@ class Comparison:
         if state.outcome == "switch" and champion == serving:
             self._switch(state, serving, shadow)
             boundary("alias moved")
+        if state.outcome == "keep" and state.purpose == "promotion":
+            self.registry.remove_alias(self.config.name, "challenger", reason=state.sentence)
         with self.journal.step(at) as step:
             if reopened is not None:
                 step.decide(reopened)

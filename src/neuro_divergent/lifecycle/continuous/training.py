@@ -11,7 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.errors import DataError, DivergedError
 from neuro_divergent.core.storage.atomic import write_file
-from neuro_divergent.data.sampling import Replay
+from neuro_divergent.data.replay import Replay
 from neuro_divergent.evaluation.evaluate import evaluate
 from neuro_divergent.forecasting.forecaster import Forecaster
 from neuro_divergent.forecasting.run_config import RunConfig

@@ -18,7 +18,7 @@ from neuro_divergent.lifecycle.drift.named_series import name_series
 from neuro_divergent.lifecycle.drift.panel_test import LEAST_TIMES, Name, run_panel_test
 from neuro_divergent.lifecycle.drift.standardization import standardize
 
-ALPHA = 0.02
+ALPHA = 0.03
 """Probability of a false alarm of one check."""
 
 LEAST_NEW = 3

@@ -12,7 +12,7 @@ import polars as pl
 from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.cleaning.calendar import check_times
-from neuro_divergent.data.cleaning.frequency import Frequency
+from neuro_divergent.data.cleaning.frequency import Frequency, infer
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table
 from neuro_divergent.lifecycle.drift.series_matrix import SeriesMatrix
 
@@ -40,13 +40,14 @@ class Errors(SeriesMatrix):
 
     def columns(self, kept: Bools) -> Self:
         """Return some of the columns, by a mask."""
-        part = super().columns(kept)
-        return part if self.steps is None else dataclasses.replace(part, steps=self.steps[:, kept])
+        steps = None if self.steps is None else self.steps[:, kept]
+        times = self.times.filter(pl.Series(kept))
+        return dataclasses.replace(self, times=times, values=self.values[:, kept], steps=steps)
 
     def rows(self, places: Ints) -> Self:
         """Return some of the series, by their places."""
-        part = super().rows(places)
-        return part if self.steps is None else dataclasses.replace(part, steps=self.steps[places])
+        steps = None if self.steps is None else self.steps[places]
+        return dataclasses.replace(self, ids=self.ids.gather(places), values=self.values[places], steps=steps)
 
 
 def forecast_errors(
@@ -85,11 +86,12 @@ def forecast_errors(
         raise InputError(f"forecasts: there is no column {missing[0]!r}; there are {', '.join(frame.columns)}.")
     residual = pl.col("actual").cast(pl.Float64, strict=False) - pl.col(model).cast(pl.Float64, strict=False)
     frame = frame.with_columns(residual.alias(_ERROR), check_times(frame[time], source.error))
+    times = frame[time].unique().sort()  # also of values that were not observed: they have the same step
+    step = infer(times, np.array([0, len(times)])) if frequency is None else Frequency.parse(frequency)
     frame = frame.filter(pl.col(_ERROR).is_finite())
     if not frame.height:
         raise InputError("forecasts: no value was both observed and forecast, so there are no errors.")
     frame = _without_overlap(frame, named, time)
-    step = None if frequency is None else Frequency.parse(frequency)
     names: dict[str, Any] = {"id": named, "time": time, "frequency": step, "season_length": season_length}
     matrix = SeriesMatrix.from_table(frame, value=_ERROR, **names)
     steps = None

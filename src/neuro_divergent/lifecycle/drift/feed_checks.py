@@ -23,9 +23,9 @@ def find_missing(past: Floats, new: Floats) -> Found:
     """Find series without values for longer than ever before, if they had values at the end of the past."""
     known = np.isfinite(past)
     begun = np.maximum.accumulate(known, axis=1)
-    goes_on = np.flip(np.maximum.accumulate(np.flip(known, 1), axis=1), 1)
-    inside = begun & goes_on  # what is missing before the first or after the last value is no gap
-    trailing = (~goes_on).sum(1)
+    continued = np.flip(np.maximum.accumulate(np.flip(known, 1), axis=1), 1)
+    inside = begun & continued  # what is missing before the first or after the last value is no gap
+    trailing = (~continued).sum(1)
     usual = longest_runs(inside & ~known).lengths
     needed = longest_by_chance(inside & ~known, inside, places=new.size, probability=_CHANCE)
     return _long(longest_runs(~np.isfinite(new)), np.maximum(needed, _LEAST_ROWS), usable=trailing <= usual)
@@ -49,7 +49,7 @@ def find_constant(past: Floats, new: Floats) -> Found:
 
 def find_zeros(past: Floats, new: Floats) -> Found:
     """Find series of which most values that used to be other than zero are zero."""
-    from scipy.special import bdtrc
+    from scipy.special import betainc
 
     count = np.isfinite(new).sum(1)
     zeros, was = (new == 0).sum(1), (past == 0).sum(1)
@@ -58,7 +58,9 @@ def find_zeros(past: Floats, new: Floats) -> Found:
     # Zeros come in runs, so as many values as the longest one had count as one.
     trials = np.floor(count / np.maximum(longest_runs(past == 0).lengths, 1))
     hits = np.floor(fraction * trials)
-    chance = np.where(hits >= 1, bdtrc(np.maximum(hits - 1, 0), np.maximum(trials, 1), np.minimum(1.5 * usual, 1)), 1.0)
+    likely = np.minimum(1.5 * usual, 1)
+    # Probability of as many hits in a binomial distribution.
+    chance = np.where(hits >= 1, betainc(np.maximum(hits, 1), np.maximum(trials - hits, 0) + 1, likely), 1.0)
     sudden = (fraction - usual > _SUDDEN * (1 - usual)) & (chance * len(new) < _CHANCE) & (zeros >= _LEAST_ROWS)
     return _marked(new == 0, np.flatnonzero(sudden), fraction)
 

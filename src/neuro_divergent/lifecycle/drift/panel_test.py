@@ -4,7 +4,7 @@ Series of a panel are not independent, so the panel is first averaged to one num
 numbers is compared with that of the reference. Its standard error needs the variance of a mean of dependent values
 (the spectral density at frequency zero), for which several estimates are made from the reference alone:
 
-- the mean of the squared coefficients of the first 6, 12 and 24 cosines (Lazarus, Lewis, Stock & Watson, 2018), after
+- the mean of the squared coefficients of the first 8, 12 and 24 cosines (Lazarus, Lewis, Stock & Watson, 2018), after
   which the statistic has a t distribution with as many degrees of freedom;
 - where the new part is short, the variance of the means of blocks of its length, with as many degrees of freedom as
   there are blocks, less one.
@@ -32,7 +32,7 @@ LEAST_TIMES = 30
 TOLERANCE = 0.05
 """Change that is no drift: standard deviations of an error (``level``), or about 5 % of their size (``size``)."""
 
-_COSINES = (6, 12, 24)
+_COSINES = (8, 12, 24)
 _LEAST_BLOCKS = 5
 _FLOOR = 0.05  # of a mean absolute error, in its usual size, before its logarithm is taken
 _LEAST_SERIES = 0.25  # of the usual number of series, below which a time does not count
@@ -127,7 +127,7 @@ def _least_significant(
 def _variances(values: Floats, count: int) -> Iterator[tuple[float, int]]:
     """Yield estimates of the variance of a mean of ``count`` values, times ``count``, and degrees of freedom."""
     centred, length = values - values.mean(), len(values)
-    most = min(max(_COSINES), length - 1)
+    most = min(max(_COSINES, default=0), length - 1)
     angles = math.pi / length * (np.arange(length) + 0.5)
     power = 2 / length * np.square(np.cos(np.arange(1, most + 1)[:, None] * angles) @ centred)
     for terms in _COSINES:

@@ -8,7 +8,6 @@ import numpy as np
 
 from neuro_divergent.core.arrays import Bools, Floats, Ints
 
-
 _MANY_RUNS = 12
 _MARGIN = 1.3
 

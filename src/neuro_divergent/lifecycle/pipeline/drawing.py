@@ -17,7 +17,8 @@ _MOST_LETTERS = 20
 SOURCE = "source"
 
 STYLE = """
-.graph { max-width: 100%; overflow-x: auto; }
+.graph { overflow-x: auto; }
+.graph svg { max-width: max(100%, 48rem); height: auto; }
 .graph rect { fill: var(--soft); stroke: var(--line); stroke-width: 1.5; }
 .graph .done rect, .graph .cached rect { fill: var(--good-soft); stroke: var(--good); }
 .graph .cached rect { stroke-dasharray: 5 3; }

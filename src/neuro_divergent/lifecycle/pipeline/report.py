@@ -66,7 +66,7 @@ def _describe(stage: StageSummary) -> dict[str, Any]:
     return {
         "stage": stage,
         "seconds": "" if stage.seconds is None else format_duration(stage.seconds),
-        "inputs": ", ".join(dict.fromkeys(stage.inputs.values())),
+        "inputs": ", ".join(dict.fromkeys(reference.partition(".")[0] for reference in stage.inputs.values())),
         "outputs": [
             (output["name"], output["kind"], format_bytes(output["bytes"] or 0), output["digest"][:12], output["path"])
             for output in stage.outputs

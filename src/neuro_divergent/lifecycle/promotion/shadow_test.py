@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from neuro_divergent.core.config import Config
 from neuro_divergent.core.errors import UntrustedFileError
-from neuro_divergent.lifecycle.promotion.block import Block
 from neuro_divergent.lifecycle.promotion.e_process import EProcess
+
+if TYPE_CHECKING:
+    from neuro_divergent.lifecycle.promotion.block import Block
 
 Purpose = Literal["promotion", "rollback"]
 Outcome = Literal["switch", "keep"]

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ConflictError, InputError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.lifecycle.dependency import load_sqlalchemy
 from neuro_divergent.lifecycle.registry.address import CHALLENGER, CHAMPION, PREVIOUS, Address
 from neuro_divergent.lifecycle.registry.alias_change import AliasChange
-from neuro_divergent.lifecycle.registry.conflict import ConflictError
 from neuro_divergent.lifecycle.registry.tables import ALIASES, CHANGES, MODELS
 from neuro_divergent.lifecycle.registry.versions import find_model, find_version, now
 

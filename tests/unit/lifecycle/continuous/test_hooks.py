@@ -71,7 +71,7 @@ def test_a_command_gets_the_decision_on_its_standard_input(tmp_path: Path) -> No
 
 def test_a_command_that_fails_or_takes_too_long_is_an_error() -> None:
     failing = Hooks(command=(sys.executable, "-c", "import sys; sys.exit('no mail server')"))
-    with pytest.raises(StorageError, match="exit code 1. no mail server"):
+    with pytest.raises(StorageError, match=r"exit code 1\. no mail server"):
         failing.deliver(DECISION, "load")
     with pytest.raises(StorageError, match="timed out"):
         Hooks(command=(sys.executable, "-c", "input()" * 1 + "; import time; time.sleep(9)"), timeout=0.2).deliver(

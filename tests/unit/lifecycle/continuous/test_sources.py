@@ -82,7 +82,9 @@ def sqlite_with(path: Path, table: pl.DataFrame) -> Sql:
 
     engine = sa.create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
-        connection.execute(sa.text("CREATE TABLE IF NOT EXISTS sales (serial INTEGER, unique_id TEXT, ds TEXT, y REAL)"))
+        connection.execute(
+            sa.text("CREATE TABLE IF NOT EXISTS sales (serial INTEGER, unique_id TEXT, ds TEXT, y REAL)")
+        )
         for row in table.iter_rows(named=True):
             connection.execute(
                 sa.text("INSERT INTO sales VALUES (:serial, :unique_id, :ds, :y)"), {**row, "ds": row["ds"].isoformat()}

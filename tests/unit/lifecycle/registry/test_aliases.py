@@ -9,9 +9,8 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ConflictError, InputError
 from neuro_divergent.lifecycle.registry.alias_change import AliasChange
-from neuro_divergent.lifecycle.registry.conflict import ConflictError
 from neuro_divergent.lifecycle.registry.registry import Registry
 from tests.unit.lifecycle.registry.models import SavedModel
 

@@ -49,8 +49,9 @@ def list_runs(
     terms, states = search.casefold().split(), {name.strip() for name in state.split(",") if name.strip()}
     found = [row for row in rows if (not states or row["state"] in states) and _has(row, terms)]
     found.sort(key=lambda row: row["name"])
-    found.sort(key=lambda row: _rank(row[sort]), reverse=order == "desc")
-    found.sort(key=lambda row: row[sort] is None)  # what is not known comes last, in either order
+    known = [row for row in found if row[sort] is not None]
+    known.sort(key=lambda row: _rank(row[sort]), reverse=order == "desc")
+    found = known + [row for row in found if row[sort] is None]  # what is not known comes last, in either order
     return JsonResponse({"total": len(found), "counts": counts, "runs": found[offset : offset + limit]})
 
 
@@ -94,7 +95,7 @@ def _has(row: Row, terms: list[str]) -> bool:
 
 
 def _rank(value: Any) -> Any:
-    return value.casefold() if isinstance(value, str) else value or 0
+    return value.casefold() if isinstance(value, str) else value
 
 
 def _text(path: Path) -> str:

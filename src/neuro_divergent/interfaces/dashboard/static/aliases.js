@@ -11,9 +11,10 @@ export const modelAddress = (registry, name, ...rest) =>
 
 /** Return where the aliases of a model point as badges with links to the versions; without a registry, as text. */
 export function aliasLine(aliases, registry, name) {
-  return make("p", { class: "aliases" }, aliases.map(({ alias, number, version }) => {
+  return make("p", { class: "aliases" }, aliases.map(({ alias, number, version }, place) => {
     const text = `v${number}${version ? ` (${version})` : ""}`;
     const target = registry ? make("a", { href: modelAddress(registry, name, "version", number), text }) : text;
-    return make("span", {}, aliasBadge(alias), " ", target);
+    const comma = place < aliases.length - 1 ? make("span", { class: "unseen", text: ", " }) : null; // for screen readers
+    return make("span", {}, aliasBadge(alias), " ", target, comma);
   }));
 }

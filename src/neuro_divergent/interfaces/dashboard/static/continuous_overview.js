@@ -105,7 +105,7 @@ function content(details) {
   const base = { type: "scatter", mode: "markers" };
   const marked = (name, list, symbol, tint) => ({
     ...base, name, x: list.map(({ look }) => look.at), y: list.map(({ look }) => look.ratio), text: list.map(({ text }) => escaped(text)),
-    marker: { symbol, size: list.map(({ isSmall }) => (isSmall ? 6 : 12)), color: colour(tint), line: { color: colour("page"), width: list.map(({ isSmall }) => (isSmall ? 0 : 1)) } }, hovertemplate: "%{text}<extra></extra>",
+    marker: { symbol, opacity: 1, size: list.map(({ isSmall }) => (isSmall ? 6 : 12)), color: colour(tint), line: { color: colour("page"), width: list.map(({ isSmall }) => (isSmall ? 0 : 1)) } }, hovertemplate: "%{text}<extra></extra>",
   });
   const data = [
     {

@@ -30,9 +30,9 @@ export class Decisions {
     replace(this.kind, ...options.map(([value, text]) => make("option", { value, text })));
     this.kind.value = kinds.includes(before) ? before : "";
     const shown = decisions.filter(({ kind }) => !this.kind.value || kind === this.kind.value);
-    replaceKeptOpen(this.place, shown.length ? decisionList(shown) : nothing("Nothing was decided yet."));
+    replaceKeptOpen(this.place, shown.length ? decisionList(shown) : nothing("No decision yet."));
     const last = decisions.at(-1)?.number ?? 1;
-    this.note.textContent = last > 1 ? `${count(last - 1)} earlier decisions are in the file: nd continuous status --json` : "";
+    this.note.textContent = last > 1 ? `The latest are shown; ${count(last - 1)} earlier ones are in state.db.` : "";
     this.note.hidden = last <= 1;
   }
 }

@@ -69,7 +69,7 @@ class PipelinePage {
     setText(this.name, name);
     this.state.replaceChildren(badge(state));
     setText(this.line, [details.model, data, begun ? `begun ${moment(begun)}` : "", who(holder), details.path].filter(Boolean).join(" · "));
-    this.bar.hidden = fraction === null || state === "finished";
+    this.bar.hidden = fraction === null || state !== "running";
     if (fraction !== null) this.bar.value = fraction;
     const counts = Object.entries(details.counts).map(([kind, found]) => `${count(found)} ${kind}`).join(", ");
     setText(this.step, `${count(step)} of ${count(total)} stages${counts ? ` (${counts})` : ""}`);

@@ -132,7 +132,8 @@ export function stateText(stage) {
 /** Return how long a stage took, or takes until now. */
 export function timeText({ state, seconds, begun }) {
   if (state === "running") return typeof begun === "number" ? duration(Math.max(0, Date.now() / 1000 - begun)) : "";
-  return typeof seconds === "number" ? duration(seconds) : "";
+  if (typeof seconds !== "number") return "";
+  return seconds < 0.05 ? "under 0.1 s" : duration(seconds);
 }
 
 const titled = (text) => draw("title", {}, text);

@@ -7,8 +7,8 @@ import { verdict } from "./evidence.js";
 import { count, dataTime, instant, number } from "./format.js";
 
 const COLUMNS = [
-  { title: "Version" }, { title: "Aliases" }, { title: "Semantic" }, { title: "Registered" }, { title: "From" }, { title: "Model" },
-  { title: "Trained on" }, { title: "Score", numeric: true }, { title: "Gate" }, { title: "Tags" },
+  { title: "Version" }, { title: "Aliases" }, { title: "Semantic" }, { title: "Score", numeric: true }, { title: "Gate" }, { title: "Registered" },
+  { title: "Trained on" }, { title: "From" }, { title: "Model" }, { title: "Tags" },
 ];
 
 export class Versions {
@@ -42,8 +42,8 @@ export class Versions {
     const cells = [
       make("a", { href: modelAddress(id, model, "version", version.number), text: `v${version.number}` }),
       make("span", { class: "aliases" }, version.aliases.map(aliasBadge), version.archived ? make("span", { class: "alias", text: "archived" }) : null),
-      version.version, instant(version.created), version.parent === null ? "–" : `v${version.parent}`, version.architecture,
-      range(version.data_range), score(version.main_score), version.gate_passed === null ? "–" : verdict(version.gate_passed),
+      version.version, score(version.main_score), version.gate_passed === null ? "–" : verdict(version.gate_passed), instant(version.created),
+      range(version.data_range), version.parent === null ? "–" : `v${version.parent}`, version.architecture,
       make("span", { class: "tags" }, Object.entries(version.tags).map(([name, value]) =>
         make("span", { class: "tag", title: `${name}: ${value}`, text: `${name}: ${value}` }))),
     ];

@@ -173,9 +173,10 @@ class DataValidation(Stage):
             else:
                 removed[reason] = removed[reason] | violation.rows if reason in removed else violation.rows
         for reason, names in series.items():
-            everything = pl.Series([True]).new_from_index(0, frame.height)
-            wanted = None if name is None else pl.Series(names, dtype=frame[name].dtype).implode()
-            removed[reason] = everything if wanted is None else frame[name].is_in(wanted)
+            if name is None:
+                removed[reason] = pl.Series([True]).new_from_index(0, frame.height)
+            else:
+                removed[reason] = frame[name].is_in(pl.Series(names, dtype=frame[name].dtype).implode())
         return removed
 
     def _expire(self, validator: TableValidator, context: StageContext) -> None:

@@ -126,7 +126,8 @@ class Evaluation(Stage):
                 "value": row["coverage"],
                 "limit": self.coverage,
                 "passed": row["coverage"] is not None and abs(row["coverage"] - row["level"]) <= self.coverage,
-                "text": f"the {row['level']:g} % interval covers {format_number(row['coverage'])} % of the values",
+                "text": f"the {row['level']:g} % interval covers {format_number(row['coverage'])} % of the values, a "
+                f"difference of at most {format_number(self.coverage)} points is demanded",
             }
             for row in rows
         ]
