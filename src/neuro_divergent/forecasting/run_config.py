@@ -118,9 +118,11 @@ class RunConfig(Config):
 
 
 def _refuse_statistical(name: str) -> None:
-    from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
+    if name in Architecture.registry.names():
+        return
+    from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod  # which loads polars
 
-    if name not in Architecture.registry.names() and name in StatisticalMethod.registry.names():
+    if name in StatisticalMethod.registry.names():
         raise ValueError(
             f"{name!r} is a statistical model, which no run trains; nd.Statistical({name!r}, horizon=...) forecasts "
             "with it"

@@ -47,10 +47,10 @@ def test_tick_without_new_rows_says_so_in_below_a_second(world: Path) -> None:
     assert min(took) < 1.0  # of the processor: other tests run beside this one
 
 
-def test_tick_without_new_rows_does_not_load_torch(world: Path) -> None:
+def test_tick_without_new_rows_loads_neither_torch_nor_polars(world: Path) -> None:
     program = (
         "import sys; from neuro_divergent.lifecycle.continuous.continuous import Continuous; "
-        "assert not Continuous('load').tick().steps; assert 'torch' not in sys.modules"
+        "assert not Continuous('load').tick().steps; assert not {'torch', 'polars'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], cwd=world, check=True)
 

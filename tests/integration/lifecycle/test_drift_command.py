@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "data": {"path": str(path / "old.parquet"), "id": "store", "time": "date", "target": "units"},
         "model": {"name": "nlinear"},
         "task": {"horizon": 12, "input_size": 48, "validation": 0.1, "test": 0.3},
-        "training": {"max_epochs": 8, "seed": 0, "threads": 1, "optimizer": {"name": "adamw", "lr": 0.01}},
+        "training": {"max_epochs": 4, "seed": 0, "threads": 1, "optimizer": {"name": "adamw", "lr": 0.01}},
     }
     train_run(RunConfig.from_dict(settings), path / "run")
     nd.load(path / "run").save(path / "model")
@@ -188,18 +188,22 @@ def test_errors_of_a_model_are_those_of_its_forecasts(place: Path) -> None:
     errors = model_errors(model, data)
     assert errors.num_times == NEW
     assert np.isfinite(errors.values).all()
-    # The last cut-off, again by predict.
-    history = table(end=TRAINED + NEW - 12)
-    forecasts = model.predict(history)["forecast"].to_numpy().reshape(SERIES, 12)
-    actual = table(begin=TRAINED + NEW - 12)["units"].to_numpy().reshape(SERIES, 12)
-    np.testing.assert_allclose(errors.values[:, -12:], actual - forecasts, atol=1e-3)
+    # The last complete horizon, again by predict.
+    cut = TRAINED + NEW - NEW % 12 - 12
+    forecasts = model.predict(table(end=cut))["forecast"].to_numpy().reshape(SERIES, 12)
+    actual = table(begin=cut, end=cut + 12)["units"].to_numpy().reshape(SERIES, 12)
+    found = errors.values[:, cut - TRAINED : cut - TRAINED + 12]
+    np.testing.assert_allclose(found, actual - forecasts, atol=1e-3)
+    assert errors.steps is not None
+    assert errors.steps[0].tolist() == [*range(1, 13)] * 12 + [*range(1, 7)]
+    np.testing.assert_array_equal(model_errors(model, table()).values, errors.values)
 
 
 def test_fewer_new_rows_than_a_horizon_have_errors_too(place: Path) -> None:
     errors = model_errors(nd.load(place / "run"), table(begin=TRAINED, end=TRAINED + 3))
     assert errors.num_times == 3
     assert errors.steps is not None
-    assert errors.steps[0].tolist() == [10, 11, 12]
+    assert errors.steps[0].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

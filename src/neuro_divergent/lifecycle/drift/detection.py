@@ -21,11 +21,13 @@ from neuro_divergent.lifecycle.drift.standardization import standardize
 ALPHA = 0.03
 """Probability of a false alarm of one check."""
 
+MOST_BROKEN = 0.05
+"""Fraction of the series with an incident, above which nothing is judged."""
+
 LEAST_NEW = 3
 """New times, below which nothing is judged."""
 
 _TESTS: tuple[Name, ...] = ("level", "size")
-_MOST_BROKEN = 0.05
 
 
 def detect_drift(
@@ -73,7 +75,7 @@ def detect_drift(
         "left_out": {},
     }
     broken = broken_series(incidents)
-    if broken and _share(broken, new) > _MOST_BROKEN:
+    if broken and _share(broken, new) > MOST_BROKEN:
         return DriftResult(verdict="incident", **facts)
     if broken:
         # Ids of an incident are values of the same column.

@@ -11,7 +11,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.io.source import DEFAULT_ID
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.forecasting.protocol import ForecastModel
-from neuro_divergent.lifecycle.drift.detection import ALPHA, detect_drift
+from neuro_divergent.lifecycle.drift.detection import ALPHA, MOST_BROKEN, detect_drift
 from neuro_divergent.lifecycle.drift.drift_result import DriftResult
 from neuro_divergent.lifecycle.drift.errors import Errors, forecast_errors
 from neuro_divergent.lifecycle.drift.feed import LEAST_PAST, broken_series, check_feed
@@ -20,7 +20,6 @@ from neuro_divergent.lifecycle.drift.input_drift import input_drift
 from neuro_divergent.lifecycle.drift.model_errors import model_errors, with_history
 
 _OLDER = 2 / 3  # of the new errors, which are the reference where there is no other
-_MOST_BROKEN = 0.05
 
 
 def check_model(
@@ -55,7 +54,7 @@ def check_model(
     named = schema.id if schema.id is not None else DEFAULT_ID if DEFAULT_ID in frame.columns else None
     broken = broken_series(incidents)
     count = 1 if named is None else frame[named].n_unique()
-    if broken and (named is None or len(broken) > _MOST_BROKEN * count):
+    if broken and (named is None or len(broken) > MOST_BROKEN * count):
         return _incident(frame[schema.time], incidents, alpha)
     if broken and named is not None:
         frame = frame.filter(~pl.col(named).is_in(broken))

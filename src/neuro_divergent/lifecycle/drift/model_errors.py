@@ -13,7 +13,8 @@ from neuro_divergent.core.errors import DataWarning, InputError
 from neuro_divergent.data.cleaning.calendar import check_times
 from neuro_divergent.data.io.source import DEFAULT_ID, read_table
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.evaluation.arguments import new_panel, windows_from
+from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.cross_validation.forecast_values import id_column, name_rows, values_of
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.lifecycle.drift.errors import Errors, forecast_errors
@@ -24,8 +25,9 @@ _SINCE = "since"
 def model_errors(model: ForecastModel, data: Any, *, since: Any = None, season_length: int | None = None) -> Errors:
     """Forecast new rows, one horizon after another, and return the errors.
 
-    Cut-offs are counted back from the end of each series, one horizon apart, so that each value is forecast once and
-    the newest one is among them. Values that the model was trained on are not forecast.
+    The first cut-off of a series is the end of its data of training, and the others follow one horizon apart, so that
+    each value is forecast once. The last horizon may go beyond the data. Values that the model was trained on are not
+    forecast.
 
     Args:
         model: A fitted model.
@@ -38,24 +40,34 @@ def model_errors(model: ForecastModel, data: Any, *, since: Any = None, season_l
         InputError: If no row is new.
         DataError: If the data cannot be used.
     """
-    frame = data if isinstance(data, Panel) else with_history(model, data)
+    task = model.task
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of series that are constant, which the feed is checked for
-        panel = new_panel(model, frame)
+        panel = _panel(model, data)
     ends = _ends(model, panel, since)
+    last = panel.offsets[1:] - task.horizon  # of the rows that are there
     is_new = _is_new(panel, ends)
-    counts = np.add.reduceat(is_new.astype(np.int64), panel.offsets[:-1])
-    task = model.task
-    # Windows begin before the first new row where that fills up a horizon.
-    rows = -(-counts // task.horizon) * task.horizon
-    windows = windows_from(panel, task, panel.offsets[1:] - rows, task.horizon)
-    if not counts.any() or not len(windows):
+    old = np.add.reduceat(~is_new, panel.offsets[:-1])
+    begins = panel.offsets[:-1] + np.maximum(old, task.history)
+    rows = np.maximum(-(-(last - begins) // task.horizon), 0) * task.horizon
+    windows = Windows(panel, task.history, task.horizon, begins, begins + rows, task.horizon, bool(task.joint))
+    if not len(windows):
         raise InputError("new data: no row is newer than the data of training, or there is no history before it.")
     table = name_rows(values_of(model.forecast_windows(windows)), panel)
     name, time = id_column(panel), panel.schema.time
     table = table.join(ends.rename({"id": name}), on=name, how="left")
     table = table.filter(pl.col(_SINCE).is_null() | (pl.col(time) > pl.col(_SINCE)))
     return forecast_errors(table, id=name, time=time, frequency=panel.frequency, season_length=season_length)
+
+
+def _panel(model: ForecastModel, data: Any) -> Panel:
+    """Return the series, with a horizon of masked rows after their end."""
+    context, task = model.fitted.context, model.task
+    if not isinstance(data, Panel):
+        data = build_panel(with_history(model, data), context.schema, fitted=context)
+    if task.joint:
+        data.require_aligned()
+    return check_lengths(data.extended(task.horizon), input_size=task.history, horizon=task.horizon)
 
 
 def with_history(model: ForecastModel, data: Any) -> pl.DataFrame:

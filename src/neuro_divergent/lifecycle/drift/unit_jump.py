@@ -60,7 +60,7 @@ def find_unit_jumps(past: Floats, new: Floats, season_length: int) -> Iterator[t
 
 
 def _by_factor(jump: Floats, tolerance: Floats) -> Iterator[tuple[float, Ints]]:
-    """Yield the factors that series jump by, and these series; where series disagree by noise, the most common counts."""
+    """Yield the factors of jumps, and their series; where series disagree by noise only, the most common counts."""
     factors = np.log(FACTORS)
     apart = np.abs(np.nan_to_num(jump, nan=np.inf)[:, None] - factors)
     nearest = apart.argmin(1)

@@ -1,11 +1,12 @@
 // The versions of a model as a table, the newest on top.
 
-import { make, nothing, table } from "./elements.js";
+import { button, make, nothing, table } from "./elements.js";
 import { aliasBadge, modelAddress } from "./aliases.js";
 import { replace } from "./changes.js";
 import { verdict } from "./evidence.js";
 import { count, dataTime, instant, number } from "./format.js";
 
+const MOST_ROWS = 200;
 const COLUMNS = [
   { title: "Version" }, { title: "Aliases" }, { title: "Semantic" }, { title: "Score", numeric: true }, { title: "Gate" }, { title: "Registered" },
   { title: "Trained on" }, { title: "From" }, { title: "Model" }, { title: "Tags" },
@@ -15,6 +16,11 @@ export class Versions {
   constructor(registry) {
     this.registry = registry;
     this.hasArchive = false;
+    this.most = MOST_ROWS;
+    this.more = button("Show all versions", () => {
+      this.most = Infinity;
+      this.show();
+    }, { id: "all-versions" });
     this.box = make("input", { type: "checkbox", id: "archived" });
     this.box.addEventListener("change", () => {
       this.hasArchive = this.box.checked;
@@ -23,7 +29,7 @@ export class Versions {
     this.label = make("label", { for: "archived" });
     this.switch = make("p", { class: "switch" }, this.box, this.label);
     this.place = make("div");
-    this.element = make("div", {}, this.place, this.switch);
+    this.element = make("div", {}, this.place, this.more, this.switch);
   }
 
   show() {
@@ -32,8 +38,9 @@ export class Versions {
     const shown = loaded.versions.filter((version) => this.hasArchive || !version.archived);
     this.label.textContent = `Show archived versions (${count(archived)})`;
     this.switch.hidden = !archived;
+    this.more.hidden = shown.length <= this.most;
     replace(this.place, shown.length
-      ? table("Versions", COLUMNS, shown.map((version) => this.cells(version)), { id: "versions", class: "registry" })
+      ? table("Versions", COLUMNS, shown.slice(0, this.most).map((version) => this.cells(version)), { id: "versions", class: "registry" })
       : nothing("All versions are archived."));
   }
 
