@@ -97,10 +97,10 @@ def test_version_has_everything_and_a_command_to_promote_it(root: Path, make_cli
 
 
 def test_version_leads_to_its_run_only_if_that_is_shown_here(root: Path, make_client: MakeClient) -> None:
-    versions = make_client(root).get(f"{place_of(root)}/models/load").json()["versions"]
-    assert [item["run_id"] for item in versions] == [id_of(root / "run"), None]
-    alone = make_client(root / "models").get(f"{place_of(root)}/models/load").json()["versions"]
-    assert [item["run_id"] for item in alone] == [None, None]
+    place = f"{place_of(root)}/models/load/versions"
+    assert make_client(root).get(f"{place}/1").json()["run_id"] is None
+    assert make_client(root).get(f"{place}/2").json()["run_id"] == id_of(root / "run")
+    assert make_client(root / "models").get(f"{place}/2").json()["run_id"] is None
 
 
 def test_diff_has_scores_of_both_and_what_differs(root: Path, make_client: MakeClient) -> None:

@@ -17,7 +17,7 @@ from neuro_divergent.core.storage.pickle_guard import refuse_pickle
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.runs.directory import MODEL
 
-KINDS = {
+KINDS: dict[str, str] = {
     "auto.json": "AutoForecaster",
     "conformal.json": "Conformal",
     "hint.json": "HINT",

@@ -117,7 +117,7 @@ class RegistryView:
         with opened_registry(self.path) as registry:
             if name not in registry.names():
                 return None
-            versions = [self._version(item) for item in reversed(registry.list(name, archived=True))]
+            versions = [_table_row(item) for item in reversed(registry.list(name, archived=True))]
             changes = [item.to_dict() for item in reversed(registry.history(name)[-_MOST_CHANGES:])]
             return {
                 **_model(registry, name),
@@ -134,7 +134,8 @@ class RegistryView:
                 return None
             return {
                 **without_passwords(found.to_dict()),
-                **self._version(found),
+                **_table_row(found),
+                "run_id": None if not found.run else self._find_run(Path(found.run)),
                 "scores_table": _score_rows(found),
                 "commands": self._commands(f"{name}==v{number}"),
             }
@@ -159,25 +160,6 @@ class RegistryView:
             },
             {"label": "Load it, in Python", "text": f'nd.Registry({place!r}).get("{address}").load()'},
         ]
-
-    def _version(self, version: ModelVersion) -> Json:
-        """Return what the table of versions shows of one."""
-        gate, config = version.gate or {}, version.config or {}
-        model = config.get("model")
-        return {
-            "number": version.number,
-            "version": version.version,
-            "created": version.created,
-            "parent": version.parent,
-            "aliases": list(version.aliases),
-            "archived": version.archived,
-            "tags": without_passwords(version.tags),
-            "architecture": model.get("name") if isinstance(model, dict) else version.kind,
-            "data_range": _data_range(version),
-            "main_score": _main_score(version),
-            "gate_passed": gate.get("passed"),
-            "run_id": None if not version.run else self._find_run(Path(version.run)),
-        }
 
 
 def _row(key: str, path: Path, moment: float) -> Json:
@@ -212,6 +194,25 @@ def _model(registry: Registry, name: str) -> Json:
         for alias in sorted(aliases, key=_rank)
     ]
     return {"name": name, "aliases": named}
+
+
+def _table_row(version: ModelVersion) -> Json:
+    """Return what the table of versions shows of one."""
+    gate, config = version.gate or {}, version.config or {}
+    model = config.get("model")
+    return {
+        "number": version.number,
+        "version": version.version,
+        "created": version.created,
+        "parent": version.parent,
+        "aliases": list(version.aliases),
+        "archived": version.archived,
+        "tags": without_passwords(version.tags),
+        "architecture": model.get("name") if isinstance(model, dict) else version.kind,
+        "data_range": _data_range(version),
+        "main_score": _main_score(version),
+        "gate_passed": gate.get("passed"),
+    }
 
 
 def _rank(alias: str) -> tuple[int, str]:

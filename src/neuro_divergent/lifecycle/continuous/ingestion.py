@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -105,8 +105,10 @@ class Ingestion:
         incidents = check_feed(
             past, new, season_length=self.season_length, target=target, id=id_of(self.schema), time=time
         )
+        known = set() if held is None else set(held[id_of(self.schema)])
         given = set(found.rows[id_of(self.schema)])
-        return [item for item in incidents if given & set(item.series)]
+        left = [_unexplained(item, known) for item in incidents]
+        return [item for item in left if given & set(item.series)]
 
     def _revised(self, accepted: Difference) -> list[dict[str, object]]:
         """Return revisions that came in since the comparison of versions last began, one entry per batch."""
@@ -124,6 +126,13 @@ def _without_known(found: Difference, held: pl.DataFrame | None, schema: Schema)
     same = held.join(found.rows, on=found.rows.columns, how="semi", nulls_equal=True)
     keys = keys_of(schema)
     return Difference(found.new.join(same, on=keys, how="anti"), found.revised.join(same, on=keys, how="anti"))
+
+
+def _unexplained(incident: Incident, held: set[object]) -> Incident:
+    """Return an incident without the series whose values are missing because they are in quarantine."""
+    if incident.kind != "missing":
+        return incident
+    return replace(incident, series=tuple(name for name in incident.series if name not in held))
 
 
 def _none(target: str, like: pl.DataFrame) -> pl.Expr:

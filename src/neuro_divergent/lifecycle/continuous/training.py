@@ -139,7 +139,7 @@ class AttemptRunner:
         if attempt.parent is not None:
             model = self.registry.get(f"{self.config.name}==v{attempt.parent}").load()
             rows = self.hold_out(attempt)
-            champion = evaluate(model, view.panel, last=rows, levels=()).forecasts  # type: ignore[arg-type]
+            champion = evaluate(model, view.panel, last=rows).forecasts  # type: ignore[arg-type]
         return self.config.gate.evaluate(
             champion,
             challenger,

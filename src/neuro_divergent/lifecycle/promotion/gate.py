@@ -25,7 +25,8 @@ class Gate(Config):
         alpha: Significance level of the one-sided test of Diebold and Mariano.
         max_group_loss: How much worse than the champion any declared group may be, as a fraction.
         coverage_tolerance: How far the coverage of an interval may be from its level, as a fraction, beyond what chance
-            makes of it at this number of origins; ``None`` does not look at intervals.
+            makes of it at this number of origins, unless that of the champion is at least as far off; ``None`` does not
+            look at intervals.
         levels: Levels of the intervals to look at, in percent; ``None``, those that the challenger has.
         if_unjudged: What happens if a check cannot be judged: ``fail`` keeps the champion, ``pass`` ignores the check.
     """

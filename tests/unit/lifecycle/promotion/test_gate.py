@@ -178,6 +178,15 @@ def test_coverage_of_few_origins_fails_only_beyond_what_chance_makes_of_it() -> 
     assert check(judge(None, with_interval(table(noise(5)), 0.1)), "coverage").passed is False
 
 
+def test_coverage_that_is_off_passes_where_that_of_the_champion_is_further_off() -> None:
+    champion, challenger = table(noise(400)), table(0.9 * noise(400))
+    closer = judge(with_interval(champion, 0.5), with_interval(challenger, 0.6))
+    assert check(closer, "coverage").passed is True
+    assert "champion is 50.0 %" in check(closer, "coverage").sentence
+    farther = judge(with_interval(champion, 0.75), with_interval(challenger, 0.6))
+    assert check(farther, "coverage").passed is False
+
+
 def test_interval_that_the_champion_has_must_not_get_lost() -> None:
     decision = judge(with_interval(table(noise()), 0.8), table(0.8 * noise()))
     assert check(decision, "coverage").passed is False
