@@ -27,6 +27,7 @@ EXPECTED = {
     "search": "is recommended",
     "hierarchy": "in each of 200 paths: 0.0000",
     "pipeline": "'training': 'cached'",
+    "continuous": "is the new champion",
     "federation": "Each of these alone would bring it to 7",
 }
 

@@ -27,6 +27,7 @@ SPENDING = "spending"
 _YEARLY = 0.05  # for degradation alone
 _LEAST_HORIZONS = 4  # since a change, before a model is trained because of it
 _FURTHER = 3  # times as many rows since a change, after which to train again
+_PROMISING = 0.7  # logarithm of the evidence: twice as likely as not
 _FAILURES = ("rejected", "failed")
 _MOST_DOUBLINGS = 6
 _ROWS_PER_YEAR = 365.25  # where times are integers, a row is taken for a day
@@ -110,13 +111,18 @@ class TriggerCheck:
         """Whether a training because of a change is put off.
 
         Half of the rows since then are held out, so a model could learn nothing from very few. And a challenger that
-        was trained after the change has its time to win.
+        was trained after the change has its time to win, unless three times as many rows are known by now and the
+        evidence does not speak for it.
         """
-        if view.end - changed < _LEAST_HORIZONS * self.config.run.task.horizon:
+        known = view.end - changed
+        if known < _LEAST_HORIZONS * self.config.run.task.horizon:
             return True
         stored = self.journal.value(SHADOW)
         attempt = None if stored is None else attempt_of(self.journal, stored["shadow"])
-        return is_comparing(self.journal) and attempt is not None and attempt.end > changed
+        if not is_comparing(self.journal) or attempt is None or attempt.end <= changed:
+            return False
+        is_promising = stored["state"]["process"]["log_value"] > _PROMISING
+        return is_promising or known < _FURTHER * (attempt.end - changed)
 
     @property
     def _cool_down(self) -> int:

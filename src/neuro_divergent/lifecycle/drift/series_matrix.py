@@ -14,6 +14,7 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.cleaning.frequency import Frequency, infer
 from neuro_divergent.data.panel import Panel
 
+_ONLY = "all"  # name of a single series without one
 _MOST_CELLS = 2**30
 _MOST_GAPS = 20  # places without a row for each one with rows; a table with more has no regular step
 
@@ -95,22 +96,19 @@ class SeriesMatrix:
         values = panel.y.astype(np.float64) if column is None else _covariate(panel, column)
         if column is None and panel.mask is not None:
             values[~panel.mask] = np.nan
-        first = panel.starts.min()
-        begins = panel.frequency.between(
-            panel.starts.new_from_index(int(panel.starts.arg_min() or 0), panel.num_series), panel.starts
-        )
+        first = int(panel.starts.arg_min() or 0)
+        begins = panel.frequency.between(panel.starts.new_from_index(first, panel.num_series), panel.starts)
         season = panel.frequency.season_length if season_length is None else season_length
+        series = np.repeat(np.arange(panel.num_series), panel.lengths)
         if (begins < 0).any():  # series of different grids, such as weeks that begin on different days
-            series = np.repeat(np.arange(panel.num_series), panel.lengths)
-            return _from_cells(panel.ids, panel.times(), series, values, season)
-        width = int((begins + panel.lengths).max())
-        _check_size(panel.num_series, width)
-        matrix = np.full((panel.num_series, width), np.nan)
-        places = np.arange(len(panel)) - np.repeat(panel.offsets[:-1] - begins, panel.lengths)
-        matrix[np.repeat(np.arange(panel.num_series), panel.lengths), places] = values
-        start = pl.Series(panel.starts.name, [first], dtype=panel.starts.dtype)
-        times = panel.frequency.time_at(start.new_from_index(0, width), np.arange(width))
-        return SeriesMatrix(ids=panel.ids, times=times, values=matrix, season_length=season)
+            at = panel.times()
+            times = at.unique().sort()
+            places = _places(at, times)
+        else:
+            width = int((begins + panel.lengths).max())
+            times = panel.frequency.time_at(panel.starts.new_from_index(first, width), np.arange(width))
+            places = np.arange(len(panel)) - np.repeat(panel.offsets[:-1] - begins, panel.lengths)
+        return _from_cells(panel.ids, times, series, places, values, season)
 
     @classmethod
     def from_table(
@@ -138,26 +136,29 @@ class SeriesMatrix:
         frame = frame.filter(pl.col(time).is_not_null())
         if not frame.height:
             raise InputError("there are no rows with a time.")
-        names = pl.Series("id", ["all"]) if id is None else frame[id].unique().sort()
-        series = np.zeros(frame.height, np.int64) if id is None else _places(frame[id], names)
+        column = pl.repeat(_ONLY, frame.height, eager=True) if id is None else frame[id]
+        column = column if column.dtype.is_integer() else column.cast(pl.String)
+        names = column.unique().sort()
         numbers = frame[value].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         times = frame[time].unique().sort()
         if frequency is None:
             frequency = infer(times, np.array([0, len(times)]))
         season = season_length or (1 if frequency is None else frequency.season_length)
-        return _from_cells(names, _complete(times, frequency), series, numbers, season, frame[time])
+        times = _complete(times, frequency)
+        return _from_cells(names, times, _places(column, names), _places(frame[time], times), numbers, season)
 
 
 def _from_cells(
-    ids: pl.Series, times: pl.Series, series: Ints, values: Floats, season: int, at: pl.Series | None = None
+    ids: pl.Series, times: pl.Series, series: Ints, places: Ints, values: Floats, season_length: int
 ) -> SeriesMatrix:
-    """Fill a matrix from its cells; ``times`` are those of the columns, or of the cells where ``at`` is unset."""
-    at = times if at is None else at
-    columns = times if times is not at else times.unique().sort()
-    _check_size(len(ids), len(columns))
-    matrix = np.full((len(ids), len(columns)), np.nan)
-    matrix[series, _places(at, columns)] = values
-    return SeriesMatrix(ids=ids, times=columns, values=matrix, season_length=season)
+    """Fill a matrix: each value belongs to a series and to a place among the times."""
+    if len(ids) * len(times) > _MOST_CELLS:
+        raise InputError(
+            f"{len(ids):,} series at {len(times):,} times are more than {_MOST_CELLS:,} values; check fewer at once."
+        )
+    matrix = np.full((len(ids), len(times)), np.nan)
+    matrix[series, places] = values
+    return SeriesMatrix(ids=ids, times=times, values=matrix, season_length=season_length)
 
 
 def _complete(times: pl.Series, frequency: Frequency | None) -> pl.Series:
@@ -181,10 +182,3 @@ def _covariate(panel: Panel, column: str) -> Floats:
             if feature.name == column and values is not None:
                 return values[:, place].astype(np.float64)
     raise InputError(f"{column!r} is no covariate that changes over time.")
-
-
-def _check_size(series: int, times: int) -> None:
-    if series * times > _MOST_CELLS:
-        raise InputError(
-            f"{series:,} series at {times:,} times are more than {_MOST_CELLS:,} values; check fewer series at once."
-        )
