@@ -100,6 +100,7 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str, tmp_pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_train_by_hand_makes_a_challenger_or_a_rejected_version(world: Path) -> None:
     done = nd("train", "load", "--reason", "new tariff", cwd=world)
     assert done.returncode == 0, done.stderr

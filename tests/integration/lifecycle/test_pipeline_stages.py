@@ -103,6 +103,7 @@ def test_nothing_changed_runs_nothing_and_a_lost_registry_registers_again(result
     assert {name for name, state in states.items() if state == "done"} == {"model_registration"}
 
 
+@pytest.mark.long
 def test_changed_steps_train_again_and_changed_thresholds_only_evaluate_again(
     result: PipelineResult, place: Path
 ) -> None:
@@ -159,6 +160,7 @@ class _StopAt(Callback):
             raise Interrupted("SIGTERM", "enough")
 
 
+@pytest.mark.long
 def test_interrupted_training_is_resumed_to_the_same_model(result: PipelineResult, place: Path, tmp_path: Path) -> None:
     task = {**TASK, "refit": False}
 

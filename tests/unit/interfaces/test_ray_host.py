@@ -90,7 +90,8 @@ def test_worker_passes_signals_on_although_ray_blocks_them(tmp_path: Path) -> No
     try:
         worker = RayWorker()
         script = (
-            "import time\ntry:\n print('ready', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt: print('heard')"
+            "import signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # also below nohup
+            "try:\n print('ready', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt: print('heard')"
         )
         assert worker.start(["-c", script], {}, str(tmp_path)) is None
         said = b""
