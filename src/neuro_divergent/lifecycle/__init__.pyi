@@ -11,6 +11,13 @@ from .pipeline.error_policy import ErrorPolicy as ErrorPolicy, retry as retry
 from .pipeline.function_stage import stage as stage
 from .pipeline.pipeline import Pipeline as Pipeline
 from .pipeline.stage_error import StageFailedError as StageFailedError
+from .pipeline.stages.data_validation import DataValidation as DataValidation
+from .pipeline.stages.evaluation import Evaluation as Evaluation
+from .pipeline.stages.feature_engineering import FeatureEngineering as FeatureEngineering
+from .pipeline.stages.hyperparameter_tuning import HyperparameterTuning as HyperparameterTuning
+from .pipeline.stages.model_registration import ModelRegistration as ModelRegistration
+from .pipeline.stages.preprocessing import Preprocessing as Preprocessing
+from .pipeline.stages.training import Training as Training
 from .promotion.e_process import EProcess as EProcess
 from .promotion.gate import Gate as Gate
 from .promotion.shadow_test import ShadowTest as ShadowTest
