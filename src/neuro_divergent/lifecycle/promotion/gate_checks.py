@@ -142,7 +142,9 @@ def _coverage_of(table: pl.DataFrame, level: float, tolerance: float) -> Check:
         return Check("coverage", None, f"{level:g} % interval: nothing observed, cannot be judged.", {"level": level})
     inside = pl.col("actual").is_between(pl.col(low), pl.col(high))
     covered = float(seen.select(inside.mean()).item())
-    error = _standard_error(seen.group_by("cutoff").agg(inside.mean().alias("covered"))["covered"], level / 100)
+    error = _standard_error(
+        seen.group_by("cutoff", maintain_order=True).agg(inside.mean().alias("covered"))["covered"], level / 100
+    )
     off = abs(covered - level / 100)
     passed = off <= tolerance + _ONE_SIDED * error + 1e-12
     word = f"within {100 * tolerance:g} points" if off <= tolerance else f"more than {100 * tolerance:g} points off"
