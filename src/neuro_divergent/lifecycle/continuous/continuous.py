@@ -138,7 +138,7 @@ class Continuous:
             or journal.value("requested") is not None
         ):
             return True
-        if any(item.state in ("planned", "trained", "judged", "registered") for item in journal.attempts()):
+        if any(attempt.is_unfinished for attempt in journal.attempts()):
             return True
         return clock_is_due(self.config, journal, now)
 

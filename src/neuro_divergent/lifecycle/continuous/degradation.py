@@ -47,7 +47,7 @@ def find_degradation(reference: Errors, new: Errors, *, fraction: float, alpha: 
         fraction: How much larger errors must have become.
         alpha: Significance level.
     """
-    size = np.nanmean(np.abs(reference.values), axis=1) if reference.values.size else np.zeros(0)
+    size = _mean(np.abs(reference.values), axis=1)
     sizes = {name: value for name, value in zip(reference.ids, size, strict=True) if value > 0}
     before, now = _means(reference, sizes), _means(new, sizes)
     if len(before) < 2 or len(now) < 2:
@@ -71,7 +71,14 @@ def _means(errors: Errors, sizes: dict[Any, float]) -> Floats:
     scaled = np.abs(errors.values[known]) / scale[:, None]
     count = errors.num_times // errors.horizon
     blocks = scaled[:, errors.num_times - count * errors.horizon :].reshape(len(known), count, errors.horizon)
-    observed = np.isfinite(blocks).any(axis=(0, 2))
-    found: Floats = np.nanmean(np.nanmean(np.where(observed[None, :, None], blocks, 0.0), axis=2), axis=0)
-    kept: Floats = found[observed & np.isfinite(found)]
+    found = _mean(_mean(blocks, axis=2), axis=0)
+    kept: Floats = found[np.isfinite(found)]
     return kept
+
+
+def _mean(values: Floats, axis: int) -> Floats:
+    """Return means of what is observed; NaN where nothing is."""
+    observed = np.isfinite(values)
+    count = observed.sum(axis=axis)
+    mean: Floats = np.where(count > 0, np.where(observed, values, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
+    return mean

@@ -73,6 +73,11 @@ class Attempt:
     gate: dict[str, Any] | None = None
     changed: int | None = None
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a tick has to go on with it."""
+        return self.state in ("planned", "trained", "judged", "registered")
+
 
 class Journal:
     """Reads and writes the state.

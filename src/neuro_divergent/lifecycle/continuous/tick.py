@@ -33,7 +33,6 @@ from neuro_divergent.lifecycle.continuous.view import View
 from neuro_divergent.lifecycle.registry.registry import Registry
 
 OBSERVATIONS, FORECASTS = "observations", "forecasts"
-_UNFINISHED = ("planned", "trained", "judged", "registered")
 
 
 class Tick:
@@ -288,7 +287,7 @@ class Tick:
             )
 
     def _unfinished(self) -> Attempt | None:
-        return next((item for item in self.journal.attempts() if item.state in _UNFINISHED), None)
+        return next((item for item in self.journal.attempts() if item.is_unfinished), None)
 
 
 def working_schema(config: ContinuousConfig) -> Schema:

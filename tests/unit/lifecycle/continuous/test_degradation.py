@@ -64,6 +64,7 @@ def test_new_series_missing_values_and_too_few_horizons_are_left_out() -> None:
     reference = errors(noise(0, 2, 40))
     new = noise(1, 3, 16)
     new[:, 4:8] = np.nan
+    new[0, :4] = np.nan  # of one series only
     found = find_degradation(reference, errors(new), fraction=0.1, alpha=0.05)
     assert found.horizons == (10, 3)
     few = find_degradation(reference, errors(noise(1, 2, 4)), fraction=0.1, alpha=0.05)

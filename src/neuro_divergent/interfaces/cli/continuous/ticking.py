@@ -38,7 +38,7 @@ def run_command(
     directory: _Directory,
     every: Annotated[str, typer.Option(help="Time between ticks, such as 15m, 1h or 1d.")] = "1h",
 ) -> None:
-    """Stay and call a tick again and again, each in a process of its own. Ctrl-C ends it after the tick."""
+    """Stay and call a tick again and again, each in a process of its own. Killed, the next one goes on."""
     import signal
     import subprocess
     import sys
