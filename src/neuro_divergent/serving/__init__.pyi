@@ -1,0 +1,1 @@
+from .exported_model import ExportedModel as ExportedModel, load as load
