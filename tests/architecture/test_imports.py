@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "workflow": TO_WORKFLOW,
     "search": TO_WORKFLOW,
     "lifecycle": {*TO_WORKFLOW, "search"},
-    "serving": TO_WORKFLOW,
+    "serving": {*TO_WORKFLOW, "search", "lifecycle.registry"},
     "compat": TO_WORKFLOW,
     "distributed": {"training", "data.loader"},
     "privacy": {"training"},
