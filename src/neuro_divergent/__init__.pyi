@@ -18,6 +18,7 @@ from . import (
     scalers as scalers,
     schedules as schedules,
     search as search,
+    serving as serving,
     splitters as splitters,
     training as training,
 )

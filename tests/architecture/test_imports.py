@@ -37,6 +37,7 @@ UPWARD = {
     "forecasting/forecaster.py imports workflow.train_run",  # fit(run=...) ends with scores and a report
     "forecasting/forecaster.py imports diagnostics.doctor",
     "forecasting/forecaster.py imports diagnostics.finding",
+    "forecasting/saving.py imports serving.export.exporter",  # model.export(...)
 }
 ROOMS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("__"))
 

@@ -30,17 +30,11 @@ from neuro_divergent.losses.point import MAE
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.models.tft import TFT
 from neuro_divergent.training.config import TrainingConfig
-from tests.contracts.test_architectures import CASES, VARIANTS, example, kind_of, small, task
+from tests.contracts.test_architectures import CASES, example, kind_of, small, task
 
 L, H, SERIES = 12, 4, 3
 QUANTILES = (0.1, 0.9)
 LOSSES: dict[str, Loss] = {"point": MAE(), "quantile": QuantileLoss([0.1, 0.5, 0.9]), "distribution": Normal()}
-# Graphs that cannot be traced for every size of a batch, and why.
-NOT_EXPORTED = {
-    "dilated_rnn": "torch cannot show that an LSTM over batch * dilation rows keeps its width",
-    "timellm": "the prompt is text that is written from the values",
-    "timesnet": "the periods, and with them the shapes, depend on the values",
-}
 # torch.export warns of the list of views that nn.LSTM keeps of its weights.
 ignore_flat_weights = pytest.mark.filterwarnings("ignore:The tensor attributes")
 FEED_FORWARD = ("nlinear", "dlinear", "nhits", "mlp", "tide", "patchtst", "tsmixer")
@@ -188,7 +182,9 @@ def inputs_of(spec: TaskSpec, size: int, *, missing: float) -> tuple[Tensor | No
 def export(module: ForecastModule, inputs: tuple[Tensor | None, ...]) -> torch.export.ExportedProgram:
     size = torch.export.Dim("batch", min=2, max=4096)
     dynamic = tuple(None if item is None else {0: size} for item in inputs)
-    return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
+    return torch.export.export(
+        module, inputs, dynamic_shapes=dynamic, strict=False, prefer_deferred_runtime_asserts_over_guards=True
+    )
 
 
 @ignore_flat_weights
@@ -211,9 +207,8 @@ def test_exported_graph_forecasts_batches_of_another_size(name: str, missing: fl
 def test_every_architecture_is_exported_unless_it_says_why_not(name: str) -> None:
     module, spec = module_of(name, LOSSES["quantile"], QUANTILES)
     inputs = inputs_of(spec, 6, missing=0.0)
-    refused = VARIANTS.get(name, (name, {}))[0] in NOT_EXPORTED or name == "fedformer with wavelets"
     with torch.no_grad():
-        if refused:
+        if kind_of(name).traits.not_exported:
             with pytest.raises(Exception):  # noqa: B017, PT011 - torch raises errors of many kinds
                 export(module, inputs)
             return

@@ -16,7 +16,8 @@ from typing import Any
 
 import uvicorn
 
-from neuro_divergent.interfaces.cli.dashboard import listen, server_of
+from neuro_divergent.core.http_access import listen
+from neuro_divergent.interfaces.cli.dashboard import server_of
 from neuro_divergent.interfaces.dashboard.settings import Settings
 from tests.dashboard.client import TOKEN
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from neuro_divergent.core.errors import InputError, MissingDependencyError
+from neuro_divergent.core.http_access import listen
 from neuro_divergent.interfaces.cli import dashboard as command
-from neuro_divergent.interfaces.cli.dashboard import dashboard, listen
+from neuro_divergent.interfaces.cli.dashboard import dashboard
 from tests.dashboard.client import TOKEN
 from tests.dashboard.run_maker import make_run
 from tests.dashboard.server import Stream

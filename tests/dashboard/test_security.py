@@ -12,12 +12,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from neuro_divergent.core import http_access
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.http_access import new_token
 from neuro_divergent.core.storage.lock import RunLock
-from neuro_divergent.interfaces.dashboard import security
 from neuro_divergent.interfaces.dashboard.index import id_of
 from neuro_divergent.interfaces.dashboard.routes import ROUTERS
-from neuro_divergent.interfaces.dashboard.settings import Settings, new_token
+from neuro_divergent.interfaces.dashboard.settings import Settings
 from tests.dashboard.client import TOKEN, Client
 from tests.dashboard.conftest import ids, tree_digest
 from tests.dashboard.run_maker import line, make_run, row, start
@@ -159,7 +160,7 @@ def test_tokens_are_compared_in_constant_time(
             compared.append((len(one), len(other)))
             return hmac.compare_digest(one, other)
 
-    monkeypatch.setattr(security, "hmac", Spy)
+    monkeypatch.setattr(http_access, "hmac", Spy)
     client = make_client(runs, host="0.0.0.0", client_host="localhost:8765")
     for token in [*WRONG, TOKEN]:
         client.get("/api/runs", token=token)

@@ -104,6 +104,7 @@ class Traits:
         mixes_channels: Whether the forecast of a channel depends on the others, so that windows hold all series.
         autoregressive: Whether a step is forecast from the step before.
         paper: Where the architecture was published.
+        not_exported: Why it cannot be exported as a graph; empty if it can.
     """
 
     family: str
@@ -113,6 +114,7 @@ class Traits:
     mixes_channels: bool = False
     autoregressive: bool = False
     paper: str = ""
+    not_exported: str = ""
 
     @classmethod
     def with_covariates(cls, family: str, paper: str, **more: bool) -> Traits:

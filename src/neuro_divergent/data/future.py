@@ -34,8 +34,7 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
     if not panel.future:
         return None
     schema = panel.schema
-    ends = panel.frequency.time_at(panel.starts, panel.lengths - 1)
-    times = panel.frequency.times_after(ends, horizon)
+    times = panel.times_ahead(horizon)
     values = np.empty((panel.num_series * horizon, len(panel.future)), np.float32)
     if schema.future:
         if source is None:

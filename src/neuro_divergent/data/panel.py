@@ -92,7 +92,8 @@ class Panel:
     @property
     def lengths(self) -> Ints:
         """Number of rows of each series."""
-        return np.diff(self.offsets)
+        lengths: Ints = self.offsets[1:] - self.offsets[:-1]  # np.diff takes five times as long for few series.
+        return lengths
 
     @cached_property
     def first_observed(self) -> Ints:
@@ -139,15 +140,24 @@ class Panel:
         series, steps = _count_out(self.lengths)
         return self.frequency.time_at(self.starts.gather(series), steps)
 
+    def times_ahead(self, steps: int) -> pl.Series:
+        """Return the times of the next steps after each series, all of the first one, then of the second, ..."""
+        return self.frequency.times_after(self.starts, steps, skipped=self.lengths - 1)
+
     def values_from(self, rows: Ints, length: int) -> tuple[Floats32, Bools]:
         """Return the target of ``length`` rows from each row on, and whether it was observed."""
         places = rows[:, None] + np.arange(length)
         return self.y[places], np.ones(places.shape, np.bool_) if self.mask is None else self.mask[places]
 
     def tail(self, length: int) -> Panel:
-        """Return the last rows of each series, copied; shorter series keep all they have."""
+        """Return the last rows of each series; shorter series keep all they have.
+
+        They are copied where there are more, and where they are on disk.
+        """
         kept = np.minimum(self.lengths, length)
         cut = self.lengths - kept
+        if not (cut.any() or self.is_memory_mapped):
+            return self
         series, steps = _count_out(kept)
         return self._gather((self.offsets[:-1] + cut)[series] + steps, kept, self.frequency.time_at(self.starts, cut))
 

@@ -22,7 +22,7 @@ from neuro_divergent.data.cleaning.categories import encode_column, is_category
 from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
 from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs
 from neuro_divergent.data.io.source import DEFAULT_ID, Table, read_table
-from neuro_divergent.data.io.table import describe, show_type
+from neuro_divergent.data.io.table import describe, show_type, take_rows
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
@@ -82,21 +82,23 @@ def assemble(
     panel = Panel(
         schema=schema,
         ids=layout.ids,
-        starts=layout.times.gather(layout.offsets[:-1]),
+        starts=take_rows(layout.times, layout.offsets[:-1]),
         frequency=frequency,
         offsets=grid.offsets,
         y=y,
         mask=mask,
+        weight=_weights(layout, grid),
         categories={},
         source=table.name,
     )
+    if not (schema.covariates or schema.calendar):
+        return panel
     times = layout.times if grid.positions is None or not schema.calendar else panel.times()
     past_x, past = _covariates(layout, grid, schema.past, categories, panel.categories)
     future_x, future = _covariates(layout, grid, schema.future, categories, panel.categories, times)
     static_x, static = _statics(layout, categories, panel.categories)
     return dataclasses.replace(
         panel,
-        weight=_weights(layout, grid),
         past_x=past_x,
         past=past,
         future_x=future_x,
@@ -225,7 +227,7 @@ def _lay_out(table: Table, schema: Schema) -> Layout:
     else:
         names = _check_names(table, schema.id)
         offsets = _borders(names)
-        firsts = _sortable(names.gather(offsets[:-1]))
+        firsts = _sortable(take_rows(names, offsets[:-1]))
         if firsts.n_unique() < len(firsts) or not firsts.is_sorted():
             codes = _codes(names)
             order = np.argsort(codes, kind="stable").astype(np.uint32)
@@ -248,7 +250,7 @@ def _ordered(
     table: Table, schema: Schema, names: pl.Series, offsets: Ints, times: pl.Series, order: UInts32 | None
 ) -> Layout:
     rows = offsets[:-1] if order is None else order[offsets[:-1]]
-    ids = names if schema.id is None else names.gather(rows)
+    ids = names if schema.id is None else take_rows(names, rows)
     times = times if order is None else times.gather(order)
     return Layout(table, schema, ids, offsets, times, order, extremes(times, offsets))
 
@@ -265,8 +267,8 @@ def _check_names(table: Table, column: str) -> pl.Series:
 
 def _borders(names: pl.Series) -> Ints:
     """Return where runs of equal names begin, and the end; slices of one column need no memory."""
-    changes = (names.slice(1) != names.slice(0, len(names) - 1)).arg_true().to_numpy()
-    return np.concatenate([[0], changes.astype(np.int64) + 1, [len(names)]])
+    changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
+    return np.concatenate([[0], changes + 1, [len(names)]])
 
 
 def _sortable(names: pl.Series) -> pl.Series:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
@@ -131,7 +130,8 @@ def _describe(fitted: FittedModel, architecture: Architecture, training: Trainin
         "backend": fitted.backend,
         "history": fitted.history.to_dicts(),
         "environment": fitted.environment,
-        "trained_on": None if fitted.trained_on is None else asdict(fitted.trained_on),
+        "trained_on": None if fitted.trained_on is None else fitted.trained_on.to_dict(),
+        "target_range": None if fitted.trained_on is None else fitted.trained_on.target_range,
     }
 
 
@@ -179,7 +179,7 @@ def _rebuild(
         backend=description["backend"],
         history=pl.DataFrame(description["history"], infer_schema_length=None),
         environment=description["environment"],
-        trained_on=TrainedOn.from_dict(description.get("trained_on")),
+        trained_on=TrainedOn.from_dict(description.get("trained_on"), description.get("target_range")),
     )
     return architecture, training, fitted
 

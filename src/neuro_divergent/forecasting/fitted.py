@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,17 +113,12 @@ class FittedModel:
             return known
         spread = np.full(panel.num_series, np.nan)
         if known is not None:
-            places = pl.DataFrame({"id": self.context.ids, "spread": known})
-            spread = (
-                pl.DataFrame({"id": panel.ids})
-                .join(places, on="id", how="left", maintain_order="left")["spread"]
-                .to_numpy()
-            )
+            places = self._places_of(panel.ids)
+            spread = np.where(places < 0, np.nan, known[places])
         new = np.flatnonzero(np.isnan(spread))
         if not len(new):
             return spread
         ends = panel.offsets[1:] if until is None else np.clip(until, panel.offsets[:-1], panel.offsets[1:])
-        spread = spread.copy()
         spread[new] = self.spreads.of_others(build_batcher(self.task, panel, scaler_params), new, ends)
         return spread
 
@@ -132,15 +128,24 @@ class FittedModel:
         if self.scaler_params is None:
             ends = panel.offsets[1:] if until is None else np.clip(until, panel.offsets[:-1], panel.offsets[1:])
             return fit_series_scaler(self.task.series_scaler, panel, ends)
-        places = {name: place for place, name in enumerate(self.context.ids.to_list())}
-        unknown = [name for name in panel.ids.to_list() if name not in places]
-        if unknown:
+        places = self._places_of(panel.ids)
+        unknown = np.flatnonzero(places < 0)
+        if len(unknown):
             raise DataError(
-                f"series {unknown[0]!r} not in training data, so its {self.task.series_scaler} was never fitted "
-                f"({len(unknown)} series affected). Train on it, or train without series_scaler."
+                f"series {panel.ids[int(unknown[0])]!r} not in training data, so its {self.task.series_scaler} was "
+                f"never fitted ({len(unknown)} series affected). Train on it, or train without series_scaler."
             )
-        rows: Array = self.scaler_params[[places[name] for name in panel.ids.to_list()]]
+        rows: Array = self.scaler_params[places]
         return rows
+
+    def _places_of(self, ids: pl.Series) -> Ints:
+        """Return the places of series in the context, -1 for those that are not there."""
+        known = self._places
+        return np.array([known.get(name, -1) for name in ids.to_list()], np.int64)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {name: place for place, name in enumerate(self.context.ids.to_list())}
 
     def with_context(self, panel: Panel) -> FittedModel:
         """Return the same model at the end of other series.
@@ -162,8 +167,14 @@ class FittedModel:
         intervals = self.predictor.intervals
         predictor = dataclasses.replace(self.predictor, intervals=None if intervals is None else intervals.summarized())
         spreads = None if self.spreads is None else dataclasses.replace(self.spreads, series=None)
-        context = without_series(self.context)
-        return dataclasses.replace(self, context=context, scaler_params=None, spreads=spreads, predictor=predictor)
+        return dataclasses.replace(
+            self,
+            context=without_series(self.context),
+            scaler_params=None,
+            spreads=spreads,
+            predictor=predictor,
+            trained_on=None if self.trained_on is None else self.trained_on.without_range(),
+        )
 
     def summary(self, num_parameters: int) -> str:
         """Return what was fitted, in a few words."""
@@ -178,6 +189,8 @@ class FittedModel:
         found["history"] = "losses and metrics of training"
         if self.has_context:
             found["series"] = f"ids, times and the last {self.task.history} rows of {context.num_series:,} series"
+        if self.trained_on is not None and self.trained_on.target_range is not None:
+            found["target_range"] = "lowest and highest target of the training rows"
         if self.scaler_params is not None:
             found["scaler_params"] = "parameters of the series scaler for each series"
         if self.spreads is not None:

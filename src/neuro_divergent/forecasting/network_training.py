@@ -18,7 +18,7 @@ from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.prepared_data import PreparedData
 from neuro_divergent.forecasting.task import Task
-from neuro_divergent.forecasting.trained_on import TrainedOn
+from neuro_divergent.forecasting.trained_on import TrainedOn, find_target_range
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
 from neuro_divergent.forecasting.warm_start import load_weights
@@ -92,7 +92,11 @@ class NetworkTraining:
             backend=prepared.backend,
             history=trainer.history.frame(),
             environment=describe_environment(threads=trainer.threads, device=str(trainer.device)),
-            trained_on=TrainedOn(trainer.state.step if steps is None else steps, len(prepared.split.train)),
+            trained_on=TrainedOn(
+                steps=trainer.state.step if steps is None else steps,
+                windows=len(prepared.split.train),
+                target_range=find_target_range(prepared.panel, prepared.split.train.ends),
+            ),
         )
 
     def refitted_model(self, first: FittedModel) -> FittedModel:

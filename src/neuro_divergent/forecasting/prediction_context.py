@@ -17,6 +17,7 @@ from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.future import read_future
 from neuro_divergent.data.io.source import Backend, read_table, to_native
+from neuro_divergent.data.io.table import take_rows
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.forecasting.fitted import FittedModel
@@ -142,11 +143,10 @@ def read_history(data: Any, context: Panel, task: Task) -> tuple[Panel, Backend]
 
 def forecast_index(context: Panel, steps: int) -> dict[str, pl.Series]:
     """Return the id and time columns of a forecast."""
-    ends = context.frequency.time_at(context.starts, context.lengths - 1)
-    times = context.frequency.times_after(ends, steps).rename(context.schema.time)
+    times = context.times_ahead(steps).alias(context.schema.time)
     if context.schema.id is None:
         return {context.schema.time: times}
-    repeated = context.ids.gather(np.repeat(np.arange(context.num_series, dtype=np.uint32), steps))
+    repeated = take_rows(context.ids, np.repeat(np.arange(context.num_series), steps))
     return {context.schema.id: repeated, context.schema.time: times}
 
 

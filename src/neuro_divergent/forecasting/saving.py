@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Literal, Self
 
 from neuro_divergent.core.storage.atomic import write_directory
 from neuro_divergent.forecasting.load import KINDS, read_stored
@@ -29,6 +29,40 @@ class SavedModel:
             StorageError: If the disk refuses.
         """
         write_directory(Path(path), self.to_files(context=context))
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        format: Literal["onnx", "onnx-int8", "torch"] = "onnx",  # noqa: A002 (the word for it)
+        levels: Sequence[float] | None = None,
+        quantiles: Sequence[float] | None = None,
+    ) -> Path:
+        """Write the fitted model as one file that other systems run.
+
+        It holds one graph from raw history, with a mask and covariates, to point and quantiles in the units of the
+        data, and a description of both; ``neuro_divergent.serving.load`` reads it without torch. Before it is written,
+        the graph is compared with ``predict``.
+
+        Args:
+            path: The file, which ends with ``.onnx``, or ``.pt2`` for ``torch``; one that is there is replaced.
+            format: ``onnx``; ``onnx-int8``, with weights of 8 bits; or ``torch``, a program of ``torch.export``.
+            levels: Central intervals to give, in percent. If neither they nor quantiles are given, the quantiles of
+                the loss, or else the intervals of 80, 90 and 95 percent that the model can claim.
+            quantiles: Quantiles to give, between 0 and 1.
+
+        Returns:
+            The path.
+
+        Raises:
+            ExportError: If the model cannot be exported, with the reason, or the graph would not forecast what
+                ``predict`` does; nothing is written then.
+            MissingDependencyError: If packages for it are not installed.
+        """
+        from neuro_divergent.serving.export.exporter import export_model  # above this room, and looked for here
+
+        model: Any = self
+        return export_model(model, path, format=format, levels=levels, quantiles=quantiles)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

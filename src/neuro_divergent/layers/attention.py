@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.core.exporting import is_exporting
 from neuro_divergent.layers.dropout import Dropout
-from neuro_divergent.layers.spectral import spectrum
+from neuro_divergent.layers.spectral import add_shifted, correlate
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -108,6 +109,9 @@ class ProbSparse(nn.Module):
         with torch.no_grad():
             if self.training:
                 sample_QU = torch.randint(keys, (queries, count), device=device)
+            elif is_exporting():  # as a constant: exported, these 64-bit numbers would be rounded to 32 bits on the way
+                sampled = [int(place * _GOLDEN % 1 * keys) for place in range(queries * count)]
+                sample_QU = torch.tensor(sampled, device=device).view(queries, count)
             else:
                 places = torch.arange(queries * count, device=device, dtype=torch.float64) * _GOLDEN
                 sample_QU = (places.frac() * keys).long().view(queries, count)
@@ -142,8 +146,7 @@ class AutoCorrelation(nn.Module):
         # A negative pad cuts.
         missing = (0, 0, 0, steps - key_BMKE.shape[2])
         key, value = functional.pad(key_BMKE, missing), functional.pad(value_BMKE, missing)
-        agreement = spectrum(query_BMQE, 2) * spectrum(key, 2).conj()
-        correlation_BQ = torch.fft.irfft(agreement.mean((1, 3)), n=steps, dim=1)
+        correlation_BQ = correlate(query_BMQE, key)
         count = min(max(1, int(self.factor * math.log(steps))), steps)  # a short history has few delays
         if self.training:
             delays = correlation_BQ.mean(0).topk(count).indices.expand(correlation_BQ.shape[0], -1)
@@ -151,9 +154,7 @@ class AutoCorrelation(nn.Module):
             delays = correlation_BQ.topk(count).indices
         weights = torch.softmax(correlation_BQ.gather(1, delays), 1)
         kernel_BQ = torch.zeros_like(correlation_BQ).scatter(1, delays, weights)
-        shifts = spectrum(kernel_BQ, 1).conj()[:, None, :, None]
-        shifted: Tensor = torch.fft.irfft(spectrum(value, 2) * shifts, n=steps, dim=2)
-        return shifted.type_as(value)
+        return add_shifted(value, kernel_BQ).type_as(value)
 
 
 class Attention(nn.Module):

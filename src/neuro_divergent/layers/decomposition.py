@@ -8,6 +8,9 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor, nn
 
+from neuro_divergent.core.exporting import is_exporting
+from neuro_divergent.layers.complex_pair import ComplexPair
+
 
 def _odd(value: int) -> int:
     if value % 2 == 0:
@@ -48,13 +51,20 @@ class Waves(nn.Module):
         self.num_waves = num_waves
 
     def forward(self, series_BLD: Tensor) -> Tensor:
+        if is_exporting():
+            pair = ComplexPair.spectrum(series_BLD)
+            kept = self._strongest(pair.abs())
+            return ComplexPair(pair.real * kept, pair.imag * kept).to_series(series_BLD.shape[1])
         spectrum = torch.fft.rfft(series_BLD, dim=1)
-        strength = spectrum.detach().abs()
-        strength[:, 0] = 0  # The mean is no wave.
-        weakest = strength.topk(min(self.num_waves, strength.shape[1]), 1).values[:, -1:]
-        kept = (strength >= weakest) & (strength > 0)
+        kept = self._strongest(spectrum.detach().abs())
         season: Tensor = torch.fft.irfft(spectrum * kept, n=series_BLD.shape[1], dim=1)
         return season
+
+    def _strongest(self, strength: Tensor) -> Tensor:
+        """Return which waves are kept; the strength of the mean, which is no wave, is set to 0."""
+        strength[:, 0] = 0
+        weakest = strength.topk(min(self.num_waves, strength.shape[1]), 1).values[:, -1:]
+        return (strength >= weakest) & (strength > 0)
 
 
 class SeasonalNorm(nn.Module):

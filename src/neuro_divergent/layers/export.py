@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-_is_exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # new in torch 2.7
+from neuro_divergent.core.exporting import is_exporting
 
 
 def has_rows(values: Tensor, count: int) -> bool:
@@ -13,4 +12,4 @@ def has_rows(values: Tensor, count: int) -> bool:
 
     For layers that compute the same function in two ways, of which the second is cheaper for many rows.
     """
-    return _is_exporting() or values.shape[0] >= count
+    return is_exporting() or values.shape[0] >= count

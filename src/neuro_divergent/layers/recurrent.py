@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from neuro_divergent.core.exporting import is_exporting
+
 Cell = Literal["rnn", "lstm", "gru"]
 
 
@@ -33,10 +35,12 @@ class DilatedRecurrence(nn.Module):
     def forward(self, values_TNI: Tensor) -> Tensor:
         steps, rows, width = values_TNI.shape
         apart = min(self.dilation, steps)
-        padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, -steps % apart))
-        # Steps that far apart are sequences of their own. With time first they are rows, without moving anything.
-        states, _ = self.cells(padded.reshape(-1, apart * rows, width))
-        result: Tensor = states.reshape(-1, rows, states.shape[-1])[:steps]
+        count = -(-steps // apart)
+        padded = functional.pad(values_TNI, (0, 0, 0, 0, 0, count * apart - steps))
+        # Steps that far apart are sequences of their own. With time first they are rows, without moving anything. Sizes
+        # are those that the layer knows: torch.export cannot derive them for any number of rows.
+        states, _ = self.cells(padded.reshape(count, apart * rows, width))
+        result: Tensor = states.reshape(count * apart, rows, self.cells.hidden_size)[:steps]
         return result
 
     def extra_repr(self) -> str:
@@ -56,7 +60,7 @@ def matrix_memory(
     # What a step stored has at any later one the exponent ``stored`` of its own plus ``faded`` of the later one, so the
     # largest exponent of each step comes from a running maximum, and no matrix has to be searched.
     stored = write_NGT - faded
-    largest = stored.cummax(2).values
+    largest = _running_maximum(stored)
     steps = queries_NGTK.shape[2]
     later = torch.ones(steps, steps, dtype=torch.bool, device=queries_NGTK.device).triu_(1)
     fading_NGTT = (stored[..., None, :] - largest[..., None]).masked_fill_(later, -torch.inf).exp_()
@@ -65,6 +69,18 @@ def matrix_memory(
     total = torch.maximum(weights.sum(3).abs(), (-faded - largest).exp())
     found: Tensor = weights @ values_NGTK / (total + 1e-6)[..., None]
     return found
+
+
+def _running_maximum(values_NGT: Tensor) -> Tensor:
+    """Return the largest value so far at each step."""
+    if not is_exporting():
+        return values_NGT.cummax(2).values
+    # ONNX has no such operator: after each round, a value is the largest of twice as many steps.
+    reach = 1
+    while reach < values_NGT.shape[2]:
+        before = functional.pad(values_NGT[..., :-reach], (reach, 0), value=-torch.inf)
+        values_NGT, reach = torch.maximum(values_NGT, before), 2 * reach
+    return values_NGT
 
 
 def scalar_memory(gates_TGNK: Tensor, recurrent_GKK: Tensor) -> Tensor:

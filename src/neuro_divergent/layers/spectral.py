@@ -11,6 +11,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.exporting import is_exporting
+from neuro_divergent.layers.complex_pair import ComplexPair
+
+Coefficients = Tensor | ComplexPair  # pairs while a graph is exported, since ONNX has no complex types
 Selection = Literal["random", "low"]
 Score = Literal["tanh", "softmax"]
 
@@ -33,6 +37,29 @@ def spectrum(series: Tensor, dim: int) -> Tensor:
     return coefficients
 
 
+def correlate(query_BMQE: Tensor, key_BMQE: Tensor) -> Tensor:
+    """Return the circular correlation for each delay, ``(batch, delay)``, averaged over heads and their width."""
+    steps = query_BMQE.shape[2]
+    if is_exporting():
+        pairs = ComplexPair.spectrum(query_BMQE).times(ComplexPair.spectrum(key_BMQE).conj()).mean((1, 3))
+        return ComplexPair(*(part[..., None] for part in pairs)).to_series(steps)[..., 0]
+    agreement = spectrum(query_BMQE, 2) * spectrum(key_BMQE, 2).conj()
+    correlation: Tensor = torch.fft.irfft(agreement.mean((1, 3)), n=steps, dim=1)
+    return correlation
+
+
+def add_shifted(series_BMLE: Tensor, weights_BL: Tensor) -> Tensor:
+    """Return the sum of a series shifted back by each number of steps, with the weight of that number."""
+    steps = series_BMLE.shape[2]
+    if is_exporting():
+        kernel = ComplexPair.spectrum(weights_BL[..., None]).conj()
+        by_head = ComplexPair(*(part[:, None] for part in kernel))
+        return ComplexPair.spectrum(series_BMLE).times(by_head).to_series(steps)
+    shifts = spectrum(weights_BL, 1).conj()[:, None, :, None]
+    shifted: Tensor = torch.fft.irfft(spectrum(series_BMLE, 2) * shifts, n=steps, dim=2)
+    return shifted
+
+
 class ModeWeights(nn.Module):
     """Mixes the features of each head with separate weights for each frequency.
 
@@ -44,10 +71,17 @@ class ModeWeights(nn.Module):
         scale = 1 / (num_heads * width) ** 2
         self.weight = nn.Parameter(scale * torch.rand(modes, num_heads, width, width, 2))
 
-    def forward(self, coefficients_BMXE: Tensor) -> Tensor:
+    def forward(self, coefficients_BMXE: Coefficients) -> Coefficients:
         """Return coefficients of the same shape, for the first frequencies if there are fewer than weights."""
+        if isinstance(coefficients_BMXE, ComplexPair):
+            return self._mix_pairs(coefficients_BMXE)
         weight = torch.view_as_complex(self.weight)[: coefficients_BMXE.shape[2]]
         return torch.einsum("bmxi,xmio->bmxo", coefficients_BMXE, weight)
+
+    def _mix_pairs(self, coefficients_BMXE: ComplexPair) -> ComplexPair:
+        weight_MXIO = ComplexPair(*self.weight[: coefficients_BMXE.real.shape[2]].transpose(0, 1).unbind(-1))
+        given_MXBI = ComplexPair(*(part.permute(1, 2, 0, 3) for part in coefficients_BMXE))
+        return ComplexPair(*(part.permute(2, 0, 1, 3) for part in given_MXBI.matmul(weight_MXIO)))
 
 
 class FourierMixing(nn.Module):
@@ -115,21 +149,35 @@ def attend_low_modes(query_BMLE: Tensor, key_BMLE: Tensor, value_BMLE: Tensor, m
     return _from_modes(_attend(query, key, value, score), used, steps).type_as(query_BMLE)
 
 
-def _attend(query_BMXE: Tensor, key_BMYE: Tensor, value_BMYE: Tensor, score: Score) -> Tensor:
+def _attend(query_BMXE: Coefficients, key_BMYE: Coefficients, value_BMYE: Coefficients, score: Score) -> Coefficients:
     """Return coefficients ``(batch, head, query frequency, width)``."""
+    if isinstance(query_BMXE, ComplexPair):
+        assert isinstance(key_BMYE, ComplexPair)
+        assert isinstance(value_BMYE, ComplexPair)
+        pairs_BMXY = query_BMXE.matmul(key_BMYE.transpose(2, 3))
+        if score == "tanh":
+            return pairs_BMXY.tanh().matmul(value_BMYE)
+        weights_BMXY = torch.softmax(pairs_BMXY.abs(), 3)
+        return ComplexPair(weights_BMXY @ value_BMYE.real, weights_BMXY @ value_BMYE.imag)
+    assert isinstance(key_BMYE, Tensor)
+    assert isinstance(value_BMYE, Tensor)
     products_BMXY = query_BMXE @ key_BMYE.transpose(2, 3)
     if score == "tanh":
         return products_BMXY.tanh() @ value_BMYE
     return torch.softmax(products_BMXY.abs(), 3).to(value_BMYE.dtype) @ value_BMYE
 
 
-def _at_modes(series_BMLE: Tensor, modes: list[int]) -> Tensor:
+def _at_modes(series_BMLE: Tensor, modes: list[int]) -> Coefficients:
+    if is_exporting():
+        return ComplexPair.spectrum(series_BMLE, modes)
     coefficients = spectrum(series_BMLE, 2)
     return coefficients[:, :, : len(modes)] if _are_lowest(modes) else coefficients[:, :, modes]
 
 
-def _from_modes(coefficients_BMXE: Tensor, modes: list[int], steps: int) -> Tensor:
+def _from_modes(coefficients_BMXE: Coefficients, modes: list[int], steps: int) -> Tensor:
     """Return series of so many steps whose other frequencies are zero."""
+    if isinstance(coefficients_BMXE, ComplexPair):
+        return coefficients_BMXE.to_series(steps, modes)
     if not _are_lowest(modes):  # the inverse transform fills up behind the lowest by itself
         batch, heads, _, width = coefficients_BMXE.shape
         spread = coefficients_BMXE.new_zeros(batch, heads, steps // 2 + 1, width)

@@ -116,7 +116,8 @@ class WaveletAttention(nn.Module):
         return coarse[:, :, :steps]
 
     def _attend(self, side_by_side: Tensor) -> Tensor:
-        query, key, value = side_by_side.chunk(3)
+        # Chunks would be traced with the size of one batch.
+        query, key, value = side_by_side.view(3, -1, *side_by_side.shape[1:])
         return attend_low_modes(query, key, value, self._modes, self._score)
 
 

@@ -41,6 +41,7 @@ class LossTraits:
         integer_valued: Whether quantiles and draws are integers on the scale of the data.
         point_valued: Whether every output is a value on the scale of the target, as a point or a quantile is and a
             spread is not, so that a network may bring its outputs back from a scale of its own.
+        quantiles_not_exported: Why quantiles cannot be part of an exported graph; empty if they can.
     """
 
     accepts_scaled: bool = True
@@ -50,6 +51,7 @@ class LossTraits:
     any_level: bool = False
     integer_valued: bool = False
     point_valued: bool = True
+    quantiles_not_exported: str = ""
 
 
 class Loss(Component):
@@ -103,6 +105,11 @@ class Loss(Component):
         Probabilities are ``(draws, batch, horizon, channel)`` or any shape that broadcasts to it.
         """
         raise NotImplementedError(f"{self.name} forecasts no distribution")
+
+    def not_exported(self, levels: tuple[float, ...] = ()) -> str:
+        """Return why forecasts with these quantile levels cannot be part of an exported graph; empty if they can."""
+        reads_quantiles = bool(levels) or getattr(self, "point", "mean") == "median"
+        return self.traits.quantiles_not_exported if reads_quantiles else ""
 
     def arrange(self, raw: Tensor, target: Tensor) -> Tensor:
         """Return outputs of any accepted shape as ``forecast`` reads them: one axis more than ``target``."""

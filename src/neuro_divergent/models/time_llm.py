@@ -56,7 +56,11 @@ class TimeLLM(Architecture):
         dropout: Fraction of token features and attention weights dropped in training.
     """
 
-    traits: ClassVar[Traits] = Traits(family="transformer", paper="https://arxiv.org/abs/2310.01728")
+    traits: ClassVar[Traits] = Traits(
+        family="transformer",
+        paper="https://arxiv.org/abs/2310.01728",
+        not_exported="the prompt is text that is written from the values",
+    )
     stored: ClassVar[dict[str, str]] = {"_extra_state": "tells whether the language model is the one of training"}
     """State that is stored besides parameters, with the reason."""
 

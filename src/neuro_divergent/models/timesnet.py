@@ -45,7 +45,12 @@ class TimesNet(Architecture):
         horizon_covariates: Whether covariates known ahead also enter at the steps of the horizon.
     """
 
-    traits: ClassVar[Traits] = Traits(family="convolutional", future_x=True, paper="https://arxiv.org/abs/2210.02186")
+    traits: ClassVar[Traits] = Traits(
+        family="convolutional",
+        future_x=True,
+        paper="https://arxiv.org/abs/2210.02186",
+        not_exported="the periods, and with them the shapes, depend on the values",
+    )
 
     hidden_size: int = knob(64, choices=(16, 32, 64, 128), ge=1)
     conv_hidden_size: int = knob(64, choices=(32, 64, 128), ge=1)

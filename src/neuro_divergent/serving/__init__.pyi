@@ -1,1 +1,9 @@
+from .description import Description as Description
 from .exported_model import ExportedModel as ExportedModel, load as load
+from .request import Request as Request, Series as Series
+from .response import Forecast as Forecast
+from .scoring.score import ScoringSummary as ScoringSummary, score as score
+from .scoring.database import SqlQuery as SqlQuery
+from .server.logged_forecasts import read_forecasts as read_forecasts, read_inputs as read_inputs
+from .server.server import serve as serve
+from .server.settings import Limits as Limits, ServerSettings as ServerSettings

@@ -68,6 +68,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         gaps: Policy for missing rows, as in ``Schema``.
         short: Policy for histories that are too short, as in ``Schema``.
         unknown_category: Policy for new categories, as in ``Schema``.
+        encoding: How CSV files are written, as in ``Schema``; ``None`` for UTF-8.
+        date_format: How times of CSV files are written, as in ``Schema``; ``None`` for ISO 8601.
         takes_series: Whether the graph has the input ``series``.
         requires_known_series: Whether series that were not in training are refused.
         series: Ids of training, for ``takes_series`` and ``joint``; empty for others.
@@ -101,6 +103,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     gaps: str = "error"
     short: str = "pad"
     unknown_category: str = "error"
+    encoding: str | None = None
+    date_format: str | None = None
     takes_series: bool = False
     requires_known_series: bool = False
     series: tuple[str | int, ...] = ()

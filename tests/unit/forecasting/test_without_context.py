@@ -159,7 +159,7 @@ def test_holds_lists_what_of_the_data_is_in_a_model_with_and_without_context(tmp
     assert model.holds["series"] == "ids, times and the last 8 rows of 2 series"
     model.save(tmp_path / "bare", context=False)
     bare = nd.load(tmp_path / "bare")
-    assert set(model.holds) - set(bare.holds) == {"series", "scaler_params"}
+    assert set(model.holds) - set(bare.holds) == {"series", "scaler_params", "target_range"}
     assert bare.holds["categories"] == "values of kind"
     assert bare.holds["covariate_scaling"] == "mean and standard deviation over all series of price, kind"
 

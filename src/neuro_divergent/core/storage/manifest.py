@@ -57,6 +57,11 @@ def write_manifest(entries: Mapping[str, Entry]) -> bytes:
     return strict_json.dumps({"format": FORMAT, "files": files}, indent=2)
 
 
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 of the manifest of files, which holds the SHA-256 of each."""
+    return hashlib.sha256(write_manifest({name: entry_of(content) for name, content in files.items()})).hexdigest()
+
+
 def read_manifest(content: bytes, place: str) -> dict[str, Entry]:
     """Return the entries of a manifest; ``place`` is its name in messages.
 

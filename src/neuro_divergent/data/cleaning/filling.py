@@ -12,6 +12,7 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import show_time
 from neuro_divergent.data.cleaning.frequency import Frequency, infer, pairs
+from neuro_divergent.data.io.table import take_rows
 from neuro_divergent.data.schema import Policy
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def find_grid(layout: Layout, frequency: Frequency) -> Grid:
 
 def _refuse_starts(layout: Layout, frequency: Frequency) -> None:
     """Refuse series that begin between two steps of the calendar, such as business days on a Sunday."""
-    starts = layout.times.gather(layout.offsets[:-1])
+    starts = take_rows(layout.times, layout.offsets[:-1])
     wrong = np.flatnonzero(frequency.between(starts, starts) < 0)
     if len(wrong):
         series = int(wrong[0])

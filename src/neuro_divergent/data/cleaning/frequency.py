@@ -17,7 +17,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
-from neuro_divergent.data.io.table import first_line, show_type
+from neuro_divergent.data.io.table import first_line, show_type, take_rows
 
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
 
@@ -153,14 +153,18 @@ class Frequency:
         except pl.exceptions.PolarsError as error:  # A month may end with a night whose clocks jump over that time.
             raise DataError(f"column {starts.name!r}: {first_line(error)} Convert the times to UTC") from None
 
-    def times_after(self, last: pl.Series, count: int) -> pl.Series:
-        """Return the next ``count`` times after each given one, all of the first series, then of the second, ..."""
+    def times_after(self, last: pl.Series, count: int, *, skipped: Ints | None = None) -> pl.Series:
+        """Return the next ``count`` times after each given one, all of the first series, then of the second, ...
+
+        Where ``skipped`` is given, as many steps after each given time come first and are left out.
+        """
         steps = np.arange(1, count + 1)
         size = self.size(last.dtype)
         if size is not None:
-            return _times(_moved(_physical(last)[:, None], steps, size, last).ravel(), last)
-        one = len(last) == 1  # The usual case when speed is felt.
-        repeated = last.new_from_index(0, count) if one else last.gather(np.repeat(np.arange(len(last)), count))
+            moved = steps if skipped is None else skipped[:, None] + steps
+            return _times(_moved(_physical(last)[:, None], moved, size, last).ravel(), last)
+        last = last if skipped is None else self.time_at(last, skipped)
+        repeated = take_rows(last, np.repeat(np.arange(len(last)), count))
         return self.time_at(repeated, np.tile(steps, len(last)))
 
     def explain_jump(self, time: pl.Series) -> str:
@@ -195,16 +199,22 @@ class Frequency:
         return self.count if self.unit == "" else _duration(self) // _resolution(dtype)
 
 
+def bounds(times: pl.Series) -> tuple[int, int]:
+    """Return a range of days, counted from 1970 in UTC, that holds all of some dates or datetimes, and day 0."""
+    numbers, resolution = _physical(times), _resolution(times.dtype)
+    return int(numbers.min(initial=0)) * resolution // _DAY, int(numbers.max(initial=0)) * resolution // _DAY
+
+
 def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
     """Return the smallest and largest difference between neighbouring times of a series, as integers.
 
     The smallest is negative for unsorted and 0 for repeated times; ``None`` where no series has two rows.
     """
-    longer = np.flatnonzero(np.diff(offsets) > 1)
+    longer = np.flatnonzero(offsets[1:] - offsets[:-1] > 1)
     if not len(longer):
         return None
-    row = int(offsets[longer[0]])
-    low = high = int(np.diff(_physical(times.slice(row, 2)))[0])
+    first, second = _physical(times.slice(int(offsets[longer[0]]), 2))
+    low = high = int(second - first)
     for earlier, later, apart in pairs(times, offsets):
         differences = _physical(later) - _physical(earlier)
         differences[apart] = low  # Neighbours of two series do not count.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
+from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import DataError, did_you_mean
 
 Backend = Literal["polars", "pandas", "pyarrow"]
@@ -40,6 +42,10 @@ class Table:
         """Return an error whose message names the file; a frame in memory has no name."""
         return describe(self.name, message)
 
+    def with_frame(self, frame: pl.DataFrame) -> Table:
+        """Return other rows of the same table."""
+        return dataclasses.replace(self, frame=frame)
+
     def error(self, message: str) -> DataError:
         """Return an error about this table."""
         return DataError(self.describe(message))
@@ -55,6 +61,14 @@ class Table:
 def describe(name: str, message: str) -> str:
     """Prefix a message with the name of a file; a table in memory has none."""
     return message if name == IN_MEMORY else f"{name}: {message}"
+
+
+def take_rows(column: pl.Series, rows: Array) -> pl.Series:
+    """Return the values at some rows, counted from 0.
+
+    ``Series.gather`` does the same by a query, which takes three times as long for few rows.
+    """
+    return column.slice(int(rows[0]), 1) if len(rows) == 1 else column[rows]
 
 
 def show_name(name: str) -> str:

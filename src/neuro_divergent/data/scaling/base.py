@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import Component
+from neuro_divergent.core.exporting import is_exporting
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -74,3 +75,12 @@ class SeriesScaler(Component):
 def usable_spread(spread: float, level: float) -> float:
     """Return a spread to divide by: 1 where it is only the rounding error of values at that level."""
     return spread if spread > SMALLEST * max(1.0, abs(level)) else 1.0
+
+
+def sum_over_time(values: Tensor) -> Tensor:
+    """Return the sum of ``(batch, time, channel)`` over time, ``(batch, 1, channel)``."""
+    if is_exporting():  # runtimes of graphs are ten times faster with a matrix product
+        steps, channels = values.shape[1:]
+        total = values.transpose(1, 2).reshape(-1, steps) @ values.new_ones(steps, 1)
+        return total.reshape(-1, 1, channels)
+    return values.sum(1, keepdim=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from neuro_divergent.data.scaling.base import ROUNDING, SMALLEST, SeriesScaler, WindowScaler
+from neuro_divergent.core.exporting import is_exporting
+from neuro_divergent.data.scaling.base import ROUNDING, SMALLEST, SeriesScaler, WindowScaler, sum_over_time
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,7 +65,8 @@ class ScalingPipeline:
         if self.window.applied:
             values = (values - loc) / scale
         if mask is not None:
-            values = values.where(mask.bool(), 0.0)
+            # A product is much faster in runtimes of graphs, and a selection in torch.
+            values = values * mask if is_exporting() else values.where(mask.bool(), 0.0)
         return Scaled(values, loc, scale, *self._units(loc, scale, scaler_params))
 
     def history_scale(self, values: Tensor, mask: Tensor | None, scaler_params: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -131,7 +133,7 @@ def bounded_scale(scale: Tensor, loc: Tensor, spread: Tensor | None, mask: Tenso
 def tells_no_scale(scale: Tensor, loc: Tensor, mask: Tensor | None) -> Tensor:
     """Return whether each history is constant up to rounding, or has fewer than ``MIN_OBSERVED`` observed values."""
     is_constant = scale <= SMALLEST + ROUNDING * loc.abs()
-    return is_constant if mask is None else is_constant | (mask.sum(1, keepdim=True) < MIN_OBSERVED)
+    return is_constant if mask is None else is_constant | (sum_over_time(mask) < MIN_OBSERVED)
 
 
 def standardise(values: Tensor, params: Tensor | None) -> Tensor:

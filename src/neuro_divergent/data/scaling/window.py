@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
-from neuro_divergent.data.scaling.base import SMALLEST, WindowScaler
+from neuro_divergent.core.exporting import is_exporting
+from neuro_divergent.data.scaling.base import SMALLEST, WindowScaler, sum_over_time
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,9 +47,7 @@ class RobustScaler(WindowScaler):
     """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        values = past if mask is None else past.where(mask.bool(), math.nan)
-        levels = past.new_tensor([0.25, 0.5, 0.75])
-        low, median, high = values.nanquantile(levels, dim=1, keepdim=True).nan_to_num()
+        low, median, high = _quartiles(past, mask)
         deviation = (past - median).abs()
         fallback = deviation.mean(1, keepdim=True) if mask is None else _mean(deviation, mask)
         spread = 0.7413 * (high - low)
@@ -91,6 +90,25 @@ class RevIN(StandardScaler):
     reversible: ClassVar[bool] = True
 
 
+def _quartiles(past: Tensor, mask: Tensor | None) -> tuple[Tensor, ...]:
+    """Return the three quartiles of the observed values over time; 0 without any."""
+    if mask is not None and is_exporting():
+        return tuple(_masked_quantile(past, mask, level) for level in (0.25, 0.5, 0.75))
+    values = past if mask is None else past.where(mask.bool(), math.nan)
+    return values.nanquantile(past.new_tensor([0.25, 0.5, 0.75]), dim=1, keepdim=True).nan_to_num().unbind()
+
+
+def _masked_quantile(past: Tensor, mask: Tensor, level: float) -> Tensor:
+    """Return a quantile of the observed values without NaN, which ONNX does not sort."""
+    ordered = past.where(mask.bool(), math.inf).sort(1).values
+    count = mask.sum(1, keepdim=True)
+    rank = level * (count - 1).clamp_min(0)
+    below = rank.floor()
+    above = (below + 1).minimum((count - 1).clamp_min(0))
+    low, high = (ordered.gather(1, place.long()) for place in (below, above))
+    return (low + (high - low) * (rank - below)).masked_fill(count == 0, 0.0)
+
+
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
     """Return the mean of the observed values over time; 0 without any."""
-    return (values * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp_min(1)
+    return sum_over_time(values * mask) / sum_over_time(mask).clamp_min(1)

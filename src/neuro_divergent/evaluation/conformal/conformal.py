@@ -241,6 +241,22 @@ class Conformal(ModelWrapper[ForecastModel]):
         state = "not calibrated" if known is None else f"calibrated on {len(known.scores):,} windows"
         return f"{type(self).__name__}({self.settings.method}, {state}, {self.forecaster!r})"
 
+    def widths(self, levels: Sequence[float], ids: Sequence[Any]) -> Floats:
+        """Return the widths of intervals of some series, ``(series, levels, sides, horizon)``.
+
+        They are in units of the spread of each window if ``settings.scaled``, else in those of the data. Series without
+        scores of their own have the widths of all series together.
+
+        Raises:
+            InputError: If there are too few errors for a level.
+        """
+        return self._known().widths_now(levels, names(list(ids)))
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Quantiles of the bounds that are calibrated; those of the median for intervals around the point."""
+        return self._pairs
+
     @property
     def is_fitted(self) -> bool:
         """Whether it can forecast."""

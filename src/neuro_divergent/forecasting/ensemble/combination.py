@@ -91,7 +91,7 @@ class Combination:
         """
         if len(self.losses) == 1:
             return [wanted]
-        levels = () if self.is_measured else self._levels(wanted)
+        levels = () if self.is_measured else self.levels(wanted)
         return [tuple(level for level in levels if _knows(loss, level)) for loss in self.losses]
 
     def combine(self, wanted: Quantiles, forecasts: Sequence[MemberForecast]) -> MemberForecast:
@@ -105,7 +105,7 @@ class Combination:
         everyone = range(len(forecasts))
         if self.is_measured:
             return self._average(points, everyone), None
-        levels = self._levels(wanted)
+        levels = self.levels(wanted)
         if self.method == "pool":
             point = self._average(points, everyone)
             return point, self._pooled(forecasts, wanted) if wanted else None
@@ -119,9 +119,17 @@ class Combination:
         places = [levels.index(round(quantile, _DIGITS)) for quantile in wanted]
         return point, self._round_counts(table[..., places])
 
-    def _levels(self, wanted: Quantiles) -> Quantiles:
-        """Return all quantiles that have to be known for those that are wanted, in ascending order."""
-        unknown = [quantile for quantile in wanted if not any(_knows(loss, quantile) for loss in self.losses)]
+    def knowing(self, level: float) -> list[int]:
+        """Return the places of the members that forecast a quantile."""
+        return [place for place, loss in enumerate(self.losses) if _knows(loss, level)]
+
+    def levels(self, wanted: Quantiles) -> Quantiles:
+        """Return all quantiles that have to be known for those that are wanted, in ascending order.
+
+        Raises:
+            InputError: If no member knows one that is wanted.
+        """
+        unknown = [quantile for quantile in wanted if not self.knowing(quantile)]
         bound = [loss for loss in self.losses if not loss.traits.any_level]
         fixed = {round(level, _DIGITS) for loss in bound for level in loss.quantile_levels}
         if unknown:
@@ -146,7 +154,7 @@ class Combination:
         columns = []
         places = [iter(range(len(levels))) for _ in forecasts]
         for level in levels:
-            knowing = [number for number, loss in enumerate(self.losses) if _knows(loss, level)]
+            knowing = self.knowing(level)
             parts = []
             for number in knowing:
                 quantiles = forecasts[number][1]

@@ -236,7 +236,7 @@ class FittedEnsemble:
             point: Forecasts of the whole.
             quantiles: Quantiles to give.
         """
-        offsets = torch.stack([self._offsets(quantile) for quantile in quantiles], -1)[None, : point.shape[1], None, :]
+        offsets = self.quantile_offsets(quantiles)[None, : point.shape[1], None, :]
         if not batcher.scaler.applied and batch.scale is not None:
             offsets = offsets * batch.scale.cpu().unsqueeze(-1)
         with torch.inference_mode():
@@ -244,14 +244,18 @@ class FittedEnsemble:
             scaled = batcher.rescale(points, batch).unsqueeze(-1) + offsets.to(points.device)
             return _flat(batcher.restore(scaled, batch))
 
-    def _offsets(self, quantile: float) -> Tensor:
-        """Return how far a quantile lies from the point at each step."""
+    def quantile_offsets(self, quantiles: Quantiles) -> Tensor:
+        """Return how far quantiles lie from the point at each step, ``(horizon, quantile)``, by measured errors.
+
+        Raises:
+            InputError: If no errors were measured, or too few.
+        """
         if self.intervals is None:
             raise InputError(
                 "intervals of an ensemble are measured on a validation part, and there was none. Train it with "
                 "validation set to a fraction or a number of rows, calibrate it, or train members with quantiles."
             )
-        return self.intervals.quantile_offset(quantile)
+        return torch.stack([self.intervals.quantile_offset(quantile) for quantile in quantiles], -1)
 
     def _relative_errors(self, batcher: EnsembleBatcher, batches: tuple[Batch, ...], point: Array) -> Tensor:
         """Return absolute errors on the scale of the leading member; NaN where nothing was observed."""

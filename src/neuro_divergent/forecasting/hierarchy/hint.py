@@ -255,6 +255,32 @@ class HINT(ModelWrapper[Forecaster]):
         point, *ends = made[:, cutoff, found.series]
         return dataclasses.replace(found, point=point, **requested.by_name(ends))
 
+    def linear_map(self, quantiles: Sequence[float] = ()) -> tuple[Floats, Floats]:
+        """Return what ``predict`` does with base forecasts, for reconciliations that do not depend on the history.
+
+        Args:
+            quantiles: Quantiles, between 0 and 1.
+
+        Returns:
+            The matrix from base forecasts to coherent ones, ``(nodes, nodes)``, and how far each quantile lies from
+            the coherent forecast, ``(quantiles, nodes, horizon)``; nodes as in the hierarchy.
+
+        Raises:
+            InputError: With ``top_down``, or if there are too few errors for a quantile.
+        """
+        self._require_fitted()
+        if self.method == "top_down" or self._reconciliation is None:
+            raise InputError(
+                "'top_down' splits the total by proportions of the history that a forecast is made from, so it is not "
+                "one matrix. Choose another reconciliation: with_method('mint_structural') needs no training."
+            )
+        matrix = self.hierarchy.summing @ self._reconciliation.projection
+        nodes, horizon = len(self.hierarchy.nodes), self.task.horizon
+        if not quantiles:
+            return matrix, np.zeros((0, nodes, horizon))
+        paths = self._paths(np.zeros((nodes, horizon)), self._reconciliation, _PATHS, 0, "bootstrap", quantiles)
+        return matrix, np.quantile(paths, quantiles, axis=0)
+
     def to_files(self, *, context: bool = True) -> Iterator[tuple[str, bytes]]:
         self._require_fitted()
         parts = HintParts(self.forecaster, self.hierarchy, self.method, self._residuals, self._backend)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    import socket
-
     from uvicorn import Server
 
     from neuro_divergent.interfaces.dashboard.settings import Settings
@@ -63,7 +59,8 @@ def dashboard(
         what = "is not a directory" if path.exists() else "not found"
         raise InputError(f"{path}: {what}; give a directory that holds runs, or one run.")
     _check_installed()
-    from neuro_divergent.interfaces.dashboard.settings import HOW_TO_MAKE_ONE, Settings, is_loopback, new_token
+    from neuro_divergent.core.http_access import HOW_TO_MAKE_ONE, is_loopback, listen, new_token
+    from neuro_divergent.interfaces.dashboard.settings import Settings
 
     if not token and not is_loopback(host):
         raise InputError(
@@ -71,7 +68,7 @@ def dashboard(
             f"--token or {TOKEN}. {HOW_TO_MAKE_ONE}"
         )
     wanted = Settings(path.resolve(), token or new_token(), host, port, tuple(allow_host or ()))
-    with listen(host, port) as listener:
+    with listen(host, port, who="dashboard") as listener:
         settings = replace(wanted, port=listener.getsockname()[1])
         address = f"{settings.address}#token={settings.token}"
         typer.echo(f"Dashboard of {path}: {address}")
@@ -90,36 +87,6 @@ def _check_installed() -> None:
             f"the dashboard needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed: "
             'pip install "neuro-divergent[dashboard]"'
         )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket, so that the address that is shown works.
-
-    Raises:
-        InputError: If it cannot listen there.
-    """
-    import socket
-
-    from neuro_divergent.core.errors import InputError
-
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family)
-        try:
-            if os.name == "posix":  # where it means no more than that the last one may have ended a moment ago
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Connections inherit it: without it an answer may wait 40 ms for an acknowledgement.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            listener.bind(address)
-            listener.listen(128)
-        except BaseException:
-            listener.close()
-            raise
-    except (OSError, UnicodeError) as error:
-        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        what = "is taken, perhaps by another dashboard" if taken else f"cannot be used ({error})"
-        raise InputError(f"{host}, port {port}: {what}; choose another, or --port 0 for one that is free.") from error
-    return listener
 
 
 def server_of(settings: Settings) -> Server:

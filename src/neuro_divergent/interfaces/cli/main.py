@@ -29,6 +29,7 @@ from neuro_divergent.interfaces.cli import (
     doctor,
     drift,
     evaluate,
+    export,
     federated,
     hardware,
     health,
@@ -44,6 +45,7 @@ from neuro_divergent.interfaces.cli import (
     runs,
     schedule,
     search,
+    serve,
     train,
 )
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
@@ -61,8 +63,8 @@ app = typer.Typer(
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
 for _module in (
-    demo, train, predict, evaluate, compare, benchmark, report, doctor, drift, dashboard, health, models, presets,
-    schedule, init, launch,
+    demo, train, predict, evaluate, export, serve, compare, benchmark, report, doctor, drift, dashboard, health, models,
+    presets, schedule, init, launch,
 ):  # fmt: skip
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))

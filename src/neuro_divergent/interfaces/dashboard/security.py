@@ -8,8 +8,6 @@ headers that allow a browser to run our own files only.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 import logging
 import re
@@ -17,24 +15,22 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from neuro_divergent.interfaces.dashboard.settings import Settings, is_wildcard
+from neuro_divergent.core.http_access import (
+    LARGEST_HEADERS,
+    LONGEST_PATH,
+    LONGEST_QUERY,
+    SECURITY_HEADERS,
+    TokenCheck,
+    is_own_address,
+    is_same_origin,
+)
+from neuro_divergent.interfaces.dashboard.settings import Settings
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
-HEADERS = (
-    (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
-LONGEST_PATH = 1024
-LONGEST_QUERY = 4096
-LARGEST_HEADERS = 32 * 1024
+HEADERS = ((b"content-security-policy", CONTENT_POLICY.encode()), *SECURITY_HEADERS)
 LARGEST_BODY = 1024
 
 _WISH = re.compile(r"/api/runs/[^/]+/(stop|checkpoint)")
@@ -52,7 +48,7 @@ class Security:
         self._app = app
         self._settings = settings
         self._hosts = settings.hosts
-        self._token = _digest(settings.token.encode())
+        self._token = TokenCheck(settings.token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -99,37 +95,19 @@ class Security:
         lengths = _values(headers, b"content-length")
         if any(not length.isdigit() or len(length) > 9 or int(length) > LARGEST_BODY for length in lengths):
             return 413, "Nothing is to be sent here."
-        if method == "POST" and not self._is_same_origin(headers, hosts[0]):
+        if method == "POST" and not is_same_origin(
+            _values(headers, b"origin"), _values(headers, b"sec-fetch-site"), hosts[0]
+        ):
             return 403, "Only the dashboard's own page may ask for this."
         needs_token = method == "POST" or (self._settings.needs_token_to_read and path.startswith("/api"))
-        if needs_token and not self._knows_token(headers):
+        if needs_token and not self._token.accepts(_values(headers, b"authorization")):
             return 401, "This needs the token; open the address that 'nd dashboard' printed."
         return None
 
     def _is_ours(self, host: bytes, scope: Scope) -> bool:
         name = host.decode("latin-1").lower()
-        if name in self._hosts:
-            return True
-        server = scope.get("server")
-        if not server or not is_wildcard(self._settings.host):
-            return False
-        # A server that listens at all addresses accepts the address at which this connection arrived.
-        address = f"[{server[0]}]" if ":" in server[0] else server[0]
-        return name == f"{address}:{server[1]}".lower() and server[1] == self._settings.port
-
-    @staticmethod
-    def _is_same_origin(headers: Iterable[tuple[bytes, bytes]], host: bytes) -> bool:
-        """Whether a request comes from our own page, or from no page at all."""
-        origins = _values(headers, b"origin")
-        site = _values(headers, b"sec-fetch-site")
-        own = {b"http://" + host.lower(), b"https://" + host.lower()}
-        return {origin.lower() for origin in origins} <= own and set(site) <= {b"same-origin", b"none"}
-
-    def _knows_token(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        given = _values(headers, b"authorization")
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        # Digests have equal length, and their comparison takes constant time.
-        return hmac.compare_digest(_digest(token.strip()), self._token) and scheme.lower() == b"bearer"
+        own, port = self._settings.host, self._settings.port
+        return name in self._hosts or is_own_address(name, own, port, scope.get("server"))
 
 
 class _HeaderSender:
@@ -167,7 +145,3 @@ class _HeaderSender:
 
 def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [value for key, value in headers if key.lower() == name]
-
-
-def _digest(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()

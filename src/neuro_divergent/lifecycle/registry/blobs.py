@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import time
@@ -12,15 +11,10 @@ from pathlib import Path
 
 from neuro_divergent.core.errors import InputError, UntrustedFileError
 from neuro_divergent.core.storage.local import LocalStore
-from neuro_divergent.core.storage.manifest import entry_of, write_manifest
+from neuro_divergent.core.storage.manifest import digest_of
 from neuro_divergent.core.storage.store import open_store
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return the SHA-256 of the manifest of files, which holds the SHA-256 of each."""
-    return hashlib.sha256(write_manifest({name: entry_of(content) for name, content in files.items()})).hexdigest()
 
 
 class Blobs:

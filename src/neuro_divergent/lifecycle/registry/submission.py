@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.storage.manifest import digest_of
 from neuro_divergent.core.storage.strict_json import finite_or_none
-from neuro_divergent.lifecycle.registry.blobs import Blobs, digest_of
+from neuro_divergent.lifecycle.registry.blobs import Blobs
 from neuro_divergent.lifecycle.registry.description import Description
 from neuro_divergent.lifecycle.registry.evidence import Evidence, plain, present_code, present_environment
 from neuro_divergent.runs.directory import DATA, MODEL

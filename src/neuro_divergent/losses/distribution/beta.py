@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from neuro_divergent.core.config import register
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units, positive
 
@@ -25,6 +27,10 @@ class Beta(NaturalLoss):
     inwards by a millionth.
     """
 
+    traits: ClassVar[LossTraits] = replace(
+        NaturalLoss.traits,
+        quantiles_not_exported="ONNX has no incomplete beta function, and its integral has poles at both ends",
+    )
     accepts: ClassVar[str] = "between 0 and 1"
     outputs: ClassVar[int] = 2
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuro_divergent.core.config import knob, register
+from neuro_divergent.losses.base import LossTraits
 from neuro_divergent.losses.distribution.natural import NaturalLoss
 from neuro_divergent.losses.distribution.units import Units, positive
 
@@ -29,6 +31,10 @@ class Tweedie(NaturalLoss):
         power: From near 1, almost Poisson, to near 2, almost gamma.
     """
 
+    traits: ClassVar[LossTraits] = replace(
+        NaturalLoss.traits,
+        quantiles_not_exported="ONNX has no incomplete gamma function, of which a probability is a sum without bound",
+    )
     accepts: ClassVar[str] = "zero or positive"
     outputs: ClassVar[int] = 2
 

@@ -51,11 +51,11 @@ class ErrorIntervals:
         """Return the lower and upper bounds of each level in percent around forecasts ``(windows, horizon)``."""
         if not levels:
             return {}
-        widths = np.stack([self._width(level) for level in levels])[None, :, None]
+        widths = np.stack([self.width(level) for level in levels])[None, :, None]
         widths = np.repeat(widths, len(point), axis=0)
         return widen(Bounds(point[None], point[None]), POINT, levels, spread, widths, whole=False)
 
-    def _width(self, level: float) -> Floats:
+    def width(self, level: float) -> Floats:
         """Return the width of a level at each step, in units of the spread."""
         count = int(np.isfinite(self.errors).sum())
         highest = 100 * count / (count + 1) - 1e-6

@@ -6,6 +6,8 @@ from torch import Tensor
 from torch.distributions import Chi2, Distribution, StudentT
 from torch.distributions.utils import broadcast_all
 
+from neuro_divergent.core.exporting import is_exporting
+from neuro_divergent.losses.distribution.distributions import traced
 from neuro_divergent.losses.distribution.distributions.solve import special
 
 
@@ -24,6 +26,8 @@ class StudentTDistribution(StudentT):
         return special(stdtr, self.df, (value - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
+        if is_exporting():
+            return self.loc + self.scale * traced.student_t_quantile(self.df, value)
         from scipy.special import stdtrit
 
         return self.loc + self.scale * special(stdtrit, self.df, value)

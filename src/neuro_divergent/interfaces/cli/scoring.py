@@ -1,0 +1,182 @@
+"""``nd predict`` with a directory as output: scoring of many files, a part at a time."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuro_divergent.core.errors import InputError, check_choice
+from neuro_divergent.core.formatting import format_count
+from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from neuro_divergent.serving.scoring.score import Observer, PartDone, ScoringSummary
+
+_TABLES = (".csv", ".parquet", ".json")
+_FORMATS = ("parquet", "csv", "delta")
+_LINES = 10
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """Options of ``nd predict`` that only scoring has.
+
+    Attributes:
+        as_of: Rows after this time are left out.
+        if_newer: Do nothing where neither data nor model changed.
+        sql: Query whose rows are the series.
+        database: Address of its database.
+        source_format: ``parquet``, ``csv`` or ``delta``, where the name does not tell.
+    """
+
+    as_of: str | None = None
+    if_newer: bool = False
+    sql: str | None = None
+    database: str | None = None
+    source_format: str | None = None
+
+    @property
+    def given(self) -> str | None:
+        """The first of these options that was given, as on the command line; ``None`` for none."""
+        options = {
+            "--as-of": self.as_of, "--if-newer": self.if_newer or None, "--sql": self.sql,
+            "--database": self.database, "--format": self.source_format,
+        }  # fmt: skip
+        return next((name for name, value in options.items() if value is not None), None)
+
+
+def writes_directory(output: str | None, data: str | None, scoring: ScoringOptions) -> bool:
+    """Whether the output of ``nd predict`` is a directory of forecasts, and not a table.
+
+    It is one if it ends with a slash, exists as one, or has no ending of a table while the series come from a pattern,
+    a query or a Delta table.
+
+    Raises:
+        InputError: If an option of scoring is given with another output.
+    """
+    if output is None:
+        is_directory = False
+    else:
+        is_source = scoring.sql is not None or scoring.source_format == "delta" or (data and glob.has_magic(data))
+        is_table = Path(output).suffix.lower() in _TABLES
+        is_directory = output.endswith(("/", "\\")) or Path(output).is_dir() or (bool(is_source) and not is_table)
+    if not is_directory and scoring.given is not None:
+        raise InputError(f"{scoring.given} needs a directory for the forecasts: pass --output forecasts/")
+    return is_directory
+
+
+def score_files(
+    model: Path, options: PredictOptions, scoring: ScoringOptions, output: str, *, as_json: bool = False
+) -> None:
+    """Forecast the series of many files, and write the forecasts to a directory.
+
+    Raises:
+        InputError: If the options do not go together.
+        DataError: If the series cannot be forecast.
+        SystemExit: With 130 after an interruption; what was written is complete.
+    """
+    from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.interfaces.cli.silence import silenced
+    from neuro_divergent.serving.scoring.score import score
+
+    source = _source(options.data, scoring)
+    screen = Screen(as_json=as_json)
+    with _interruptible(), _progress(screen.messages) as observe, silenced():
+        summary = score(
+            model,
+            source,
+            output,
+            future=options.future,
+            levels=options.levels,
+            quantiles=options.quantiles,
+            horizon=options.horizon,
+            changes=options.changes,
+            as_of=scoring.as_of,
+            if_newer=scoring.if_newer,
+            source_format=scoring.source_format,  # type: ignore[arg-type]
+            observe=observe,
+        )
+    screen.say(_describe(summary))
+    screen.result(_document(summary))
+
+
+def _source(data: str | None, scoring: ScoringOptions) -> Any:
+    if scoring.source_format is not None:
+        check_choice("format", scoring.source_format, _FORMATS)
+    if (scoring.sql is None) != (scoring.database is None):
+        raise InputError("--sql and --database go together: a query, and the address of the database.")
+    if scoring.sql is not None and scoring.database is not None:
+        if data is not None:
+            raise InputError(f"{data}: leave DATA out with --sql, whose rows are the series.")
+        from neuro_divergent.serving.scoring.database import SqlQuery
+
+        return SqlQuery(scoring.sql, scoring.database)
+    if data is None:
+        raise InputError('pass the series to forecast as DATA, such as "in/*.parquet", or as --sql and --database.')
+    return data
+
+
+def _describe(summary: ScoringSummary) -> str:
+    series, files = format_count(summary.series, "series", "series"), format_count(len(summary.parts), "file")
+    if not summary.is_new:
+        return f"Nothing new: {series} of {summary.made_at} in {summary.directory} are up to date"
+    return f"{series}, {summary.rows:,} rows in {files} written to {summary.directory}"
+
+
+def _document(summary: ScoringSummary) -> dict[str, Any]:
+    return {
+        "output": str(summary.directory),
+        "made_at": summary.made_at,
+        "model_version": summary.model_version,
+        "series": summary.series,
+        "rows": summary.rows,
+        "is_new": summary.is_new,
+        "parts": [dict(part) for part in summary.parts],
+    }
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        sys.stderr.write("Interrupted. Finished files are complete; run the same command again to resume.\n")
+        raise SystemExit(getattr(interruption, "exit_code", 130)) from None
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Observer | None]:
+    """Yield what shows progress: a live line on a terminal, ten plain lines elsewhere, nothing when it is quiet."""
+    if console.quiet:
+        yield None
+    elif not console.is_terminal:
+        yield _plain(console)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("parts"),
+            BarColumn(bar_width=12),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(compact=True),
+        )
+        with Progress(*columns, console=console, transient=True) as shown:
+            task = shown.add_task("parts", total=None)
+            yield lambda part: shown.update(task, completed=part.number, total=part.total)
+
+
+def _plain(console: Console) -> Observer:
+    def show(part: PartDone) -> None:
+        done, before = part.number * _LINES // part.total, (part.number - 1) * _LINES // part.total
+        if done > before and part.total > 1:
+            state = "  was there" if part.was_there else ""
+            console.print(f"part {part.number:,}/{part.total:,}  {part.name}{state}", markup=False, soft_wrap=True)
+
+    return show
