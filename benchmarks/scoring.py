@@ -32,10 +32,10 @@ MADE_AT = "2026-01-01T00:00:00+00:00"
 _WORKER = """
 import json, resource, sys, time
 from datetime import datetime
-from neuro_divergent.serving.scoring.score import score
+from neuro_divergent.serving.scoring.score_files import score_files
 model, source, output, made_at = sys.argv[1:]
 began = time.perf_counter()
-summary = score(model, source, output, made_at=datetime.fromisoformat(made_at))
+summary = score_files(model, source, output, made_at=datetime.fromisoformat(made_at))
 wall = time.perf_counter() - began
 used = resource.getrusage(resource.RUSAGE_SELF)
 peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -56,7 +56,7 @@ def main() -> None:
         model = export(data, base)
         source = str(data / "*.parquet")
         for threads in arguments.threads:
-            found = score(model, source, base / f"out-{threads}", threads)
+            found = score_files(model, source, base / f"out-{threads}", threads)
             _show(f"{threads} thread" + "s" * (threads != "1"), found)
         if not arguments.without_kill:
             same = kill_and_resume(model, source, base / "killed", base / f"out-{arguments.threads[0]}")
@@ -101,7 +101,7 @@ def export(data: Path, directory: Path) -> Path:
     return export_model(model, directory / "model.onnx")
 
 
-def score(model: Path, source: str, output: Path, threads: str) -> dict[str, float]:
+def score_files(model: Path, source: str, output: Path, threads: str) -> dict[str, float]:
     """Score in a fresh process and return what it measured."""
     done = subprocess.run(_command(model, source, output), env=_environment(threads), capture_output=True, text=True)
     if done.returncode:
@@ -118,7 +118,7 @@ def kill_and_resume(model: Path, source: str, output: Path, expected: Path) -> b
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = len(list(output.glob("*.parquet")))
-    score(model, source, output, "1")
+    score_files(model, source, output, "1")
     print(f"killed after {kept} of {total} parts")
     return _digests(output) == _digests(expected)
 

@@ -117,6 +117,16 @@ class Traits:
     not_exported: str = ""
 
     @classmethod
-    def with_covariates(cls, family: str, paper: str, **more: bool) -> Traits:
+    def with_covariates(
+        cls, family: str, paper: str, *, mixes_channels: bool = False, autoregressive: bool = False
+    ) -> Traits:
         """Return the traits of an architecture that uses covariates of all three kinds."""
-        return cls(family, past_x=True, future_x=True, static_x=True, paper=paper, **more)
+        return cls(
+            family,
+            past_x=True,
+            future_x=True,
+            static_x=True,
+            mixes_channels=mixes_channels,
+            autoregressive=autoregressive,
+            paper=paper,
+        )

@@ -35,6 +35,8 @@ class StandardScaler(WindowScaler):
             mean = past.mean(1, keepdim=True)
             return mean, (past - mean).square_().mean(1, keepdim=True).sqrt_()
         mean = _mean(past, mask)
+        if is_exporting():  # products round more than sums do, and a constant history must not get a spread by that
+            mean = mean + _mean(past - mean, mask)
         return mean, _mean((past - mean).square(), mask).sqrt()
 
 

@@ -19,7 +19,7 @@ from neuro_divergent.interfaces.cli.exported_forecast import (
     is_exported_file,
 )
 from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
-from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_files, writes_directory
+from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,7 +100,7 @@ def predict(
     )
     if writes_directory(output, data, scoring):
         assert output is not None, "a directory has a name"
-        score_files(model, options, scoring, output, as_json=as_json)
+        score_to_directory(model, options, scoring, output, as_json=as_json)
         return
     path = None if output is None else Path(output)
     if path is not None and path.suffix.lower() not in (".csv", ".parquet"):

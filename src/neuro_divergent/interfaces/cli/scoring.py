@@ -17,7 +17,7 @@ from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from neuro_divergent.serving.scoring.score import Observer, PartDone, ScoringSummary
+    from neuro_divergent.serving.scoring.score_files import Observer, PartDone, ScoringSummary
 
 _TABLES = (".csv", ".parquet", ".json")
 _FORMATS = ("parquet", "csv", "delta")
@@ -72,7 +72,7 @@ def writes_directory(output: str | None, data: str | None, scoring: ScoringOptio
     return is_directory
 
 
-def score_files(
+def score_to_directory(
     model: Path, options: PredictOptions, scoring: ScoringOptions, output: str, *, as_json: bool = False
 ) -> None:
     """Forecast the series of many files, and write the forecasts to a directory.
@@ -84,12 +84,12 @@ def score_files(
     """
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.cli.silence import silenced
-    from neuro_divergent.serving.scoring.score import score
+    from neuro_divergent.serving.scoring.score_files import score_files
 
     source = _source(options.data, scoring)
     screen = Screen(as_json=as_json)
     with _interruptible(), _progress(screen.messages) as observe, silenced():
-        summary = score(
+        summary = score_files(
             model,
             source,
             output,

@@ -37,9 +37,10 @@ class Verification:
     """What a check has found.
 
     Attributes:
-        largest: Largest difference from ``predict``, as a part of the spread of its window. Where a forecast is
-            further from the mean of the window than that, as a part of its distance. What 32-bit floats cannot tell
-            apart is within the tolerance, however small the spread is.
+        largest: Largest difference from ``predict``, as a part of the spread of its window, or of the usual spread at
+            its level where the window is constant. Where a forecast is further from the mean of the window than that,
+            as a part of its distance. What 32-bit floats cannot tell apart is within the tolerance, however small the
+            spread is.
         windows: Windows that were compared.
     """
 
@@ -135,11 +136,22 @@ def _differences(
         warnings.simplefilter("ignore", RuntimeWarning)  # a short window of a joint model may have no value at all
         statistics = np.nanmean(values, 1), np.nanstd(values, 1), np.nanmax(np.abs(values), 1)
     level, spread, largest = (np.nan_to_num(item)[:, None, :, None] for item in statistics)
+    spread = np.where(spread > _ROUNDING * largest, spread, _relative_spread(sample) * np.abs(level))
     unit = np.maximum(np.maximum(spread, np.abs(expected - level)), np.finfo(np.float32).tiny)
     rounding = _ROUNDING * np.maximum(largest, np.abs(expected))
     for network in networks_of(model):
         rounding = np.maximum(rounding, _scaler_rounding(network, sample, expected))
     return np.abs(found - expected), unit, rounding
+
+
+def _relative_spread(sample: Sample) -> float:
+    """Return the usual spread of a series compared with its level, which constant windows are measured by."""
+    context = sample.context
+    y = context.y.astype(np.float64)
+    pieces = np.split(y if context.mask is None else np.where(context.mask, y, np.nan), context.offsets[1:-1])
+    seen = [piece[~np.isnan(piece)] for piece in pieces]
+    known = [values.std() / np.abs(values).mean() for values in seen if values.any()]
+    return float(np.median(known)) if known else 0.0
 
 
 def _scaler_rounding(network: FittedModel, sample: Sample, expected: Floats) -> Floats:

@@ -23,7 +23,7 @@ import numpy as np
 from neuro_divergent.core.arrays import Array, Floats32
 from neuro_divergent.serving.description import Description
 from neuro_divergent.serving.scoring.database import SqlQuery
-from neuro_divergent.serving.scoring.score import score
+from neuro_divergent.serving.scoring.score_files import score_files
 
 ROOT = Path(__file__).parents[4]
 MADE_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -74,7 +74,7 @@ def run(job: dict[str, Any]) -> int:
 
     sys.addaudithook(audit)
     source = SqlQuery(job["query"], job["source"]) if job.get("query") else job["source"]
-    score(LastValue(), source, job["output"], levels=[80], made_at=MADE_AT)
+    score_files(LastValue(), source, job["output"], levels=[80], made_at=MADE_AT)
     return changes
 
 

@@ -12,7 +12,7 @@ import pytest
 import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
-from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_files, writes_directory
+from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
 from tests.unit.serving.scoring.scored_models import assert_same_forecasts, series_table
 from tests.unit.serving.scoring.test_job import database
 
@@ -62,12 +62,12 @@ def test_option_of_scoring_without_a_directory_is_refused(scoring: dict[str, Any
 def test_score_files_shows_ten_lines_of_progress_and_what_was_written(
     masking: nd.Forecaster, model: Path, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    score_files(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
+    score_to_directory(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
     written = capsys.readouterr()
     assert "12 series, 36 rows in 12 files written to" in written.out
     assert written.err.count("part ") == 10
     assert_same_forecasts(tmp_path / "out", masking.predict(source))
-    score_files(model, PredictOptions(source), ScoringOptions(if_newer=True), str(tmp_path / "out"))
+    score_to_directory(model, PredictOptions(source), ScoringOptions(if_newer=True), str(tmp_path / "out"))
     assert "Nothing new: 12 series" in capsys.readouterr().out
 
 
@@ -76,7 +76,7 @@ def test_score_files_of_a_query_as_json_is_one_document(
 ) -> None:
     table = series_table([20, 30])
     scoring = ScoringOptions(sql="SELECT * FROM sales", database=database(tmp_path, table), as_of="2024-02-20")
-    score_files(model, PredictOptions(None, levels=(80,)), scoring, str(tmp_path / "out"), as_json=True)
+    score_to_directory(model, PredictOptions(None, levels=(80,)), scoring, str(tmp_path / "out"), as_json=True)
     written = capsys.readouterr()
     document = json.loads(written.out)
     assert (document["series"], document["rows"], document["is_new"], written.err) == (2, 6, True, "")
@@ -97,7 +97,7 @@ def test_score_files_with_options_that_do_not_go_together_says_so(
     data: str | None, scoring: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=message):
-        score_files(tmp_path, PredictOptions(data), ScoringOptions(**scoring), str(tmp_path / "out"))
+        score_to_directory(tmp_path, PredictOptions(data), ScoringOptions(**scoring), str(tmp_path / "out"))
 
 
 def test_score_files_interrupted_says_how_to_resume(
@@ -110,6 +110,6 @@ def test_score_files_interrupted_says_how_to_resume(
 
     monkeypatch.setattr(scorer.ModelScorer, "forecast", interrupt)
     with pytest.raises(SystemExit) as ending:
-        score_files(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
+        score_to_directory(model, PredictOptions(source), ScoringOptions(), str(tmp_path / "out"))
     assert ending.value.code == 130
     assert "run the same command again to resume" in capsys.readouterr().err

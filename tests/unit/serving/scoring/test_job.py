@@ -23,7 +23,7 @@ from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.serving.exported_model import ExportedModel
 from neuro_divergent.serving.scoring import sorted_file
 from neuro_divergent.serving.scoring.database import SqlQuery
-from neuro_divergent.serving.scoring.score import PartDone, score
+from neuro_divergent.serving.scoring.score_files import PartDone, score_files
 from tests.unit.serving.scoring.killed_scoring import MADE_AT, LastValue, ScoringServer
 from tests.unit.serving.scoring.scored_models import (
     START,
@@ -96,11 +96,11 @@ def test_score_resumed_keeps_finished_parts_and_the_time_of_the_first_start(sour
             raise StopError
 
     with pytest.raises(StopError):
-        score(LastValue(), source, tmp_path / "out", made_at=MADE_AT, observe=stop)
+        score_files(LastValue(), source, tmp_path / "out", made_at=MADE_AT, observe=stop)
     kept = contents(tmp_path / "out")
     assert sorted(kept) == ["f0.parquet", "f1.parquet", "job.json"]
     seen: list[PartDone] = []
-    score(LastValue(), source, tmp_path / "out", observe=seen.append)
+    score_files(LastValue(), source, tmp_path / "out", observe=seen.append)
     assert [part.was_there for part in seen] == [True, True, False]
     assert {name: content for name, content in contents(tmp_path / "out").items() if name in kept} == kept
     assert read_forecasts(tmp_path / "out")["made_at"].unique().to_list() == [MADE_AT]
@@ -108,7 +108,7 @@ def test_score_resumed_keeps_finished_parts_and_the_time_of_the_first_start(sour
 
 @pytest.mark.parametrize("change", ["input", "model", "levels", "damaged output"])
 def test_score_resumed_after_a_change_forecasts_what_changed(source: str, tmp_path: Path, change: str) -> None:
-    score(LastValue(), source, tmp_path / "out")
+    score_files(LastValue(), source, tmp_path / "out")
     (tmp_path / "out" / "summary.json").unlink()
     model, levels = LastValue(), []
     if change == "input":
@@ -122,18 +122,18 @@ def test_score_resumed_after_a_change_forecasts_what_changed(source: str, tmp_pa
         path = tmp_path / "out" / "f1.parquet"
         path.write_bytes(path.read_bytes()[:-20])
     seen: list[PartDone] = []
-    score(model, source, tmp_path / "out", levels=levels, observe=seen.append)
+    score_files(model, source, tmp_path / "out", levels=levels, observe=seen.append)
     again = [not part.was_there for part in seen]
     assert again == ([False, True, False] if change in ("input", "damaged output") else [True] * 3)
-    score(model, source, tmp_path / "fresh", levels=levels)
+    score_files(model, source, tmp_path / "fresh", levels=levels)
     found, expected = (read_forecasts(tmp_path / name).drop("made_at") for name in ("out", "fresh"))
     assert_frame_equal(found, expected)
 
 
 def test_score_after_a_file_of_the_source_is_gone_removes_its_forecasts(source: str, tmp_path: Path) -> None:
-    score(LastValue(), source, tmp_path / "out")
+    score_files(LastValue(), source, tmp_path / "out")
     (tmp_path / "in" / "f2.parquet").unlink()
-    summary = score(LastValue(), source, tmp_path / "out")
+    summary = score_files(LastValue(), source, tmp_path / "out")
     assert {part["name"] for part in summary.parts} == {path.name for path in (tmp_path / "out").glob("*.parquet")}
 
 
@@ -156,7 +156,7 @@ def test_score_as_of_a_time_equals_predict_on_the_rows_until_then(
         given = table.sort("day", maintain_order=True) if how == "by time" else table
         given.head(100).write_parquet(tmp_path / "in" / "a.parquet")
         given.slice(100).write_parquet(tmp_path / "in" / "b.parquet")
-    score(masking_graph, source, tmp_path / "out", as_of=time.isoformat(" "))
+    score_files(masking_graph, source, tmp_path / "out", as_of=time.isoformat(" "))
     expected = masking.predict(table.filter(pl.col("day") <= time))
     assert expected["store"].n_unique() < len(RAGGED)
     assert_same_forecasts(tmp_path / "out", expected)
@@ -164,9 +164,9 @@ def test_score_as_of_a_time_equals_predict_on_the_rows_until_then(
 
 def test_score_as_of_a_time_before_all_rows_or_of_another_kind_is_refused(source: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no series to forecast"):
-        score(LastValue(), source, tmp_path / "out", as_of="2020-01-01")
+        score_files(LastValue(), source, tmp_path / "out", as_of="2020-01-01")
     with pytest.raises(DataError, match="as_of: 17 is not a time of column 'day'"):
-        score(LastValue(), source, tmp_path / "other", as_of=17)
+        score_files(LastValue(), source, tmp_path / "other", as_of=17)
 
 
 @pytest.mark.parametrize("kind", ["files", "frame", "query", "delta"])
@@ -183,9 +183,9 @@ def test_score_if_newer_leaves_forecasts_alone_until_data_or_model_change(
         deltalake = pytest.importorskip("deltalake")
         given = str(tmp_path / "delta")
         deltalake.write_deltalake(given, table)
-    score(LastValue(), given, tmp_path / "out", made_at=MADE_AT)
+    score_files(LastValue(), given, tmp_path / "out", made_at=MADE_AT)
     before = contents(tmp_path / "out")
-    summary = score(LastValue(), given, tmp_path / "out", if_newer=True)
+    summary = score_files(LastValue(), given, tmp_path / "out", if_newer=True)
     assert (summary.is_new, summary.series) == (False, len(RAGGED))
     after = contents_without_snapshots(tmp_path / "out")
     assert after == before
@@ -199,9 +199,9 @@ def test_score_if_newer_leaves_forecasts_alone_until_data_or_model_change(
         database(tmp_path, changed)
     else:
         deltalake.write_deltalake(given, changed, mode="overwrite")
-    assert score(LastValue(), given, tmp_path / "out", if_newer=True).is_new
+    assert score_files(LastValue(), given, tmp_path / "out", if_newer=True).is_new
     assert contents_without_snapshots(tmp_path / "out") != before
-    assert score(LastValue("v2"), given, tmp_path / "out", if_newer=True).is_new
+    assert score_files(LastValue("v2"), given, tmp_path / "out", if_newer=True).is_new
 
 
 def contents_without_snapshots(directory: Path) -> dict[str, bytes]:
@@ -211,16 +211,16 @@ def contents_without_snapshots(directory: Path) -> dict[str, bytes]:
 
 
 def test_score_again_without_if_newer_makes_new_forecasts(source: str, tmp_path: Path) -> None:
-    score(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
+    score_files(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
     seen: list[PartDone] = []
-    score(LastValue(), source, tmp_path / "out", observe=seen.append, made_at=MADE_AT + timedelta(days=1))
+    score_files(LastValue(), source, tmp_path / "out", observe=seen.append, made_at=MADE_AT + timedelta(days=1))
     assert not any(part.was_there for part in seen)
     made = read_forecasts(tmp_path / "out")["made_at"].unique().to_list()
     assert made == [MADE_AT + timedelta(days=1)]
 
 
 def test_score_on_a_full_disk_leaves_complete_files_only_and_resumes(source: str, tmp_path: Path) -> None:
-    score(LastValue(), source, tmp_path / "whole", made_at=MADE_AT)
+    score_files(LastValue(), source, tmp_path / "whole", made_at=MADE_AT)
     expected = contents(tmp_path / "whole")
     largest = max(len(content) for content in expected.values())
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -228,14 +228,14 @@ def test_score_on_a_full_disk_leaves_complete_files_only_and_resumes(source: str
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 1, limits[1]))
         with pytest.raises(StorageError):
-            score(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
+            score_files(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
     left = contents(tmp_path / "out")
     assert all(expected[name] == content for name, content in left.items())
     assert "summary.json" not in left
-    score(LastValue(), source, tmp_path / "out")
+    score_files(LastValue(), source, tmp_path / "out")
     assert contents(tmp_path / "out") == expected
 
 
@@ -244,18 +244,18 @@ def test_score_interrupted_by_ctrl_c_leaves_complete_files_only(source: str, tmp
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score(LastValue(), source, tmp_path / "out", made_at=MADE_AT, observe=interrupt)
+        score_files(LastValue(), source, tmp_path / "out", made_at=MADE_AT, observe=interrupt)
     assert sorted(contents(tmp_path / "out")) == ["f0.parquet", "job.json"]
 
 
 def test_score_while_another_process_writes_there_is_refused(source: str, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with RunLock(tmp_path / "out" / ".lock"), pytest.raises(InputError, match="process"):
-        score(LastValue(), source, tmp_path / "out")
+        score_files(LastValue(), source, tmp_path / "out")
 
 
 def test_score_writes_a_summary_of_all_parts(source: str, tmp_path: Path) -> None:
-    summary = score(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
+    summary = score_files(LastValue(), source, tmp_path / "out", made_at=MADE_AT)
     written = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert written["series"] == summary.series == len(RAGGED)
     assert written["rows"] == summary.rows == read_forecasts(tmp_path / "out").height
@@ -270,9 +270,9 @@ def test_score_writes_a_summary_of_all_parts(source: str, tmp_path: Path) -> Non
 def test_query_that_fails_or_has_no_rows_says_so_without_the_password(tmp_path: Path) -> None:
     address = database(tmp_path, series_table([20]))
     with pytest.raises(DataError, match="no such table: absent"):
-        score(LastValue(), SqlQuery("SELECT * FROM absent", address), tmp_path / "out")
+        score_files(LastValue(), SqlQuery("SELECT * FROM absent", address), tmp_path / "out")
     with pytest.raises(DataError, match="no data rows"):
-        score(LastValue(), SqlQuery("SELECT * FROM sales WHERE 1 = 0", address), tmp_path / "out")
+        score_files(LastValue(), SqlQuery("SELECT * FROM sales WHERE 1 = 0", address), tmp_path / "out")
     assert "secret" not in str(SqlQuery("SELECT 1", "postgresql://me:secret@host/shop"))
-    score(LastValue(), SqlQuery("SELECT * FROM sales", address), tmp_path / "out")
+    score_files(LastValue(), SqlQuery("SELECT * FROM sales", address), tmp_path / "out")
     assert "sqlite" not in (tmp_path / "out" / "job.json").read_text()

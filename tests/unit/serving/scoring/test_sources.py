@@ -17,7 +17,7 @@ from neuro_divergent.serving.export.exporter import export_model
 from neuro_divergent.serving.exported_model import ExportedModel
 from neuro_divergent.serving.panel_inputs import forecast_table
 from neuro_divergent.serving.scoring.plan import Planner
-from neuro_divergent.serving.scoring.score import score
+from neuro_divergent.serving.scoring.score_files import score_files
 from neuro_divergent.serving.scoring.scorer import ExportedScorer, Request
 from neuro_divergent.serving.scoring.sorted_file import SortedFilePart
 from tests.unit.serving.scoring.scored_models import (
@@ -61,7 +61,7 @@ def test_score_with_times_of_any_kind_in_any_layout_equals_predict(kind: str, la
     (tmp_path / "in").mkdir()
     for number, part in enumerate(given.iter_slices(45)):
         part.write_parquet(tmp_path / "in" / f"{number}.parquet", row_group_size=20)
-    score(exported(model), str(tmp_path / "in" / "*.parquet"), tmp_path / "out")
+    score_files(exported(model), str(tmp_path / "in" / "*.parquet"), tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", model.predict(table))
 
 
@@ -74,7 +74,7 @@ def test_score_of_rows_out_of_time_order_equals_predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         expected = masking.predict(table)
-    score(masking_graph, str(tmp_path / "*.parquet"), tmp_path / "out")
+    score_files(masking_graph, str(tmp_path / "*.parquet"), tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", expected)
 
 
@@ -87,7 +87,7 @@ def test_score_of_categorical_and_integer_ids_equals_predict(tmp_path: Path) -> 
         (tmp_path / name).mkdir()
         for number, part in enumerate(other.iter_slices(65)):
             part.write_parquet(tmp_path / name / f"{number}.parquet")
-        score(exported(model), str(tmp_path / name / "*.parquet"), tmp_path / f"{name}-out")
+        score_files(exported(model), str(tmp_path / name / "*.parquet"), tmp_path / f"{name}-out")
         expected = model.predict(table.with_columns(store=ids.cast(pl.String if name == "categorical" else dtype)))
         assert_same_forecasts(tmp_path / f"{name}-out", expected)
 
@@ -99,7 +99,7 @@ def test_score_of_an_address_that_polars_scans_equals_predict(
     table.write_parquet(tmp_path / "a.parquet")
     table.write_csv(tmp_path / "a.csv")
     for name in ("a.parquet", "a.csv"):
-        score(masking_graph, (tmp_path / name).as_uri(), tmp_path / f"{name}-out")
+        score_files(masking_graph, (tmp_path / name).as_uri(), tmp_path / f"{name}-out")
         assert_same_forecasts(tmp_path / f"{name}-out", masking.predict(table))
 
 
@@ -123,7 +123,7 @@ def test_score_of_a_source_that_cannot_be_used_names_it(
         (tmp_path / "a.xlsx").write_bytes(b"x")
     messages = {"column": "column 'sales' missing", "kind": "unknown kind of file", "pattern": "not found"}
     with pytest.raises(DataError, match=messages[wrong]):
-        score(masking_graph, str(tmp_path / "a.*"), tmp_path / "out")
+        score_files(masking_graph, str(tmp_path / "a.*"), tmp_path / "out")
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -163,9 +163,9 @@ def test_forecast_table_with_a_changed_policy_equals_predict_with_it(masking_gra
 def test_score_of_an_exported_file_equals_predict(masking: nd.Forecaster, tmp_path: Path) -> None:
     table = series_table(LENGTHS)
     masking.save(tmp_path / "sales")
-    digest = score(tmp_path / "sales", table, tmp_path / "torch").model_version
+    digest = score_files(tmp_path / "sales", table, tmp_path / "torch").model_version
     export_model(masking, tmp_path / "sales.onnx", levels=[80], digest=digest)
     for name in ("sales", "sales.onnx"):
-        summary = score(tmp_path / name, table, tmp_path / f"{name}-out", levels=[80])
+        summary = score_files(tmp_path / name, table, tmp_path / f"{name}-out", levels=[80])
         assert summary.model_version == digest
         assert_same_forecasts(tmp_path / f"{name}-out", masking.predict(table, levels=[80]))

@@ -19,7 +19,7 @@ import neuro_divergent as nd
 from neuro_divergent.core.errors import DataError, InputError
 from neuro_divergent.serving.exported_model import ExportedModel
 from neuro_divergent.serving.scoring import lazy_source, plan, sorted_file
-from neuro_divergent.serving.scoring.score import score
+from neuro_divergent.serving.scoring.score_files import score_files
 from tests.unit.serving.scoring.scored_models import (
     assert_same_forecasts,
     exported,
@@ -74,7 +74,7 @@ def test_score_of_files_split_at_any_rows_in_any_blocks_equals_predict(
         patch.setattr(sorted_file, "_ROWS", data.draw(st.integers(1, 40), label="block"))
         patch.setattr(plan, "_ROWS", data.draw(st.integers(5, 60), label="part"))
         patch.setattr(lazy_source, "_ROWS", data.draw(st.integers(5, 60), label="lazy part"))
-        summary = score(masking_graph, source, place / "out", levels=[80])
+        summary = score_files(masking_graph, source, place / "out", levels=[80])
     expected = masking.predict(table, levels=[80])
     assert_same_forecasts(place / "out", expected)
     assert summary.series == expected["store"].n_unique()
@@ -96,7 +96,7 @@ def test_score_fills_the_begin_of_a_window_from_earlier_rows(
     else:
         table = table.filter(~affected)
     source = write_files(table, tmp_path / "in", borders)
-    score(exported(model), source, tmp_path / "out")
+    score_files(exported(model), source, tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", model.predict(table))
 
 
@@ -109,14 +109,14 @@ def test_score_with_covariates_of_all_kinds_equals_predict(
     source = write_files(table, tmp_path / "in", [41, 120])
     future = tmp_path / f"future.{suffix}"
     ahead.write_parquet(future) if suffix == "parquet" else ahead.write_csv(future)
-    score(filling_graph, source, tmp_path / "out", future=str(future), quantiles=[0.1])
+    score_files(filling_graph, source, tmp_path / "out", future=str(future), quantiles=[0.1])
     assert_same_forecasts(tmp_path / "out", filling.predict(table, future=ahead, quantiles=[0.1]))
 
 
 def test_score_without_covariates_known_ahead_names_them(filling_graph: ExportedModel, tmp_path: Path) -> None:
     source = write_files(series_table([30], covariates=True), tmp_path / "in", [])
     with pytest.raises(DataError, match="promo are needed"):
-        score(filling_graph, source, tmp_path / "out")
+        score_files(filling_graph, source, tmp_path / "out")
 
 
 def test_score_of_csv_files_with_common_and_separate_series_equals_predict(
@@ -128,7 +128,7 @@ def test_score_of_csv_files_with_common_and_separate_series_equals_predict(
         directory.mkdir()
         table.head(border).write_csv(directory / "a.csv")
         table.slice(border).write_csv(directory / "b.csv")
-        score(masking_graph, str(directory / "*.csv"), directory / "out")
+        score_files(masking_graph, str(directory / "*.csv"), directory / "out")
         assert_same_forecasts(directory / "out", masking.predict(str(directory / "*.csv")))
     assert len(list((tmp_path / "30" / "out").glob("*.parquet"))) == 2
 
@@ -139,7 +139,7 @@ def test_score_of_csv_files_whose_ids_are_numbers_in_one_gives_text_in_all(
     table = series_table([30, 30])
     table.head(30).with_columns(store=pl.lit("7")).write_csv(tmp_path / "a.csv")
     table.slice(30).write_csv(tmp_path / "b.csv")
-    score(masking_graph, str(tmp_path / "*.csv"), tmp_path / "out")
+    score_files(masking_graph, str(tmp_path / "*.csv"), tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", masking.predict(str(tmp_path / "*.csv")))
 
 
@@ -152,7 +152,7 @@ def test_score_of_a_delta_table_and_a_lazy_frame_and_a_frame_equals_predict(
         deltalake.write_deltalake(str(tmp_path / "delta"), part, mode="append")
     expected = masking.predict(table)
     for number, source in enumerate((str(tmp_path / "delta"), table.lazy(), table.to_pandas())):
-        score(masking_graph, source, tmp_path / str(number))
+        score_files(masking_graph, source, tmp_path / str(number))
         found = read_forecasts(tmp_path / str(number)).drop("made_at", "model_version")
         assert np.allclose(found["forecast"], expected["forecast"], atol=1e-4)
         assert found["store"].equals(expected["store"])
@@ -163,7 +163,7 @@ def test_score_of_a_series_without_ids_in_several_files_equals_predict(tmp_path:
     model = nd.Forecaster("nlinear", horizon=3, input_size=8, training=nd.TrainingConfig(max_steps=2))
     model.fit(table, target="sales", time="day")
     source = write_files(table, tmp_path / "in", [10, 36])
-    score(exported(model), source, tmp_path / "out")
+    score_files(exported(model), source, tmp_path / "out")
     found = pl.read_parquet(tmp_path / "out" / "*.parquet")
     assert np.allclose(found["forecast"], model.predict(table)["forecast"], atol=1e-4)
 
@@ -174,17 +174,17 @@ def test_score_of_a_joint_model_takes_all_series_at_once(tmp_path: Path) -> None
     )
     model = fit(table, model="tsmixer")
     source = write_files(table, tmp_path / "in", [40, 80])
-    score(exported(model), source, tmp_path / "out")
+    score_files(exported(model), source, tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", model.predict(table))
 
 
 def test_score_with_a_series_scaler_refuses_series_that_are_not_known(tmp_path: Path) -> None:
     model = fit(series_table([30, 30]), series_scaler="standard")
     known, unknown = series_table([25, 25]), series_table([25, 25, 25])
-    score(exported(model), write_files(known, tmp_path / "known", [25]), tmp_path / "out")
+    score_files(exported(model), write_files(known, tmp_path / "known", [25]), tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", model.predict(known))
     with pytest.raises(DataError, match="'s002' not in training data"):
-        score(exported(model), write_files(unknown, tmp_path / "unknown", []), tmp_path / "other")
+        score_files(exported(model), write_files(unknown, tmp_path / "unknown", []), tmp_path / "other")
 
 
 def test_score_with_short_series_dropped_in_a_whole_block_forecasts_the_others(
@@ -195,7 +195,7 @@ def test_score_with_short_series_dropped_in_a_whole_block_forecasts_the_others(
     monkeypatch.setattr(sorted_file, "_ROWS", 8)
     with pytest.warns(UserWarning, match="left out"):
         expected = model.predict(table)
-    score(exported(model), write_files(table, tmp_path / "in", [7]), tmp_path / "out")
+    score_files(exported(model), write_files(table, tmp_path / "in", [7]), tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", expected)
 
 
@@ -207,14 +207,14 @@ def test_score_of_a_model_that_was_not_exported_uses_its_predict(
     model = masking if history == "window" else nd.Ensemble([masking.clone(), masking.clone()])
     if history == "all":
         model.fit(series_table([30] * 4), target="sales", time="day", id="store", missing="mask", gaps="mask")
-    score(model, write_files(table, tmp_path / "in", [70]), tmp_path / "out", version="v7", levels=[80])
+    score_files(model, write_files(table, tmp_path / "in", [70]), tmp_path / "out", version="v7", levels=[80])
     assert_same_forecasts(tmp_path / "out", model.predict(table, levels=[80]))
     assert read_forecasts(tmp_path / "out")["model_version"].unique().to_list() == ["v7"]
 
 
 def test_score_of_a_model_in_memory_without_a_version_asks_for_it(masking: nd.Forecaster, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="version="):
-        score(masking, series_table([20]), tmp_path / "out")
+        score_files(masking, series_table([20]), tmp_path / "out")
 
 
 def test_score_of_a_saved_model_without_export_has_the_digest_of_its_manifest(
@@ -222,7 +222,7 @@ def test_score_of_a_saved_model_without_export_has_the_digest_of_its_manifest(
 ) -> None:
     masking.save(tmp_path / "model")
     table = series_table([20, 20])
-    summary = score(tmp_path / "model", write_files(table, tmp_path / "in", []), tmp_path / "out")
+    summary = score_files(tmp_path / "model", write_files(table, tmp_path / "in", []), tmp_path / "out")
     assert len(summary.model_version) == 64
     assert_same_forecasts(tmp_path / "out", masking.predict(table))
 
@@ -242,7 +242,7 @@ def test_score_of_wrong_rows_has_the_message_of_predict(tmp_path: Path, wrong: s
     with pytest.raises(DataError) as expected:
         model.predict(str(tmp_path / "a.parquet"))
     with pytest.raises(DataError) as found:
-        score(exported(model), str(tmp_path / "a.parquet"), tmp_path / "out")
+        score_files(exported(model), str(tmp_path / "a.parquet"), tmp_path / "out")
     assert str(found.value) == str(expected.value)
     assert not list((tmp_path / "out").glob("*.parquet"))
 
@@ -256,7 +256,7 @@ def test_score_of_a_damaged_file_names_it_and_keeps_the_parts_before(
     content[30:200] = bytes(170)
     damaged.write_bytes(content)
     with pytest.raises(DataError, match=r"f01\.parquet"):
-        score(masking_graph, source, tmp_path / "out")
+        score_files(masking_graph, source, tmp_path / "out")
     assert not (tmp_path / "out" / "summary.json").exists()
 
 
@@ -266,21 +266,21 @@ def test_score_of_an_empty_file_beside_others_leaves_it_out(
     table = series_table([20, 20])
     source = write_files(table, tmp_path / "in", [20])
     table.clear().write_parquet(tmp_path / "in" / "a.parquet")
-    score(masking_graph, source, tmp_path / "out")
+    score_files(masking_graph, source, tmp_path / "out")
     assert_same_forecasts(tmp_path / "out", masking.predict(table))
     table.clear().write_parquet(tmp_path / "only.parquet")
     with pytest.raises(DataError, match="no data rows"):
-        score(masking_graph, str(tmp_path / "only.parquet"), tmp_path / "none")
+        score_files(masking_graph, str(tmp_path / "only.parquet"), tmp_path / "none")
 
 
 def test_score_to_the_directory_of_the_data_is_refused(masking_graph: ExportedModel, tmp_path: Path) -> None:
     source = write_files(series_table([20]), tmp_path / "in", [])
     with pytest.raises(InputError, match="holds other tables"):
-        score(masking_graph, source, tmp_path / "in")
+        score_files(masking_graph, source, tmp_path / "in")
 
 
 def test_score_of_an_exported_model_imports_no_torch(masking_graph: ExportedModel, tmp_path: Path) -> None:
-    modules = ("score", "plan", "job", "sorted_file", "lazy_source", "database", "csv_part")
+    modules = ("score_files", "plan", "job", "sorted_file", "lazy_source", "database", "csv_part")
     imports = "; ".join(f"import neuro_divergent.serving.scoring.{name}" for name in modules)
     code = f"import sys, json; {imports}; import neuro_divergent.serving.panel_inputs; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -73,7 +73,7 @@ class ScoringSummary:
     is_new: bool = True
 
 
-def score(
+def score_files(
     model: Any,
     source: Any,
     output: str | os.PathLike[str],
@@ -145,7 +145,7 @@ def score(
 
 @dataclass(frozen=True)
 class _Run:
-    """One call of ``score`` in its directory."""
+    """One call of ``score_files`` in its directory."""
 
     scorer: Scorer
     source: Any
