@@ -5,6 +5,7 @@ from .core.errors import (
     DataWarning as DataWarning,
     DivergedError as DivergedError,
     DivergenceWarning as DivergenceWarning,
+    ExportError as ExportError,
     ForecastWarning as ForecastWarning,
     InputError as InputError,
     Interrupted as Interrupted,

@@ -6,10 +6,12 @@ import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.core.spec import TaskSpec
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.pipeline import ScalingPipeline
@@ -21,16 +23,13 @@ from neuro_divergent.losses.base import Loss
 from neuro_divergent.losses.distribution.student_t import StudentT
 from neuro_divergent.losses.quantile import QuantileLoss
 from neuro_divergent.models.nlinear import NLinear
+from neuro_divergent.serving.export.graph import trace_onnx, trace_program
 from tests.contracts.test_architectures import CASES, NAMES, example, kind_of, small, task
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from onnxruntime import InferenceSession
 
-pytest.importorskip("onnxscript")
-ort = pytest.importorskip("onnxruntime")
-
-from neuro_divergent.serving.export.graph import ExportError, trace_onnx, trace_program  # noqa: E402
 
 H, L = 3, 8
 QUANTILES = (0.1, 0.9)

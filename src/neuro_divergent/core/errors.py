@@ -35,6 +35,10 @@ class NotFittedError(InputError):
     """An operation that needs a fitted forecaster was called before ``fit``."""
 
 
+class ExportError(InputError):
+    """A model cannot be exported, or its graph would not forecast what ``predict`` does; the message has the reason."""
+
+
 class MissingDependencyError(NeuroDivergentError, ImportError):
     """An optional part needs a package that is not installed."""
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.forecasting.ensemble.combination import Combination, Quantiles
 from neuro_divergent.forecasting.predictor import Values
-from neuro_divergent.serving.export.graph import ExportError
 
 _DIGITS = 9  # levels that agree so far are the same
 _MARGIN = 1e-6  # of weights; graphs may compare in 32 bits

@@ -22,7 +22,7 @@ from neuro_divergent.serving.dependency import load_package
 from neuro_divergent.serving.description import KEY, Description
 from neuro_divergent.serving.export.describe import describe
 from neuro_divergent.serving.export.graph import trace_onnx
-from neuro_divergent.serving.export.model_module import module_for, requested_quantiles
+from neuro_divergent.serving.export.model_module import module_for, refuse_architecture, requested_quantiles
 from neuro_divergent.serving.export.module import ExportModule
 from neuro_divergent.serving.export.quantization import quantize
 from neuro_divergent.serving.export.relaxed import relaxed
@@ -103,6 +103,7 @@ def write_export(
     ending = ".pt2" if format == "torch" else ".onnx"
     if path.suffix != ending:
         raise InputError(f"{path}: the name of a file of format {format} ends with {ending}.")
+    refuse_architecture(model)
     module, description = exportable(model, levels, quantiles, digest)
     example = _example(model, description)
     if format == "torch":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.forecasting.forecast_module import ForecastModule
 from neuro_divergent.serving.dependency import load_package
 from neuro_divergent.serving.export.translations import translations
@@ -26,10 +26,6 @@ BATCH = "batch"
 """Name of dimension 0 of every input and output."""
 _OUTPUT = "forecast"
 _LARGEST_REASON = 300
-
-
-class ExportError(InputError):
-    """A model that cannot be exported; the message holds the reason."""
 
 
 def trace_onnx(module: nn.Module, inputs: Mapping[str, Tensor]) -> ModelProto:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ExportError, InputError
 from neuro_divergent.evaluation.conformal.bounds import POINT, quantiles_of
 from neuro_divergent.evaluation.conformal.conformal import Conformal
 from neuro_divergent.evaluation.conformal.request import RequestedLevels
@@ -22,7 +22,6 @@ from neuro_divergent.losses.base import Loss
 from neuro_divergent.search.auto.forecaster import AutoForecaster
 from neuro_divergent.serving.export.conformal_module import ConformalModule
 from neuro_divergent.serving.export.ensemble_module import EnsembleModule
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.hierarchy_module import HierarchyModule
 from neuro_divergent.serving.export.network_module import NetworkModule
 from neuro_divergent.serving.export.window_module import WindowModule
@@ -57,13 +56,30 @@ def module_for(model: ForecastModel, quantiles: Quantiles = ()) -> WindowModule:
     raise ExportError(f"{type(model).__name__} cannot be exported. Export the model inside it.")
 
 
+def refuse_architecture(model: ForecastModel) -> None:
+    """Refuse a model with a network that declares why it cannot be a graph.
+
+    Raises:
+        ExportError: With the reason.
+    """
+    if isinstance(model, Ensemble):
+        for member in model.members:
+            refuse_architecture(member)
+    elif isinstance(model, (Conformal, HINT)):
+        refuse_architecture(model.forecaster)
+    elif isinstance(model, Forecaster) and (reason := model.architecture.traits.not_exported):
+        raise ExportError(
+            f"{model.architecture.name} cannot be exported: {reason}. nd serve and nd predict use it with torch."
+        )
+
+
 def requested_quantiles(
     model: ForecastModel, levels: Sequence[float] | None, quantiles: Sequence[float] | None
 ) -> Quantiles:
     """Return the quantiles to export, ascending: those requested, or else what the model forecasts by itself.
 
-    That is the quantiles of a loss that has fixed ones, else the ends of the intervals of 80, 90 and 95 percent, as far
-    as they can be claimed.
+    That is the quantiles of a loss that has fixed ones, none of a loss whose quantiles cannot be exported, else the
+    ends of the intervals of 80, 90 and 95 percent, as far as they can be claimed.
 
     Raises:
         InputError: If a level or quantile is out of range.
@@ -78,6 +94,8 @@ def _ascending(quantiles: Sequence[float]) -> Quantiles:
 
 
 def _usual(model: ForecastModel) -> Sequence[float]:
+    if isinstance(model, (Forecaster, Ensemble)) and _lacks_quantiles(model):
+        return ()
     if isinstance(model, Forecaster):
         intervals = model.fitted.predictor.intervals
         return _of_losses([model.task.loss]) or _claimed(lambda level: intervals and intervals.half_widths(level / 100))
@@ -92,6 +110,12 @@ def _usual(model: ForecastModel) -> Sequence[float]:
     if isinstance(model, HINT):
         return _claimed(lambda level: model.linear_map(interval_quantiles(level)))
     return _claimed(lambda level: True)
+
+
+def _lacks_quantiles(model: Forecaster | Ensemble) -> bool:
+    """Whether a loss declares why its quantiles cannot be part of a graph."""
+    losses = [model.task.loss] if isinstance(model, Forecaster) else model.fitted.combination.losses
+    return any(loss.traits.quantiles_not_exported for loss in losses)
 
 
 def _of_losses(losses: Sequence[Loss]) -> Sequence[float]:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.data.scaling.pipeline import MIN_OBSERVED, ScalingPipeline
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.forecast_module import ForecastModule
 from neuro_divergent.forecasting.predictor import Values
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.inputs import GraphInputs
 from neuro_divergent.serving.export.window_module import WindowModule
 

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.serving.description import KEY, Description
-from neuro_divergent.serving.export.graph import ExportError
+from neuro_divergent.serving.export.graph import trace_program
 
 EXTRA = f"{KEY}.json"
 """Name of the description among the extra files."""
@@ -33,17 +34,15 @@ def dump_program(module: nn.Module, inputs: Mapping[str, Tensor], description: D
     Raises:
         ExportError: If torch cannot represent the module.
     """
-    size = torch.export.Dim("batch", min=1, max=1 << 20)
-    shapes = {name: {0: size} for name in inputs}
+    program = trace_program(module, inputs)
+    program.example_inputs = None
+    buffer = io.BytesIO()
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, (), dict(inputs), dynamic_shapes=shapes, strict=False)
-            program.example_inputs = None
-            buffer = io.BytesIO()
             torch.export.save(program, buffer, extra_files={EXTRA: description.to_json().decode()})
     except Exception as error:  # torch raises errors of many kinds, some of them private
-        raise ExportError(f"this model cannot be exported with torch.export: {error}") from error
+        raise ExportError(f"this model cannot be saved with torch.export: {error}") from error
     return buffer.getvalue()
 
 

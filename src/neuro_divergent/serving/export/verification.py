@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from neuro_divergent.core.arrays import Array, Floats
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.fitted import FittedModel
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.serving.description import Description
 from neuro_divergent.serving.export.describe import networks_of
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.relaxed import relaxed
 from neuro_divergent.serving.export.sample import Sample
 

@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import ExportError, InputError
 from neuro_divergent.serving.export.exporter import exportable
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.model_module import requested_quantiles
 from tests.unit.serving.export.small_models import COVARIATES, TABLE, TREE, forecaster, nhits
 
@@ -111,3 +110,23 @@ def test_integer_ids_and_times_keep_their_type() -> None:
     table = TABLE.with_columns(row.alias("ds"), pl.col("unique_id").replace_strict({"a": 7, "b": 9, "c": 8}))
     _, found = exportable(forecaster().fit(table), levels=[])
     assert (found.series, found.time_type, found.frequency) == ((7, 8, 9), "integer", "1")
+
+
+def test_loss_whose_quantiles_cannot_be_exported_gives_the_point_by_default_and_is_refused_by_request(
+    tmp_path: Path,
+) -> None:
+    model = forecaster(loss=nd.losses.Tweedie()).fit(TABLE.with_columns(pl.col("y").abs()))
+    assert requested_quantiles(model, None, None) == ()
+    model.export(tmp_path / "point.onnx")
+    with pytest.raises(ExportError, match="incomplete gamma"):
+        model.export(tmp_path / "interval.onnx", levels=[80])
+    assert [path.name for path in tmp_path.iterdir()] == ["point.onnx"]
+
+
+def test_architecture_that_cannot_be_exported_says_why_and_is_still_a_module_for_torch(tmp_path: Path) -> None:
+    model = forecaster(nd.TimesNet(hidden_size=4, conv_hidden_size=4, num_layers=1)).fit(TABLE)
+    with pytest.raises(ExportError, match="timesnet cannot be exported: the periods"):
+        model.export(tmp_path / "model.onnx")
+    _, description = exportable(model)
+    assert description.architecture == "timesnet"
+    assert not list(tmp_path.iterdir())

@@ -12,10 +12,10 @@ import pytest
 
 import neuro_divergent as nd
 from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.serving.export.exporter import exportable
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.torch_runner import TorchRunner
 from neuro_divergent.serving.export.verification import TOLERANCE, verify
 from tests.unit.serving.export.small_models import (

@@ -13,9 +13,9 @@ import pytest
 from onnx import numpy_helper
 
 import neuro_divergent as nd
+from neuro_divergent.core.errors import ExportError
 from neuro_divergent.serving.description import Description
 from neuro_divergent.serving.export.exporter import Export, exportable
-from neuro_divergent.serving.export.graph import ExportError
 from neuro_divergent.serving.export.relaxed import relaxed
 from neuro_divergent.serving.export.sample import Sample
 from neuro_divergent.serving.export.torch_runner import TorchRunner
