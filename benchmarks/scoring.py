@@ -4,7 +4,7 @@ Series have text ids, daily timestamps and 32-bit values, sorted by id and time,
 goal is a million series of 500 rows, NLinear from 96 to 24 steps, in 30 s of processor time and 1 GB. Another process
 is killed in the middle and resumed, and must have written the same files.
 
-    python benchmarks/scoring.py --series 1000000 --directory /tmp/scoring      # 1.8 GB of data, deleted afterwards
+    python benchmarks/scoring.py --series 1000000 --directory build/scoring      # 1.8 GB of data, deleted afterwards
     python benchmarks/scoring.py --series 100000
 """
 

@@ -51,7 +51,9 @@ def serve(
     ] = None,
     registry: Annotated[
         str | None,
-        typer.Option(metavar="PLACE", envvar="ND_REGISTRY", help="Directory of the registry, or postgresql://..."),
+        typer.Option(
+            metavar="PLACE", envvar="ND_REGISTRY", help="Directory of the registry (models), or postgresql://..."
+        ),
     ] = None,
     blobs: Annotated[
         str | None,

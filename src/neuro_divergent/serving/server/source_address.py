@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(?!=)(.+)")
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:@[a-z][a-z0-9_-]*|==v?[0-9.]+)?")
 
+_USUAL_REGISTRY = "models"  # where 'nd registry' keeps versions if nothing else is said
+
 
 class SourceReader:
     """Finds where models come from.
 
     Args:
         cache: Directory for exports of models that have none.
-        registry: Directory or address of the registry.
+        registry: Directory or address of the registry; unset, ``models`` if there is such a directory.
         blobs: Where its files are, if not beside it.
         threads: Threads of the network.
     """
@@ -67,10 +69,13 @@ class SourceReader:
     def _open_registry(self, address: str) -> Registry:
         from neuro_divergent.lifecycle.registry.registry import Registry
 
-        if self._location is None:
+        location = self._location
+        if location is None and re.search("@|==", address) and Path(_USUAL_REGISTRY).is_dir():
+            location = _USUAL_REGISTRY
+        if location is None:
             raise InputError(f"{address}: not found; where it is a version of a registry, name that with --registry.")
         if self._registry is None:
-            self._registry = Registry(self._location, blobs=self._blobs, create=False)
+            self._registry = Registry(location, blobs=self._blobs, create=False)
         return self._registry
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from neuro_divergent.core.errors import ConfigError, InputError, UntrustedFileError
+from neuro_divergent.lifecycle.registry.registry import Registry
 from neuro_divergent.serving.server.settings import Limits
 from neuro_divergent.serving.server.source_address import SourceReader, read_limits
 from tests.integration.serving.small_graph import digest_of, write_graph
@@ -69,3 +70,16 @@ def test_limits_are_read_by_name() -> None:
         read_limits(["body=many"])
     with pytest.raises(ConfigError, match="must be above 0"):
         read_limits(["queue=0"])
+
+
+def test_versions_are_looked_up_in_the_usual_registry_if_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Registry("models").close()
+    (source,) = SourceReader(tmp_path / "cache").read(["sales@champion"])
+    assert source.name == "sales"
+    with pytest.raises(InputError, match="sales"):
+        source.load()
+    with pytest.raises(InputError, match="not found"):
+        SourceReader(tmp_path / "cache").read(["sales"])
