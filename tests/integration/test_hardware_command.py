@@ -60,6 +60,7 @@ def test_precisions_are_timed(tmp_path: Path) -> None:
     assert "Did you mean 'nlinear'" in refused("hardware", "precision", "--model", "nlinera", cwd=tmp_path)
 
 
+@pytest.mark.long
 @needs_signals
 def test_training_sets_the_limit_that_helps_and_records_it(
     sales: Path, tmp_path_factory: pytest.TempPathFactory
@@ -92,6 +93,7 @@ def test_training_in_a_type_that_does_not_work_is_refused_in_one_line(
     assert "killed by SIGILL" in output
 
 
+@pytest.mark.long
 @needs_signals
 def test_training_in_float32_tries_nothing(sales: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     machine = BrokenProcessor(tmp_path_factory.mktemp("machine"), helps=None)

@@ -82,6 +82,7 @@ def test_a_run_that_finished(sales: Path) -> None:
     assert not json.loads(without_torch("runs", "--json", cwd=sales))["runs"][0]["damaged"]
 
 
+@pytest.mark.long
 def test_a_run_that_was_interrupted(sales: Path) -> None:
     run = sales / "runs" / "c"
     process = start(*TRAIN, *ENDLESS, "--output", "runs/c", "--quiet", cwd=sales)

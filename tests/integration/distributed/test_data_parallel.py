@@ -73,6 +73,7 @@ def test_two_processes_train_with_every_other_setting_as_one_does() -> None:
     assert not differences("option", list(trainings.OPTIONS), drawing=["gradient noise"])
 
 
+@pytest.mark.long
 def test_three_processes_train_as_one_does() -> None:
     assert not differences("architecture", ["mlp", "nhits", "lstm"], processes=3)
 
@@ -84,12 +85,14 @@ def test_a_forecaster_of_two_processes_forecasts_as_that_of_one() -> None:
     assert first["history"] == pytest.approx(alone["history"], rel=1e-6)
 
 
+@pytest.mark.long
 def test_a_last_batch_of_one_row_counts_once_with_any_function_as_loss() -> None:
     alone, (first, second) = trainings.of_tensors(), run_together(f"{HERE}:of_tensors")
     assert first == second
     assert largest_difference(first["weights"], alone["weights"]) < 1e-6
 
 
+@pytest.mark.long
 def test_a_shuffling_data_loader_has_one_order_for_all_processes() -> None:
     first, second = run_together(f"{HERE}:of_data_loader")
     drawn = [ours + theirs for ours, theirs in zip(first["seen"], second["seen"], strict=True)]

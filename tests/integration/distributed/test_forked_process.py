@@ -74,6 +74,7 @@ def test_forked_processes_have_torch_loaded_their_own_variables_and_the_exit_cod
     assert (tmp_path / "said").read_text() == "to the standard error\n"
 
 
+@pytest.mark.long
 def test_a_forked_process_ends_when_the_one_that_asked_for_it_is_killed(tmp_path: Path) -> None:
     process = start(tmp_path, "wait")
     number = found(tmp_path / "0")["process"]

@@ -16,6 +16,8 @@ from neuro_divergent.distributed import LocalSGD
 from tests.integration.distributed import strategy_trainings as trainings
 from tests.integration.distributed.strategy_trainings import STEPS, batches, network, settings
 
+pytestmark = pytest.mark.long  # several processes; that of data_parallel is in the short tests
+
 PLAIN: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.0}, "clip": "none", "validate_every": 5}
 ADAMW: dict[str, Any] = {"optimizer": {"name": "adamw", "lr": 0.01}, "clip": "none", "validate_every": 100}
 LOCAL: dict[str, dict[str, Any]] = {

@@ -12,6 +12,8 @@ from neuro_divergent.training.optimizers.base import Optimizer
 from tests.integration.distributed import strategy_trainings as trainings
 from tests.integration.distributed.strategy_trainings import CASES
 
+pytestmark = pytest.mark.long  # several processes; that of data_parallel is in the short tests
+
 SAVING = {"average": "ema", "early_stopping": {"patience": 5}}
 
 STRATEGY: dict[str, Any] = {"name": "zero"}

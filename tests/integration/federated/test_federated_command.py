@@ -60,6 +60,7 @@ def test_a_federation_from_settings_to_model_scores_report_and_status(place: Pat
     assert "out" not in nd("runs", "list", ".", cwd=place)[0].split()
 
 
+@pytest.mark.long
 def test_a_table_is_divided_by_a_column_and_json_is_the_only_output(place: Path) -> None:
     import polars as pl
 

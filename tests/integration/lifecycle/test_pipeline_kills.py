@@ -50,6 +50,7 @@ def kill_in_every_stage(
     return report
 
 
+@pytest.mark.long
 def test_kills_in_every_stage_without_models_change_nothing(data: str, tmp_path: Path) -> None:
     stages = STAGES[:WITHOUT_MODELS]
     moments = (("stage_start", 0), ("stage_start", 2), ("stage_computed", 3), ("stage_end", 0))
