@@ -55,6 +55,15 @@ def test_csv_in_gives_csv_out_with_the_values_of_json(server: ServerProcess) -> 
     assert as_json.json()["series"][0]["forecast"] == pytest.approx(expected(HISTORY)[:2])
 
 
+def test_body_that_curl_calls_a_form_is_read_as_json_unless_a_page_of_another_origin_sends_it(
+    server: ServerProcess,
+) -> None:
+    body, kind = json.dumps(REQUEST).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    assert server.request("POST", "/forecast", body, kind).body == server.post("/forecast", body).body
+    assert server.request("POST", "/forecast", body, {**kind, "origin": "http://elsewhere.example"}).status == 403
+    assert server.request("POST", "/forecast", body, {"content-type": "image/png"}).status == 415
+
+
 def test_accept_header_gives_csv_for_json(server: ServerProcess) -> None:
     answer = server.post("/forecast", REQUEST, {"accept": "text/csv"})
     assert answer.body.decode().splitlines()[0] == "unique_id,ds,forecast,lo-80,hi-80"

@@ -15,7 +15,7 @@ from neuro_divergent.core.arrays import Array, Floats32
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.serving.request import read_request
 from neuro_divergent.serving.server.body_reader import CLOSE, RETRY, BodyReader
-from neuro_divergent.serving.server.http_message import BINARY, CSV, JSON, HttpError, HttpRequest, HttpResponse
+from neuro_divergent.serving.server.http_message import BINARY, CSV, FORM, JSON, HttpError, HttpRequest, HttpResponse
 from neuro_divergent.serving.server.open_inference import LENGTH, decode_infer, encode_infer
 from neuro_divergent.serving.server.served_version import ServedVersion
 from neuro_divergent.serving.server.settings import Limits
@@ -87,7 +87,7 @@ class ForecastRoute:
             InputError: If it cannot be used.
         """
         kind = request.content_type
-        if kind not in (JSON, CSV, b""):
+        if kind not in (JSON, CSV, FORM, b""):
             raise HttpError(415, "The content type must be application/json or text/csv.", "content_type")
         self._check_queue()
         body = await self.bodies.read(request)
@@ -116,7 +116,7 @@ class ForecastRoute:
             HttpError: If the request is refused.
             InputError: If it cannot be used.
         """
-        if request.content_type not in (JSON, BINARY, b""):
+        if request.content_type not in (JSON, BINARY, FORM, b""):
             raise HttpError(
                 415, "The content type must be application/json or application/octet-stream.", "content_type"
             )

@@ -15,6 +15,8 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 JSON = b"application/json"
 CSV = b"text/csv"
 BINARY = b"application/octet-stream"
+FORM = b"application/x-www-form-urlencoded"
+"""What curl says of any body unless it is told otherwise; such a body is read as JSON."""
 _HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
