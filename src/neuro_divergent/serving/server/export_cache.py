@@ -115,6 +115,8 @@ class ExportCache:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         with self._process as process:
+            if self._is_cancelled:  # between the first look and the start, when there was nothing to kill
+                process.kill()
             try:
                 _, stderr = process.communicate(timeout=_LONGEST_SECONDS)
             except subprocess.TimeoutExpired:
