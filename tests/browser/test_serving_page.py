@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import SCREENSHOTS, find_chromium
+from tests.browser.conftest import SCREENSHOTS
 from tests.integration.serving.server_process import TOKEN, ServerProcess, running
 from tests.integration.serving.small_graph import digest_of, write_graph
 
@@ -23,18 +23,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def page(server: ServerProcess) -> Iterator[tuple[Page, list[str]]]:
+def page(server: ServerProcess, browser: Browser) -> Iterator[tuple[Page, list[str]]]:
     """Open a page that collects errors and requests to other hosts."""
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
-        opened = browser.new_page(viewport={"width": 390, "height": 800})
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        own = f"http://127.0.0.1:{server.port}/"
-        opened.on("request", lambda sent: None if sent.url.startswith(("data:", own)) else complaints.append(sent.url))
-        yield opened, complaints
-        browser.close()
+    opened = browser.new_page(viewport={"width": 390, "height": 800})
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    own = f"http://127.0.0.1:{server.port}/"
+    opened.on("request", lambda sent: None if sent.url.startswith(("data:", own)) else complaints.append(sent.url))
+    yield opened, complaints
+    opened.close()
 
 
 def test_page_shows_the_models_and_sends_the_example(page: tuple[Page, list[str]], server: ServerProcess) -> None:
