@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from neuro_divergent.core.formatting import format_number
-from neuro_divergent.evaluation.evaluate import Evaluation
-from neuro_divergent.forecasting.task import Task
-from neuro_divergent.models.base import Architecture
 from neuro_divergent.reporting.report.plain import part, text
-from neuro_divergent.reporting.text_summaries import compare
 from neuro_divergent.runs.values import number
+
+if TYPE_CHECKING:
+    from neuro_divergent.evaluation.evaluate import Evaluation
+    from neuro_divergent.forecasting.task import Task
+    from neuro_divergent.models.base import Architecture
 
 _MOST = 1e6  # ratio of an error to none
 _FAR = 2.0  # times the error of the best baseline from which the forecasts are not to be used
@@ -51,6 +52,8 @@ class Advice(NamedTuple):
 
 def advise(evaluation: Evaluation, architecture: Architecture, task: Task) -> Advice | None:
     """Compare a model with the baselines; ``None`` if it beats them all, or if nothing can be compared."""
+    from neuro_divergent.reporting.text_summaries import compare  # which loads polars; reading advice does not need it
+
     comparison = compare(evaluation.model, evaluation.table.to_dicts())
     errors = dict(comparison.errors)
     own = errors.pop(evaluation.model)
