@@ -43,7 +43,8 @@ def export(name: str, directory: Path, *, int8: bool = False) -> Path:
     import polars as pl
 
     import neuro_divergent as nd
-    from neuro_divergent.serving.export.exporter import export_model, stored_digest
+    from neuro_divergent.serving.export.exporter import export_model
+    from neuro_divergent.serving.export_file import stored_digest
 
     training = nd.TrainingConfig(max_steps=STEPS, threads=1)
     forecaster = nd.Forecaster(name, horizon=HORIZON, input_size=INPUT_SIZE, training=training)

@@ -16,7 +16,8 @@ from typer.testing import CliRunner, Result
 
 from neuro_divergent import MLP
 from neuro_divergent.interfaces.cli.main import app
-from neuro_divergent.serving.export.exporter import export_model, stored_digest
+from neuro_divergent.serving.export.exporter import export_model
+from neuro_divergent.serving.export_file import stored_digest
 from tests.unit.serving.small_models import HORIZON, INPUT_SIZE, fit, series_table
 
 COLUMNS = ["unique_id", "ds", "promo", "event"]

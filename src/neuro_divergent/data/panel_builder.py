@@ -22,7 +22,7 @@ from neuro_divergent.data.cleaning.categories import encode_column, is_category
 from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
 from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs
 from neuro_divergent.data.io.source import DEFAULT_ID, Table, read_table
-from neuro_divergent.data.io.table import describe, show_type, take_rows
+from neuro_divergent.data.io.table import describe, run_borders, show_type, take_rows
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
@@ -226,12 +226,12 @@ def _lay_out(table: Table, schema: Schema) -> Layout:
         names, offsets = pl.Series(DEFAULT_ID, [schema.target]), np.array([0, len(times)])
     else:
         names = _check_names(table, schema.id)
-        offsets = _borders(names)
+        offsets = run_borders(names)
         firsts = _sortable(take_rows(names, offsets[:-1]))
         if firsts.n_unique() < len(firsts) or not firsts.is_sorted():
             codes = _codes(names)
             order = np.argsort(codes, kind="stable").astype(np.uint32)
-            offsets = _borders(pl.Series(codes[order]))
+            offsets = run_borders(pl.Series(codes[order]))
     layout = _ordered(table, schema, names, offsets, times, order)
     if layout.spread and layout.spread[0] < 0:
         ascending = np.argsort(times.to_numpy(), kind="stable").astype(np.uint32)
@@ -263,12 +263,6 @@ def _check_names(table: Table, column: str) -> pl.Series:
         row = int(names.is_null().arg_true()[0]) + 1
         raise table.error(f"column {column!r}: {missing} missing, first row {row}; every row needs a series")
     return names
-
-
-def _borders(names: pl.Series) -> Ints:
-    """Return where runs of equal names begin, and the end; slices of one column need no memory."""
-    changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
-    return np.concatenate([[0], changes + 1, [len(names)]])
 
 
 def _sortable(names: pl.Series) -> pl.Series:

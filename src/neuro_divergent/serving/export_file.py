@@ -40,10 +40,15 @@ def find_export(path: Path) -> ExportFile:
     file = export_path(model)
     if not file.is_file():
         raise InputError(f"{path}: has not been exported; {file} does not exist. Run: nd export {path}")
-    return ExportFile(file, model, hashlib.sha256(read_file(model / MANIFEST, limit=MANIFEST_LIMIT)).hexdigest())
+    return ExportFile(file, model, stored_digest(model))
 
 
 def export_path(model: Path) -> Path:
     """Return where the exported file of a model directory lies: beside it, with ``.onnx`` after its name."""
     place = model.resolve() if model.name in ("", "..") else model
     return place.with_name(f"{place.name}.onnx")
+
+
+def stored_digest(model: Path) -> str:
+    """Return the digest of a saved model: the SHA-256 of its manifest."""
+    return hashlib.sha256(read_file(model / MANIFEST, limit=MANIFEST_LIMIT)).hexdigest()

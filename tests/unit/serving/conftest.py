@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from neuro_divergent import Forecaster
-from neuro_divergent.serving.export.exporter import export_model, stored_digest
+from neuro_divergent.serving.export.exporter import export_model
+from neuro_divergent.serving.export_file import stored_digest
 from tests.unit.serving.small_models import fit, series_table
 
 

@@ -6,9 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
-from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import DataError, did_you_mean
 
 Backend = Literal["polars", "pandas", "pyarrow"]
@@ -69,6 +70,12 @@ def take_rows(column: pl.Series, rows: Array) -> pl.Series:
     ``Series.gather`` does the same by a query, which takes three times as long for few rows.
     """
     return column.slice(int(rows[0]), 1) if len(rows) == 1 else column[rows]
+
+
+def run_borders(names: pl.Series) -> Ints:
+    """Return where runs of equal names begin, and the end; slices of one column need no memory."""
+    changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
+    return np.concatenate([[0], changes + 1, [len(names)]])
 
 
 def show_name(name: str) -> str:

@@ -52,7 +52,8 @@ def export(
     from neuro_divergent.forecasting.load import load
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.cli.silence import silenced
-    from neuro_divergent.serving.export.exporter import beside, stored_digest, write_export
+    from neuro_divergent.serving.export.exporter import beside, write_export
+    from neuro_divergent.serving.export_file import stored_digest
 
     screen = Screen(quiet=quiet, as_json=as_json)
     place = beside(path, chosen) if output is None else output

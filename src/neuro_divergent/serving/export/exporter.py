@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from torch import Tensor
 
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import InputError, check_choice
-from neuro_divergent.core.storage.atomic import read_file, write_file
-from neuro_divergent.core.storage.manifest import MANIFEST, MANIFEST_LIMIT, digest_of
+from neuro_divergent.core.storage.atomic import write_file
+from neuro_divergent.core.storage.manifest import digest_of
 from neuro_divergent.forecasting.protocol import ForecastModel
 from neuro_divergent.serving.dependency import load_package
 from neuro_divergent.serving.description import KEY, Description
@@ -191,8 +190,3 @@ class _GraphRunner:
 def beside(directory: Path, format: Format = "onnx") -> Path:  # noqa: A002
     """Return where an export of a saved model lies: ``runs/x/model.onnx`` for ``runs/x/model``."""
     return export_path(directory).with_suffix(SUFFIXES[format])
-
-
-def stored_digest(directory: Path) -> str:
-    """Return the SHA-256 of the manifest of a saved model."""
-    return hashlib.sha256(read_file(directory / MANIFEST, limit=MANIFEST_LIMIT)).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,12 +10,12 @@ from typing import Any, Protocol
 import polars as pl
 
 from neuro_divergent.core.errors import InputError, NeuroDivergentError
-from neuro_divergent.core.storage.manifest import MANIFEST, MANIFEST_LIMIT
-from neuro_divergent.core.storage.regular_file import read_file
+from neuro_divergent.core.storage.manifest import MANIFEST
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.io.source import read_table
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.serving.export_file import stored_digest
 from neuro_divergent.serving.exported_model import load
 from neuro_divergent.serving.panel_inputs import ExportedGraph, TableForecaster
 from neuro_divergent.serving.requested import RequestedOutput
@@ -151,5 +150,5 @@ def _open_path(path: Path, request: Request, threads: int) -> Scorer:
             raise
     from neuro_divergent.forecasting.load import load as load_model
 
-    digest = hashlib.sha256(read_file(directory / MANIFEST, limit=MANIFEST_LIMIT)).hexdigest()
+    digest = stored_digest(directory)
     return ModelScorer(load_model(directory), request, digest)

@@ -13,7 +13,7 @@ from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import check_times
 from neuro_divergent.data.io.parquet_file import PROBLEMS
-from neuro_divergent.data.io.table import Table, first_line
+from neuro_divergent.data.io.table import Table, first_line, run_borders
 from neuro_divergent.serving.scoring.block import Block, Cutter, ascending
 from neuro_divergent.serving.scoring.part import UnsortedError
 
@@ -77,7 +77,7 @@ class SortedFilePart:
             frame = block if rest.is_empty() else pl.concat([rest, block])
             if frame.is_empty():
                 continue
-            offsets = _borders(frame[self._id])
+            offsets = run_borders(frame[self._id])
             end = frame.height if position >= self.rows else int(offsets[-2])  # The last series may go on.
             later = np.flatnonzero(offsets[:-1] + begin >= self.last)
             if len(later):
@@ -132,9 +132,3 @@ def scan_columns(files: list[str], columns: tuple[str, ...], id_column: str | No
     if id_column is not None and not lazy.collect_schema()[id_column].is_integer():
         lazy = lazy.with_columns(pl.col(id_column).cast(pl.String))
     return lazy
-
-
-def _borders(names: pl.Series) -> Ints:
-    """Return where runs of equal ids begin, and the end."""
-    changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
-    return np.concatenate([[0], changes + 1, [len(names)]])

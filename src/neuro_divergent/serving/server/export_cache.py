@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import subprocess
@@ -11,9 +10,7 @@ from pathlib import Path
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import InputError, MissingDependencyError, NeuroDivergentError, UntrustedFileError
-from neuro_divergent.core.storage.manifest import MANIFEST, MANIFEST_LIMIT
-from neuro_divergent.core.storage.regular_file import read_file
-from neuro_divergent.serving.export_file import export_path
+from neuro_divergent.serving.export_file import export_path, stored_digest
 from neuro_divergent.serving.exported_model import ExportedModel
 from neuro_divergent.serving.onnx_runner import OnnxRunner
 
@@ -54,7 +51,7 @@ class ExportCache:
         Raises:
             NeuroDivergentError: If it cannot be loaded in any of these ways.
         """
-        digest = hashlib.sha256(read_file(model / MANIFEST, limit=MANIFEST_LIMIT)).hexdigest()
+        digest = stored_digest(model)
         beside = export_path(model)
         if beside.is_file():
             runner = OnnxRunner.open(beside, threads=threads)

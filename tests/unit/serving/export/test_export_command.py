@@ -16,7 +16,7 @@ import neuro_divergent as nd
 from neuro_divergent.core.errors import InputError, UntrustedFileError
 from neuro_divergent.interfaces.cli import export as command
 from neuro_divergent.serving.description import Description
-from neuro_divergent.serving.export.exporter import stored_digest
+from neuro_divergent.serving.export_file import stored_digest
 
 Models = Callable[[str], nd.Forecaster]
 

@@ -19,9 +19,10 @@ import torch
 import neuro_divergent as nd
 from neuro_divergent.core.errors import ConfigError, ExportError, InputError
 from neuro_divergent.serving.description import KEY, Description
-from neuro_divergent.serving.export.exporter import Export, beside, stored_digest, write_export
+from neuro_divergent.serving.export.exporter import Export, beside, write_export
 from neuro_divergent.serving.export.torch_program import EXTRA
 from neuro_divergent.serving.export.verification import TOLERANCE
+from neuro_divergent.serving.export_file import stored_digest
 from tests.unit.serving.export.small_models import COVARIATES, HISTORY, HORIZON, TABLE, forecaster, nhits
 
 Exports = Callable[[str], Export]
