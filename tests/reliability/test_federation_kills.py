@@ -6,7 +6,6 @@ import hashlib
 import multiprocessing
 import os
 import random
-import signal
 import socket
 import time
 from pathlib import Path
@@ -68,7 +67,8 @@ class Fleet:
         process = self._running[name]
         if process.exitcode == 0:
             return False
-        os.kill(process.pid, signal.SIGKILL)
+        assert process.exitcode is None, f"{name} failed"
+        process.kill()
         process.join(30)
         self._running[name] = self._start(name)
         return True

@@ -12,7 +12,7 @@ from typing import Any
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import ConfigError, InputError, Interrupted, NewerFormatError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import read_json, write_file
+from neuro_divergent.core.storage.atomic import is_leftover, read_json, write_file
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.federated.settings import FederationConfig
 from neuro_divergent.training.state import differences
@@ -56,7 +56,7 @@ class FederationDirectory:
             InputError: If something else is there, or another process works on it.
             ConfigError: If it was begun with other settings.
         """
-        if self.path.exists() and not self.has_begun and any(self.path.iterdir()):
+        if not self.has_begun and self._has_other_files():
             raise InputError(f"{self.path}: exists already and is no federation; choose another directory.")
         self.path.mkdir(parents=True, exist_ok=True)
         with RunLock(self.path / LOCK):
@@ -101,6 +101,12 @@ class FederationDirectory:
     def config(self) -> FederationConfig:
         """Return the settings that the federation was begun with."""
         return FederationConfig.from_dict(self.document()["config"])
+
+    def _has_other_files(self) -> bool:
+        """Whether there is a file that no process which was killed while it began a federation leaves."""
+        if not self.path.exists():
+            return False
+        return any(not is_leftover(file.name) and file.name not in (LOCK, CONFIG) for file in self.path.iterdir())
 
     def _begin(self, config: FederationConfig, chosen: dict[str, Any]) -> None:
         document = {

@@ -187,6 +187,20 @@ def test_a_row_of_a_round_that_was_not_committed_is_taken_out(tmp_path: Path) ->
     assert path.read_bytes().count(b"\n") == 2
 
 
+@pytest.mark.parametrize("left", [["lock"], ["lock", ".config.toml.partial-ab12"], ["lock", "config.toml"]])
+def test_a_federation_killed_while_it_began_can_begin_again(left: list[str], tmp_path: Path) -> None:
+    for name in left:
+        (tmp_path / name).touch()
+    federation(2, rounds=1).fit(run=tmp_path)
+    assert len(read_rows(tmp_path / "rounds.jsonl")) == 1
+
+
+def test_a_directory_with_files_of_others_is_refused_for_a_federation(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(nd.errors.InputError, match="is no federation"):
+        federation(2, rounds=1).fit(run=tmp_path)
+
+
 def test_other_settings_are_refused_for_a_directory_that_has_begun(tmp_path: Path) -> None:
     federation(rounds=1).fit(run=tmp_path)
     with pytest.raises(nd.errors.ConfigError, match="local_epochs"):

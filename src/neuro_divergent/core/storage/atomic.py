@@ -38,6 +38,7 @@ __all__ = [
     "MANIFEST",
     "clear_leftovers",
     "flush_directory",
+    "is_leftover",
     "new_directory",
     "read_directory",
     "read_file",
@@ -174,6 +175,11 @@ def remove_directory(path: Path) -> None:
     except OSError as error:
         raise storage_error(path, "removed", error) from error
     _delete(hidden)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file of this name is what a killed process left, which ``clear_leftovers`` removes."""
+    return _LEFTOVER.fullmatch(name) is not None
 
 
 def clear_leftovers(directory: Path) -> None:
