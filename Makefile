@@ -48,7 +48,7 @@ test: setup ## Run the tests
 	$(BIN)/python -m pytest
 
 test-long: setup ## Run the tests that take long
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m 'long and not soak'
 
 test-browser: $(VENV)/.browser ## Run the tests in Chromium, which this installs where it can; pictures go to build/screenshots
 	$(BIN)/python -m pytest -m browser

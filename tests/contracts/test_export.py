@@ -51,6 +51,12 @@ VARIANTS = (
 EXPORTED = [name for name in (*NAMES, *VARIANTS) if not kind_of(name).traits.not_exported]
 
 
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    if name in FAST:
+        return []
+    return [pytest.mark.long, *([pytest.mark.soak] if name in VARIANTS else [])]
+
+
 class OneOutput(nn.Module):
     """Point and quantiles of a forecast in one tensor, for inputs given by name."""
 
@@ -132,9 +138,7 @@ def check_batch_is_symbolic(model: ModelProto) -> None:
     assert b".py" not in model.SerializeToString()  # no line of source code, which would tell where it was exported
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.long) for name in EXPORTED]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in EXPORTED])
 def test_graph_equals_the_module_for_any_batch_with_masks_and_covariates(name: str) -> None:
     check_equals_eager(name)
     check_batch_is_symbolic(traced(name)[2])

@@ -35,10 +35,6 @@ from tests.contracts.test_architectures import CASES, example, kind_of, small, t
 L, H, SERIES = 12, 4, 3
 QUANTILES = (0.1, 0.9)
 LOSSES: dict[str, Loss] = {"point": MAE(), "quantile": QuantileLoss([0.1, 0.5, 0.9]), "distribution": Normal()}
-# torch.export warns of the list of views that nn.LSTM keeps of its weights.
-ignore_flat_weights = pytest.mark.filterwarnings("ignore:The tensor attributes")
-FEED_FORWARD = ("nlinear", "dlinear", "nhits", "mlp", "tide", "patchtst", "tsmixer")
-OTHERS = tuple(name for name in FEED_FORWARD if name != "nhits")
 
 
 def make_panel(*, missing: bool = False, seed: int = 0) -> Panel:
@@ -187,48 +183,14 @@ def export(module: ForecastModule, inputs: tuple[Tensor | None, ...]) -> torch.e
     )
 
 
-@ignore_flat_weights
-@pytest.mark.parametrize(
-    "name", ["nhits", *(pytest.param(name, marks=pytest.mark.long) for name in (*OTHERS, "lstm", "deepar"))]
-)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_exported_graph_forecasts_batches_of_another_size(name: str, missing: float) -> None:
-    module, spec = module_of(name, LOSSES["quantile"], QUANTILES)
+def test_exported_graph_forecasts_batches_of_another_size(missing: float) -> None:
+    module, spec = module_of("nhits", LOSSES["quantile"], QUANTILES)
     with torch.no_grad():
         exported = export(module, inputs_of(spec, 6, missing=missing)).module()
         for size in (2, 40):
             inputs = inputs_of(spec, size, missing=missing)
             torch.testing.assert_close(exported(*inputs), module(*inputs), rtol=1e-4, atol=1e-5)
-
-
-@ignore_flat_weights
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in CASES if name not in FEED_FORWARD])
-def test_every_architecture_is_exported_unless_it_says_why_not(name: str) -> None:
-    module, spec = module_of(name, LOSSES["quantile"], QUANTILES)
-    inputs = inputs_of(spec, 6, missing=0.0)
-    with torch.no_grad():
-        if kind_of(name).traits.not_exported:
-            with pytest.raises(Exception):  # noqa: B017, PT011 - torch raises errors of many kinds
-                export(module, inputs)
-            return
-        exported = export(module, inputs).module()
-        other = inputs_of(spec, 9, missing=0.0)
-        torch.testing.assert_close(exported(*other), module(*other), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scaler", WindowScaler.registry.names())
-@pytest.mark.parametrize("series_scaler", [None, *SeriesScaler.registry.names()])
-def test_every_scaler_is_exported(scaler: str, series_scaler: str | None) -> None:
-    predictor, batcher = setup("nlinear", MAE(), scaler, series_scaler)
-    params = batcher.params_of(torch.arange(SERIES))
-    module = predictor.module(batcher, QUANTILES)
-    values, _ = last_rows(batcher.panel, joint=False)
-    inputs = (values,) if params is None else (values, None, None, None, None, params)
-    with torch.no_grad():
-        found = export(module, inputs).module()(*inputs)
-        torch.testing.assert_close(found, module(*inputs), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("scaler", WindowScaler.registry.names())

@@ -308,12 +308,12 @@ def test_traversal_paths_are_refused(scene: Scene) -> None:
     traverse_all(scene, 100, seed=1)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_many_generated_requests_do_no_harm(scene: Scene) -> None:
     send_all(scene, 20_000, seed=2)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_many_traversal_paths_are_refused(scene: Scene) -> None:
     traverse_all(scene, 2_000, seed=2)
 

@@ -93,7 +93,10 @@ def namespaces_exist() -> None:
 
 
 @pytest.mark.usefixtures("namespaces_exist")
-@pytest.mark.parametrize(("delay", "loss"), [(0.0, 0.0), (0.02, 0.01)], ids=["plain", "delayed and lossy"])
+@pytest.mark.parametrize(
+    ("delay", "loss"),
+    [pytest.param(0.0, 0.0, id="plain"), pytest.param(0.02, 0.01, id="delayed and lossy", marks=pytest.mark.soak)],
+)
 def test_two_machines_give_the_weights_of_one_process(
     tmp_path: Path, agents: dict[str, Agent], delay: float, loss: float
 ) -> None:
