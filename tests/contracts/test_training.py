@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.network_training import VALIDATION_WINDOWS, denser
+from neuro_divergent.forecasting.validation import LEAST_WINDOWS, denser
 from neuro_divergent.losses.base import Loss
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.optimizers.base import Optimizer
@@ -109,7 +109,7 @@ def test_validations_and_forecasts_see_the_weights_of_now(name: str, optimizer: 
         small(name), optimizer={"name": optimizer, "lr": 0.05}, max_steps=45, validate_every=15, early_stopping=None
     )
     assert forecaster.split is not None
-    windows = denser(forecaster.split.validation, VALIDATION_WINDOWS)
+    windows = denser(forecaster.split.validation, LEAST_WINDOWS)
     seen = forecaster.forecast_windows(windows)
     network = forecaster.fitted.predictor.network
     fresh = small(name).build(forecaster.fitted.spec).eval()

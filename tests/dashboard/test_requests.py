@@ -151,6 +151,7 @@ def valid(parameter: dict[str, Any], path: str, scene: Scene, chance: random.Ran
         "id": [*scene.ids_for(path), scene.run],
         "ids": [f"{scene.run},{scene.other}", f"{scene.other},{scene.run}"],
         "series": ["A", "<script>"],
+        "around": ["A", "<script>"],
         "name": ["loss", "scores", "ranking", "index.html", "plotly.min.js", "convergence", f"slice-{RATE}"]
         if "/models/" not in path
         else ["sales"],

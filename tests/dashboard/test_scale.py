@@ -1,4 +1,4 @@
-"""Many runs, and a very long one."""
+"""Many runs, a very long one, and one of very many series."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.interfaces.dashboard.index import id_of
 from tests.dashboard.client import Client
+from tests.dashboard.large_run import HORIZON, Kind, Look, forecast_of, look_at, make_large_run, name_of
 from tests.dashboard.run_maker import line, make_run, row, start
 
 MakeClient = Callable[..., Client]
@@ -93,3 +94,59 @@ def test_a_run_of_a_million_rows_opens_within_two_seconds(tmp_path: Path, make_c
         file.write(line(row(ROWS + 1)))
     assert measured(client, f"{target}/history?columns=train_loss") < 0.5
     assert client.get(f"{target}/history?columns=train_loss").json()["rows"] == ROWS + 1
+
+
+def look_at_series(root: Path, count: int, kind: Kind) -> Look:
+    """Ask for pages of the series of a run, for some of them by name, and for forecasts; check what is answered."""
+    far, last = count // 50 // 2 * 50, name_of(count - 1, kind)
+    part = last[-5:-1]
+    look = look_at(
+        root,
+        {
+            "first look": ("series", {}),
+            "page": ("series", {"offset": far, "limit": 50}),
+            "search": ("series", {"search": part}),
+            "next page": ("series", {"search": part, "offset": 50}),
+            "prefix": ("series", {"search": last[:-2].upper(), "match": "prefix"}),
+            "exact": ("series", {"search": last, "match": "exact"}),
+            "around": ("series", {"around": name_of(far + 7, kind)}),
+            "nothing": ("series", {"search": "no such name"}),
+            "forecast": ("forecast", {"series": last}),
+            "other forecast": ("forecast", {"series": name_of(far, kind)}),
+        },
+    )
+    names = [name_of(number, kind) for number in range(count)]
+    found = [name for name in names if part in name]
+    assert look.answers["first look"] == {"total": count, "series": names[:50]}
+    assert look.answers["page"] == {"total": count, "series": names[far : far + 50]}
+    assert look.answers["search"] == {"total": len(found), "series": found[:50]}
+    assert look.answers["next page"]["series"] == found[50:100]
+    assert look.answers["prefix"]["series"] == [name for name in names if name.startswith(last[:-2])][:50]
+    assert look.answers["exact"] == {"total": 1, "series": [last]}
+    assert look.answers["around"] == {"total": count, "series": names[far : far + 50], "offset": far}
+    assert look.answers["nothing"] == {"total": 0, "series": []}
+    for name, number in (("forecast", count - 1), ("other forecast", far)):
+        rows = look.answers[name]["rows"]
+        assert [row["time"] for row in rows] == [str(100 + step) for step in range(HORIZON)]
+        assert [row["forecast"] for row in rows] == [forecast_of(number, step) for step in range(HORIZON)]
+    return look
+
+
+@pytest.mark.parametrize("as_csv", [False, True], ids=["parquet", "csv"])
+def test_series_of_a_run_of_fifty_thousand_are_paged_and_searched(tmp_path: Path, as_csv: bool) -> None:
+    make_large_run(tmp_path / "runs" / "large", 50_000, "numbers" if as_csv else "text", as_csv=as_csv)
+    look = look_at_series(tmp_path / "runs", 50_000, "numbers" if as_csv else "text")
+    later = {name: seconds for name, seconds in look.seconds.items() if name != "first look"}
+    assert look.seconds["first look"] < 2.0
+    assert max(later.values()) < 0.5, later
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+def test_series_of_a_run_of_a_million_are_paged_and_searched_in_little_memory(tmp_path: Path, kind: Kind) -> None:
+    make_large_run(tmp_path / "runs" / "large", 1_000_000, kind)
+    look = look_at_series(tmp_path / "runs", 1_000_000, kind)
+    later = {name: seconds for name, seconds in look.seconds.items() if name != "first look"}
+    assert look.seconds["first look"] < 5.0
+    assert max(later.values()) < 0.8, later
+    assert look.peak < 400 * 2**20, look.peak  # the forecasts alone need 480 MB and more

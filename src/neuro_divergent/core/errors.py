@@ -138,6 +138,10 @@ class StorageWarning(UserWarning):
     """A file could not be written; work continues without it."""
 
 
+class ConversionWarning(UserWarning):
+    """A table is converted to a stored panel, which takes time and room on the disk that nobody may expect."""
+
+
 class ForecastWarning(UserWarning):
     """Forecasts are so far from what was observed that they should not be used."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,15 +13,26 @@ from numpy.lib.stride_tricks import as_strided
 from torch import Tensor
 
 from neuro_divergent.core.arrays import Array, Floats, Ints
-from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Batch
-from neuro_divergent.data.io.table import describe
+from neuro_divergent.data.announce import announce, is_mapped, resident
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import SeriesScaler, WindowScaler
 from neuro_divergent.data.scaling.covariates import CovariateScaling, CovariateTensors
 from neuro_divergent.data.scaling.pipeline import ScalingPipeline, standardise
+from neuro_divergent.data.scaling.series_fit import fit_series_scaler as fit_series_scaler
 
 _CPU = torch.device("cpu")
+_PAGE = 4096
+
+
+class Cuttable(Protocol):
+    """Values by row that are no NumPy array: parts of several arrays, or values that are computed when needed."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def cut(self, rows: Ints, size: int) -> Array:
+        """Return a copy of ``size`` rows from each row on, ``(len(rows), size, ...)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +62,7 @@ class WindowBatcher:
     spread: Array | None = None
     target_limit: float | None = None
     covariates: CovariateScaling = CovariateScaling()  # noqa: RUF009 - frozen
-    weight: Array | None = None
+    weight: Array | Cuttable | None = None
     joint: bool = False
     device: torch.device = _CPU
 
@@ -62,6 +73,36 @@ class WindowBatcher:
             future_x=self._features(self.panel.future_x, self._covariates.future, rows, size),
             weight=self.target_weight(rows),
         )
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether windows are read from disk."""
+        return bool(self._reads)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays that windows are read from disk from."""
+        return [array for array, _, _ in self._reads]
+
+    def announce(self, rows: Ints, size: int | None = None) -> None:
+        """Have the windows that begin at some rows read from disk, without waiting for them.
+
+        ``size`` is for other numbers of rows than those of a window. Does nothing for a panel in memory.
+        """
+        rows = self._of_all_series(rows) if self.joint else rows
+        for array, first, count in self._reads:
+            announce(array, rows + first if size is None else rows, count if size is None else size)
+
+    def is_resident(self, rows: Ints) -> bool:
+        """Whether all pages of windows that begin at some rows are in memory, as far as a sample of them tells."""
+        rows = self._of_all_series(rows) if self.joint else rows
+        return all(resident(array, rows + first, count) >= 1 for array, first, count in self._reads)
+
+    def bytes_to_read(self, windows: int) -> int:
+        """Return the bytes of the pages of some windows that lie apart from each other."""
+        channels = self.panel.num_series if self.joint else 1
+        width = sum(count * array.nbytes // max(len(array), 1) + _PAGE for array, _, count in self._reads)
+        return int(windows * channels * max(width, 1))
 
     def context(self, future: Array | None = None) -> Batch:
         """Return the last history of every series, to forecast from, in the order of the panel.
@@ -153,8 +194,12 @@ class WindowBatcher:
         mask = self.panel.mask
         return self._cut(self.panel.y, rows, size), None if mask is None else self._cut(mask, rows, size).float()
 
-    def _cut(self, values: Array, rows: Ints, size: int) -> Tensor:
+    def _cut(self, values: Array | Cuttable, rows: Ints, size: int) -> Tensor:
         """Copy ``size`` values from each row on, as ``(batch, time, channel)``."""
+        if not isinstance(values, np.ndarray):
+            places = self._of_all_series(rows) if self.joint else rows
+            found = torch.from_numpy(values.cut(places, size)).to(self.device)
+            return found.view(-1, len(rows), size).permute(1, 2, 0)
         step = values.strides[0]
         if self.joint:
             channels = self.panel.num_series
@@ -164,13 +209,35 @@ class WindowBatcher:
         view = self._view(values, (len(values) - size + 1, size), (step, step))
         return torch.from_numpy(view[rows]).to(self.device).unsqueeze(-1)
 
-    def _features(self, values: Array | None, params: Tensor | None, rows: Ints, size: int) -> Tensor | None:
+    def _features(self, values: Any, params: Tensor | None, rows: Ints, size: int) -> Tensor | None:
         """Copy ``size`` rows of features from each row on, as ``(batch, time, feature)``."""
         if values is None:
             return None
+        if not isinstance(values, np.ndarray):
+            return self._standardised(values.cut(rows, size), params)
         count, width = values.shape
         view = self._view(values, (count - size + 1, size * width), values.strides)
         return self._standardised(view[rows].reshape(len(rows), size, width), params)
+
+    def _of_all_series(self, rows: Ints) -> Ints:
+        """Return the rows of all series from rows of the first one, series after series; all are of equal length."""
+        channels = self.panel.num_series
+        places: Ints = (np.arange(channels)[:, None] * (len(self.panel) // channels) + rows).reshape(-1)
+        return places
+
+    @cached_property
+    def _reads(self) -> list[tuple[Any, int, int]]:
+        """The mapped arrays: which rows of a window are read of each, as the first one and their number."""
+        panel, length, size = self.panel, self.input_size, self.input_size + self.horizon
+        weight = None if self.weight is None else self.weight if is_mapped(self.weight) else panel.weight
+        reads: list[tuple[Any, int, int]] = [
+            (panel.y, 0, size),
+            (panel.mask, 0, size),
+            (weight, length, self.horizon),
+            (panel.past_x, 0, length),
+            (panel.future_x, 0, size),
+        ]
+        return [read for read in reads if is_mapped(read[0])]
 
     def _view(self, values: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
         """Return all windows of an array as overlapping rows of a view, made once."""
@@ -198,28 +265,3 @@ class WindowBatcher:
     @cached_property
     def _views(self) -> dict[tuple[int, tuple[int, ...]], Array]:
         return {}
-
-
-def fit_series_scaler(scaler: SeriesScaler, panel: Panel, ends: Ints) -> Array:
-    """Fit a scaler to each series up to (not including) row ``ends`` of the panel; return ``(num_series, params)``.
-
-    Raises:
-        DataError: If a value is outside the domain of the scaler, with the series named.
-    """
-    scaler_params: list[Any] = []
-    for index in range(panel.num_series):
-        rows = slice(int(panel.offsets[index]), int(ends[index]))
-        values = panel.y[rows].astype(np.float64)
-        everything = panel.series(index)
-        if panel.mask is not None:
-            values = values[panel.mask[rows]]
-            everything = everything[panel.mask[panel.offsets[index] : panel.offsets[index + 1]]]
-        if everything.size and everything.min() <= scaler.lowest:
-            message = (
-                f"series {panel.ids[index]!r}: value {everything.min():g} cannot be scaled with {scaler.name!r}, which "
-                f"needs values above {scaler.lowest:g}. Choose another series scaler."
-            )
-            raise DataError(describe(panel.source, message))
-        # A series without an observed training value is scaled as if it were constant, at a value that is allowed.
-        scaler_params.append(scaler.fit(values if values.size else np.array([max(scaler.lowest + 1.0, 0.0)])))
-    return np.stack(scaler_params)

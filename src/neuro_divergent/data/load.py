@@ -1,100 +1,145 @@
-"""Large Parquet tables, read a part at a time."""
+"""A panel from whatever a user has: a table of any size, or a panel that is stored."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from neuro_divergent.core.errors import DataError, DataWarning
-from neuro_divergent.data.cleaning.calendar import show
-from neuro_divergent.data.cleaning.categories import is_category, learn_categories
-from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
+from neuro_divergent.core.available_memory import available_memory
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.cleaning.frequency import Frequency
+from neuro_divergent.data.conversion.assembly import OtherFrequencyError, UnsortedError
+from neuro_divergent.data.conversion.cache import cached_panel
+from neuro_divergent.data.conversion.conversion import Converter, convert_in_memory, panel_bytes
+from neuro_divergent.data.conversion.progress import Reporter
+from neuro_divergent.data.conversion.row_files import is_parquet
+from neuro_divergent.data.conversion.rows import Rows, open_parquet
 from neuro_divergent.data.io.parquet_header import read_header
-from neuro_divergent.data.io.source import DEFAULT_ID, columns_of, find_files
-from neuro_divergent.data.io.table import Table, first_line
+from neuro_divergent.data.io.source import find_files
 from neuro_divergent.data.io.thrift import ThriftError
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import assemble, build_panel, warn_constant
+from neuro_divergent.data.panel_builder import build_panel
+from neuro_divergent.data.panel_store.files import PANEL
 from neuro_divergent.data.schema import Schema
 
 _BATCH = 1 << 20  # rows that are read from disk together
 _LARGE = 2 * _BATCH
+_READING_MEMORY = 64 * 2**20
+_LEAST_READING_MEMORY = 16 * 2**20
+_TABLE_TIMES = 4  # how many times the bytes of its columns a table takes that is read and sorted as a whole
+_PACKED_TIMES = 20  # how many times larger packed text may become
+_USED_LATER = ("short", "unknown_category", "strict")  # fields of a schema that are not about how a panel is made
+_OF_TABLES = ("encoding", "date_format")  # fields that say how to read a table
 
 
 def load_panel(source: Any, schema: Schema) -> Panel:
-    """Build a panel like ``build_panel``, with less memory if the source is a large Parquet file.
+    """Return the panel of a table like ``build_panel``, or open a panel that is stored.
 
-    Such a file is read in parts, so the whole table and the panel are never in memory at once. That needs rows sorted
-    by series. Where they are not, or where anything is wrong, the table is read as a whole: the message then has the
-    rows of the table, not of a part.
+    Large Parquet files whose rows are sorted by series are read in parts, so that hardly more memory is needed than the
+    panel takes. Where a panel would take more than half of the memory that is available, the table is converted to a
+    stored panel in the cache of the user (``ND_PANEL_CACHE``), with a ``ConversionWarning``, and mapped from there.
+
+    Args:
+        source: Anything ``build_panel`` accepts, or the directory of a stored panel.
+        schema: The roles of the columns and the policies. For a stored panel, fields that are left at their defaults
+            are those of the panel.
+
+    Raises:
+        DataError: If the table cannot be used, or if the schema contradicts a stored panel.
     """
-    if _is_large(source):
-        with suppress(DataError, DataWarning):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", DataWarning)
-                panel = Panel.concatenate(list(read_in_parts(os.fspath(source), schema)))
-            panel = dataclasses.replace(panel, source=os.fspath(source))
-            warn_constant(panel)
-            return panel
-    return build_panel(source, schema)
-
-
-def _is_large(source: Any) -> bool:
-    """Whether a source is Parquet files with many rows; a file that cannot be read raises its error later."""
-    if not isinstance(source, (str, os.PathLike)) or not str(source).endswith((".parquet", ".pq")):
-        return False
+    if not isinstance(source, (str, os.PathLike)):
+        return build_panel(source, schema)
+    name, schema = os.fspath(source), schema or Schema()
+    if (Path(name) / PANEL).is_file():
+        return open_panel(name, schema)
+    if (rows := _parquet_rows(name)) is None:
+        needed = _text_bytes(name)
+        return cached_panel(name, schema, needed=needed) if _is_too_much(needed) else build_panel(name, schema)
+    needed = panel_bytes(rows, schema)
+    if _is_too_much(needed):
+        return cached_panel(name, schema, needed=needed)
+    if rows <= _LARGE:
+        return build_panel(name, schema)
+    table = open_rows(name, schema)
     try:
-        return sum(read_header(path, ()).rows for path in find_files(os.fspath(source))) > _LARGE
-    except (DataError, ThriftError, OSError):
-        return False
+        return convert_in_memory(table, min(max(needed // 8, _LEAST_READING_MEMORY), _READING_MEMORY))
+    except UnsortedError:
+        if _is_too_much(_TABLE_TIMES * rows * table.row_bytes):
+            return cached_panel(name, schema, needed=needed)
+    return build_panel(name, schema)
+
+
+def open_panel(directory: str, schema: Schema) -> Panel:
+    """Open a stored panel, with the fields of a schema that are about using it.
+
+    Raises:
+        DataError: If the schema contradicts the stored one; the message names the fields.
+    """
+    panel = Panel.open(directory)
+    stored, usual = panel.schema, Schema()
+    given = {
+        name: value
+        for name in Schema.model_fields
+        if name not in _OF_TABLES and (value := getattr(schema, name)) != getattr(usual, name)
+    }
+    if "frequency" in given and Frequency.parse(given["frequency"]) == panel.frequency:
+        del given["frequency"]
+    wrong = [name for name, value in given.items() if name not in _USED_LATER and value != getattr(stored, name)]
+    if wrong:
+        found = ", ".join(f"{name}={getattr(stored, name)!r}, not {given[name]!r}" for name in wrong)
+        raise DataError(f"{directory}: was built with {found}. Leave that out, or build the panel again")
+    later = {name: given[name] for name in _USED_LATER if name in given}
+    return dataclasses.replace(panel, schema=stored.replace(**later)) if later else panel
+
+
+def open_rows(source: str, schema: Schema) -> Rows:
+    """Return the rows of Parquet files.
+
+    Raises:
+        DataError: If they cannot be read.
+    """
+    return Rows([open_parquet(path, schema) for path in find_files(source)], source, schema)
 
 
 def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
-    """Yield panels of complete series, about a million rows each."""
-    files = find_files(source)
-    for file in files:
-        check_parquet(file, columns_of(schema))
+    """Yield panels of complete series, about a million rows each, of Parquet files that are sorted by series.
+
+    Raises:
+        DataError: If the table cannot be used, or is not sorted.
+    """
+    converter = Converter(open_rows(source, schema), _READING_MEMORY, Reporter(None))
+    converter.batch = _BATCH
     try:
-        lazy = pl.scan_parquet(files, glob=False)
-        types = lazy.collect_schema()
-        lazy = lazy.select([name for name in columns_of(schema) if name in types])
-        name = schema.id or DEFAULT_ID
-        if name in types and not types[name].is_integer():
-            lazy = lazy.with_columns(pl.col(name).cast(pl.String))  # Batches of categories do not fit together.
-        rows = lazy.select(pl.len()).collect().item()
-        texts = [name for name in schema.covariates if name in types and is_category(types[name])]
-        categories = {
-            name: learn_categories(lazy.select(pl.col(name).unique()).collect(engine="streaming").to_series())
-            for name in dict.fromkeys([*texts, *(name for name in schema.categorical if name in types)])
-        }
-        frequency, rest, begin, last = None, None, 0, None
-        for end in range(_BATCH, rows + _BATCH, _BATCH):
-            batch = lazy.slice(end - _BATCH, _BATCH).collect()
-            batch = batch if rest is None else pl.concat([rest, batch])
-            whole = batch.height if end >= rows else _end_of_whole_series(batch, name)
-            rest = batch.slice(whole)
-            if whole:
-                table = Table(batch.head(whole), f"{source} from row {begin + 1}", columns=tuple(types))
-                part = assemble(table, schema, frequency=frequency, categories=categories)
-                if last is not None and part.ids[0] <= last:
-                    raise table.error(f"series {show(part.ids[0])} comes after {show(last)}; sort the rows by series")
-                frequency, begin, last = part.frequency, begin + whole, part.ids[-1]
-                yield part
-    except PROBLEMS as error:
-        raise DataError(f"{source}: cannot be read as Parquet ({first_line(error)})") from None
-    if not rows:
-        raise DataError(f"{source}: no data rows")
+        yield from converter.parts()
+    except UnsortedError:
+        raise DataError(f"{source}: sort the rows by series") from None
+    except OtherFrequencyError:
+        raise DataError(f"{source}: series differ in their frequency. Pass the right one (--frequency)") from None
 
 
-def _end_of_whole_series(batch: pl.DataFrame, name: str) -> int:
-    """Return how many rows come before the last series, which may go on in the next batch."""
-    if name not in batch.columns:
+def _is_too_much(needed: int) -> bool:
+    """Whether so many bytes are more than half of the memory that is available."""
+    available = available_memory()
+    return available is not None and needed > available / 2
+
+
+def _parquet_rows(name: str) -> int | None:
+    """Return how many rows Parquet files have, 0 if they cannot be read; ``None`` for other files."""
+    if not is_parquet(name):
+        return None
+    try:
+        return sum(read_header(path, ()).rows for path in find_files(name))
+    except (DataError, ThriftError, OSError):
         return 0
-    others = (batch[name] != batch[name][-1]).arg_true()
-    return int(others[-1]) + 1 if len(others) else 0
+
+
+def _text_bytes(name: str) -> int:
+    """Return about how many bytes text takes when it is read; 0 for files that cannot be read."""
+    try:
+        files = find_files(name)
+        return sum(os.path.getsize(path) * (_PACKED_TIMES if path.lower().endswith(".gz") else 1) for path in files)  # noqa: PTH202
+    except (DataError, OSError):
+        return 0

@@ -10,10 +10,12 @@ import copy
 import dataclasses
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from itertools import islice
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -23,12 +25,15 @@ from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError, DataError
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
+from neuro_divergent.data.block_shuffle import BlockShuffle
+from neuro_divergent.data.read_ahead import Place, ReadAhead, fits_memory
 from neuro_divergent.data.replay import Replay
 from neuro_divergent.data.sampling import BalancedSampling, ReplaySampling, Sampling
-from neuro_divergent.data.shuffle import shuffled
+from neuro_divergent.data.shuffle import Permutation, Shuffle, in_order, shuffled
 from neuro_divergent.data.windows import Windows
 
 _CHUNK = 16_384  # items whose numbers are computed at once; many more would not fit the cache of the processor
+_TRIED = 4  # batches that are read to measure how long it takes
 
 
 class Loader(Protocol):
@@ -47,7 +52,9 @@ class Order:
 
     Attributes:
         batch_size: Items per batch.
-        shuffle: Whether each epoch has its own random order, derived from ``seed``.
+        shuffle: Whether each epoch has its own random order, derived from ``seed``. With ``"blocks"`` it is that of
+            ``blocks``, where they are given; ``"auto"`` is an exact order until blocks are chosen.
+        blocks: How items are divided for a random order that reads a disk in blocks.
         seed: Seed of the random orders.
         drop_last: Whether a last batch that is not full is left out.
         rank: Number of the process that takes a part of each batch, from 0.
@@ -55,11 +62,19 @@ class Order:
     """
 
     batch_size: int
-    shuffle: bool = True
+    shuffle: Shuffle = True
     seed: int = 0
     drop_last: bool = False
     rank: int = 0
     world_size: int = 1
+    blocks: BlockShuffle | None = None
+
+    @property
+    def permutation(self) -> Permutation:
+        """The order of items."""
+        if self.shuffle == "blocks" and self.blocks is not None:
+            return self.blocks
+        return shuffled if self.shuffle else in_order
 
     def part(self, rank: int, world_size: int) -> Order:
         """Return the order of one of several processes.
@@ -88,9 +103,7 @@ class Order:
         last = min(self.num_batches(size) * self.batch_size, size)
         chunk = max(_CHUNK // self.batch_size, 1) * self.batch_size
         for first in range(start * self.batch_size, last, chunk):
-            numbers = np.arange(first, min(first + chunk, last))
-            if self.shuffle:
-                numbers = shuffled(numbers, size, self.seed, epoch)
+            numbers = self.permutation(np.arange(first, min(first + chunk, last)), size, self.seed, epoch)
             for begin in range(0, len(numbers), self.batch_size):
                 whole = numbers[begin : begin + self.batch_size]
                 yield whole if self.world_size == 1 else whole[min(self.rank, len(whole) - 1) :: self.world_size]
@@ -98,6 +111,8 @@ class Order:
 
 class WindowLoader(Loader):
     """Batches of windows of a panel.
+
+    Windows of a panel on disk are read ahead of the batches; the batches are those of the same panel in memory.
 
     Args:
         by_time: Whether windows come in order of time instead of series after series; not together with shuffling.
@@ -128,6 +143,9 @@ class WindowLoader(Loader):
         if replay is not None:
             sampling = ReplaySampling(windows, replay)
         self._sampling = sampling if order.shuffle and sampling.is_needed else None
+        if order.shuffle in ("blocks", "auto"):
+            blocks = BlockShuffle.of(self.num_windows, batcher.panel.nbytes)
+            self.order = dataclasses.replace(order, blocks=blocks)
 
     def __len__(self) -> int:
         return self.order.num_batches(self.num_windows)
@@ -158,8 +176,28 @@ class WindowLoader(Loader):
         other.order = dataclasses.replace(self.order, seed=seed)
         return other
 
+    def ordered(self, shuffle: Literal[True, "blocks"]) -> Self:
+        """Return the same windows in an order that is exactly random, or random in blocks."""
+        other = copy.copy(self)
+        other.order = dataclasses.replace(self.order, shuffle=shuffle)
+        return other
+
+    @property
+    def fits_memory(self) -> bool:
+        """Whether the memory has room for all windows, so that a panel on disk is read from it after a while."""
+        return fits_memory(self.batcher)
+
+    def seconds_to_read(self) -> float:
+        """Measure how long it takes to read and cut a batch of an exact random order, announced ahead."""
+        places = list(islice(self.ordered(True).places(0, len(self) // 2), _TRIED))
+        began = time.perf_counter()
+        self.batcher.announce(np.concatenate([rows for _, rows in places]))
+        for series, rows in places:
+            self.batcher.windows(series, rows)
+        return (time.perf_counter() - began) / len(places)
+
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for batch, (series, rows) in enumerate(self.places(number, start), start):
+        for batch, (series, rows) in enumerate(self.read(number, start), start):
             made = self._made(series, rows)
             yield without_weight(made) if self.order.stands_in(self.num_windows, batch) else made
 
@@ -167,13 +205,47 @@ class WindowLoader(Loader):
         """Return the batch of some windows."""
         return self.batcher.windows(series, rows)
 
-    def places(self, number: int, start: int = 0) -> Iterator[tuple[Ints, Ints]]:
+    def places(self, number: int, start: int = 0) -> Iterator[Place]:
         """Yield the series and first rows of the windows of each batch of an epoch, from batch ``start`` on."""
         for numbers in self.order.batches(self.num_windows, number, start):
-            if self._sampling is not None:
-                yield self._sampling.locate(numbers, number)
-            else:
-                yield self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
+            yield self._locate(numbers, number)
+
+    def _locate(self, numbers: Ints, epoch: int) -> Place:
+        """Return the series and first rows of the windows with some numbers in an epoch."""
+        if self._sampling is not None:
+            return self._sampling.locate(numbers, epoch)
+        return self.windows.locate(numbers if self._numbers is None else self._numbers[numbers])
+
+    def read(self, number: int, start: int = 0) -> Iterator[Place]:
+        """Return what ``places`` yields, for batches that are cut at once: those of coming ones are read meanwhile.
+
+        Drawing from it raises a ``StorageError`` if a file was truncated or changed since the panel was opened.
+        """
+        places = self.places(number, start)
+        if not self.batcher.is_mapped:
+            return places
+        if isinstance(blocks := self.order.permutation, BlockShuffle):
+            return self._checked(ReadAhead(self.batcher).blocks(places, self._visits(blocks, number, start)))
+        return self._checked(ReadAhead(self.batcher).windows(places))
+
+    def _checked(self, places: Iterator[Place]) -> Iterator[Place]:
+        """Yield windows whose files are as they were: to touch what was cut off would end the process."""
+        for place in places:
+            self.batcher.panel.check_files()
+            yield place
+
+    def _visits(self, blocks: BlockShuffle, epoch: int, start: int) -> Iterator[tuple[Ints, Ints]]:
+        """Yield for each batch the blocks to read from then on: first rows of the first and of the last window."""
+        done, nothing = -1, np.empty(0, np.int64)
+        for position in range(start * self.order.batch_size, blocks.size, self.order.batch_size):
+            begin, wanted = blocks.visits_until(position)
+            begin = max(begin, done)
+            if wanted <= begin:
+                yield nothing, nothing
+                continue
+            first, last = blocks.bounds(begin, wanted, self.order.seed, epoch)
+            yield self._locate(first, epoch)[1], self._locate(last, epoch)[1]
+            done = wanted
 
 
 class TensorLoader(Loader):

@@ -57,7 +57,7 @@ class MaskedLoader(WindowLoader):
         self.num_hidden = min(max(round(mask_fraction * self.num_patches), 1), self.num_patches - 1)
 
     def _epoch(self, number: int, start: int) -> Iterator[Batch]:
-        for place, (series, rows) in enumerate(self.places(number, start), start):
+        for place, (series, rows) in enumerate(self.read(number, start), start):
             batch = self.batcher.windows(series, rows)
             hidden = self._hidden(batch.past_y, number, place)
             hidden_mask, shown_mask = hidden.to(batch.past_y.dtype), (~hidden).to(batch.past_y.dtype)

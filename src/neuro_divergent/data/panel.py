@@ -7,43 +7,41 @@ Rows of a series are one step of ``frequency`` apart, so a time is computed from
 from __future__ import annotations
 
 import dataclasses
-import io
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from neuro_divergent.core.arrays import Array, Bools, Floats32, Ints
-from neuro_divergent.core.errors import DataError, UntrustedFileError
+from neuro_divergent.core.arrays import Bools, Floats32, Ints
+from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import new_directory, read_directory, read_json
-from neuro_divergent.data.cleaning.calendar import calendar_features, show, show_time
+from neuro_divergent.data.cleaning.calendar import show, show_time
 from neuro_divergent.data.cleaning.categories import decode_categories
 from neuro_divergent.data.cleaning.frequency import Frequency
-from neuro_divergent.data.io.parquet_header import read_header
 from neuro_divergent.data.io.table import IN_MEMORY, describe
+from neuro_divergent.data.joined_array import JoinedArray, as_joined, is_mapped
+from neuro_divergent.data.panel_padding import count_out, extend, lengthen
+from neuro_divergent.data.panel_store.files import ARRAYS, BY_ROW, PanelFiles
 from neuro_divergent.data.schema import Schema
 
-FORMAT = 1
-_BY_ROW = ("y", "mask", "weight", "past_x", "future_x")
-_ARRAYS = ("offsets", *_BY_ROW, "static_x")
-_AT_ONCE = ("panel.json", "index.parquet", "offsets.npy")  # read even if the values stay on disk
-_DAMAGES = (
-    KeyError, TypeError, ValueError, EOFError, OSError, MemoryError,
-    pl.exceptions.PolarsError, pl.exceptions.PanicException,
-)  # fmt: skip
+if TYPE_CHECKING:
+    from neuro_divergent.data.conversion.progress import Report
+
+BLOCK_ROWS = 2**22
+"""Rows that are processed together where a panel may be larger than the memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Series ready to be cut into windows.
+
+    Arrays are in memory, or on disk: then they are read-only maps, or joined arrays over such maps where parts were
+    appended, series were taken or rows were added.
 
     Attributes:
         schema: The roles the columns had in the table.
@@ -61,6 +59,7 @@ class Panel:
         categories: For each categorical column, its values in code order: the code of ``categories[c][k]`` is ``k + 1``
             because 0 is the slot for unknown values.
         source: The file that the series come from, for messages.
+        files: The files that values are read from, where they are on disk.
     """
 
     schema: Schema
@@ -79,6 +78,7 @@ class Panel:
     static: tuple[Feature, ...] = ()
     categories: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     source: str = IN_MEMORY
+    files: PanelFiles | None = dataclasses.field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Number of rows of all series together."""
@@ -98,12 +98,26 @@ class Panel:
     @cached_property
     def first_observed(self) -> Ints:
         """First row of each series whose target was observed; the row after its last one where none was."""
-        begins, ends = self.offsets[:-1], self.offsets[1:]
+        begins, first = self.offsets[:-1], self.offsets[1:].copy()
         if self.mask is None:
             return begins
-        rows = np.flatnonzero(self.mask)
-        places = np.searchsorted(rows, begins)
-        first: Ints = np.minimum(np.append(rows, len(self))[places], ends)
+        if isinstance(self.mask, JoinedArray) and self.mask.is_constant:
+            return self._first_observed_piece(self.mask)
+        for block in self.blocks():
+            rows = np.append(np.flatnonzero(self.mask[block]) + block.start, len(self))
+            low = int(np.searchsorted(self.offsets, block.start, side="right")) - 1
+            high = int(np.searchsorted(begins, block.stop, side="left"))
+            found = rows[np.searchsorted(rows, np.maximum(begins[low:high], block.start))]
+            first[low:high] = np.minimum(first[low:high], found)
+        return first
+
+    def _first_observed_piece(self, mask: JoinedArray) -> Ints:
+        """Return the first observed rows where every piece of the mask has one value, which is looked at once."""
+        piece, _, counts, series = mask.pieces.split(self.offsets[:-1], self.lengths)
+        is_observed = np.asarray(mask[mask.pieces.bounds[:-1]])[piece]
+        rows = np.where(is_observed, np.cumsum(counts) - counts, len(self))
+        heads = np.searchsorted(series, np.arange(self.num_series))
+        first: Ints = np.minimum(np.minimum.reduceat(rows, heads), self.offsets[1:])
         return first
 
     def series(self, index: int) -> Floats32:
@@ -113,7 +127,62 @@ class Panel:
     @property
     def is_memory_mapped(self) -> bool:
         """Whether the values are read from disk when they are needed."""
-        return isinstance(self.y, np.memmap)
+        return is_mapped(self.y)
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the values are on disk, also of some of the series of a stored panel; ``None`` for one in memory."""
+        return self.files.directory if self.files is not None and self.is_memory_mapped else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that have values for each row."""
+        return sum(int(array.nbytes) for name in BY_ROW if (array := getattr(self, name)) is not None)
+
+    @property
+    def is_as_stored(self) -> bool:
+        """Whether the panel has all values of the files it was opened from, and no others."""
+        files = self.files
+        return files is not None and all(getattr(self, name) is files.fields.get(name) for name in _CONTENT)
+
+    def check_files(self) -> None:
+        """Compare the files of a panel on disk with what they were when it was opened; this takes microseconds.
+
+        Raises:
+            StorageError: If a file was cut off or written to, or cannot be reached any more.
+        """
+        if self.files is not None:
+            self.files.check()
+
+    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[slice]:
+        """Yield consecutive slices over all rows, whatever series they are of; the last one may be shorter."""
+        for begin in range(0, len(self), rows):
+            yield slice(begin, min(begin + rows, len(self)))
+
+    def series_blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[int, int]]:
+        """Yield ranges of series with at most that many rows together, and at least one series: first and end."""
+        first = 0
+        while first < self.num_series:
+            end = int(np.searchsorted(self.offsets, self.offsets[first] + rows, side="right")) - 1
+            end = max(end, first + 1)
+            yield first, end
+            first = end
+
+    def part(self, first: int, end: int) -> Panel:
+        """Return consecutive series as a panel, without copying what there is for each row."""
+        begin, stop = int(self.offsets[first]), int(self.offsets[end])
+        arrays: dict[str, Any] = {
+            name: array.segments(np.array([begin]), np.array([stop - begin]))
+            if isinstance(array, JoinedArray)
+            else array[begin:stop]
+            for name in BY_ROW
+            if (array := getattr(self, name)) is not None
+        }
+        if self.static_x is not None:
+            arrays["static_x"] = self.static_x[first:end]
+        offsets = self.offsets[first : end + 1] - begin
+        ids, starts = self.ids.slice(first, end - first), self.starts.slice(first, end - first)
+        return dataclasses.replace(self, ids=ids, starts=starts, offsets=offsets, **arrays)
 
     @property
     def aligned(self) -> bool:
@@ -137,7 +206,7 @@ class Panel:
 
     def times(self) -> pl.Series:
         """Return the time of every row."""
-        series, steps = _count_out(self.lengths)
+        series, steps = count_out(self.lengths)
         return self.frequency.time_at(self.starts.gather(series), steps)
 
     def times_ahead(self, steps: int) -> pl.Series:
@@ -152,14 +221,15 @@ class Panel:
     def tail(self, length: int) -> Panel:
         """Return the last rows of each series; shorter series keep all they have.
 
-        They are copied where there are more, and where they are on disk.
+        They are copied where there are more, and where they are on disk; there, at most as many rows as a block has.
         """
         kept = np.minimum(self.lengths, length)
         cut = self.lengths - kept
-        if not (cut.any() or self.is_memory_mapped):
+        stays = self.is_memory_mapped and int(kept.sum()) > BLOCK_ROWS
+        if not cut.any() and (stays or not self.is_memory_mapped):
             return self
-        series, steps = _count_out(kept)
-        return self._gather((self.offsets[:-1] + cut)[series] + steps, kept, self.frequency.time_at(self.starts, cut))
+        starts = self.frequency.time_at(self.starts, cut)
+        return self._cut_out(self.offsets[:-1] + cut, kept, starts, copy=not stays)
 
     def without_weights(self) -> Panel:
         """Return the same series without the weights of their rows, which only training needs."""
@@ -183,58 +253,40 @@ class Panel:
         return dataclasses.replace(self, schema=schema, categories=categories, **nothing, **arrays)
 
     def take(self, indices: npt.ArrayLike) -> Panel:
-        """Return some of the series, copied, in the order of their indices."""
+        """Return some of the series, in the order of their indices; copied, unless they are on disk."""
         chosen = np.asarray(indices, np.int64)
         starts = self.starts.gather(chosen.astype(np.uint32))
         return self._segments(chosen, self.offsets[chosen], self.lengths[chosen], starts)
 
     def pieces(self, series: npt.ArrayLike, begins: npt.ArrayLike, ends: npt.ArrayLike) -> Panel:
-        """Return segments of series as series of their own, copied, with their covariates; names may repeat.
+        """Return segments of series as series of their own, with their covariates; names may repeat.
 
-        ``begins`` and ``ends`` (the row after the last one; no segment is empty) are counted over all rows of the
-        panel.
+        They are copied, unless they are on disk. ``begins`` and ``ends`` (the row after the last one; no segment is
+        empty) are counted over all rows of the panel.
         """
         chosen, first, last = (np.asarray(values, np.int64) for values in (series, begins, ends))
         starts = self.frequency.time_at(self.starts.gather(chosen.astype(np.uint32)), first - self.offsets[chosen])
         return self._segments(chosen, first, last - first, starts)
 
     def _segments(self, series: Ints, first: Ints, lengths: Ints, starts: pl.Series) -> Panel:
-        segment, steps = _count_out(lengths)
-        panel = self._gather(first[segment] + steps, lengths, starts)
+        panel = self._cut_out(first, lengths, starts, copy=not self.is_memory_mapped)
         static_x = None if self.static_x is None else self.static_x[series]
         return dataclasses.replace(panel, ids=self.ids.gather(series.astype(np.uint32)), static_x=static_x)
 
     def lengthened(self, length: int | Ints) -> Panel:
-        """Return a copy whose shorter series begin earlier, with masked rows that repeat the first covariates.
+        """Return a panel whose shorter series begin earlier, with masked rows that repeat the first covariates.
 
-        ``length`` is the least number of rows, of all series or of each.
+        ``length`` is the least number of rows, of all series or of each. Rows are copied, unless they are on disk.
         """
-        added = np.maximum(length - self.lengths, 0)
-        series, steps = _count_out(self.lengths + added)
-        old = steps - added[series]
-        starts = self.frequency.time_at(self.starts, -added)
-        panel = self._gather(self.offsets[:-1][series] + np.maximum(old, 0), self.lengths + added, starts)
-        panel.y[old < 0] = 0
-        mask = (panel.mask if panel.mask is not None else True) & (old >= 0)
-        if panel.future_x is not None and (names := self.schema.calendar):
-            calendar_features(panel.times(), names, panel.future_x[:, -len(names) :])
-        return dataclasses.replace(panel, mask=mask)
+        return lengthen(self, length)
 
     def extended(self, steps: int, future_x: Floats32 | None = None) -> Panel:
-        """Return a copy that goes on for some steps, with masked targets.
+        """Return a panel that goes on for some steps, with masked targets; rows are copied, unless they are on disk.
 
         ``future_x`` has the covariates known ahead, ``(num_series, steps, features)``; unset, they repeat their last
         row, as those known only in the past do.
         """
-        series, places = _count_out(self.lengths + steps)
-        ahead = places - self.lengths[series]
-        rows = self.offsets[:-1][series] + np.minimum(places, self.lengths[series] - 1)
-        panel = self._gather(rows, self.lengths + steps, self.starts)
-        panel.y[ahead >= 0] = 0
-        if panel.future_x is not None and future_x is not None:
-            panel.future_x[ahead >= 0] = future_x.reshape(-1, panel.future_x.shape[1])
-        mask = (panel.mask if panel.mask is not None else True) & (ahead < 0)
-        return dataclasses.replace(panel, mask=mask)
+        return extend(self, steps, future_x)
 
     def trimmed(self) -> Panel:
         """Return the series without what ``lengthened`` added: the rows before the first observed one of each."""
@@ -251,7 +303,7 @@ class Panel:
         """Return the series of several panels that agree on everything else, one panel after another."""
         lengths = np.concatenate([panel.lengths for panel in panels])
         arrays: dict[str, Any] = {}
-        for name in (*_BY_ROW, "static_x"):
+        for name in (*BY_ROW, "static_x"):
             found = [getattr(panel, name) for panel in panels]
             if name == "mask" and any(array is not None for array in found):
                 found = [np.ones(len(panel.y), np.bool_) if panel.mask is None else panel.mask for panel in panels]
@@ -264,28 +316,52 @@ class Panel:
             **arrays,
         )
 
-    def _gather(self, rows: Ints, lengths: Ints, starts: pl.Series) -> Panel:
+    def _cut_out(self, first: Ints, lengths: Ints, starts: pl.Series, *, copy: bool) -> Panel:
+        """Return segments of rows as series of the same names."""
+        if copy:
+            segment, steps = count_out(lengths)
+            return self.gathered(first[segment] + steps, lengths, starts)
+        arrays: dict[str, Any] = {
+            name: as_joined(array).segments(first, lengths)
+            for name in BY_ROW
+            if (array := getattr(self, name)) is not None
+        }
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        arrays = {name: array[rows] for name in _BY_ROW if (array := getattr(self, name)) is not None}
         return dataclasses.replace(self, starts=starts, offsets=offsets, **arrays)
+
+    def gathered(self, rows: Ints, lengths: Ints, starts: pl.Series) -> Panel:
+        """Return series of some lengths made of copies of these rows, with the names of the present ones."""
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        arrays = {name: array[rows] for name in BY_ROW if (array := getattr(self, name)) is not None}
+        return dataclasses.replace(self, starts=starts, offsets=offsets, **arrays)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickle a stored panel as its path and what was changed of it, so that no values are copied."""
+        if self.files is None or not self.is_memory_mapped:
+            return super().__reduce_ex__(protocol)
+        from neuro_divergent.data.panel_store.pickling import reduce_panel
+
+        return reduce_panel(self)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the series as a long table again: id, time, target, past, future and static covariates.
 
         Missing values and categories unknown in training are null. Numbers are 32-bit floats.
         """
-        series, _ = _count_out(self.lengths)
-        schema, y = self.schema, pl.Series(self.y)
+        series, _ = count_out(self.lengths)
+        schema, y = self.schema, pl.Series(np.asarray(self.y))
         columns = [] if schema.id is None else [self.ids.gather(series).alias(schema.id)]
         columns.append(self.times().alias(schema.time))
-        columns.append((y if self.mask is None else y.set(pl.Series(~self.mask), None)).alias(schema.target))
+        columns.append(
+            (y if self.mask is None else y.set(pl.Series(~np.asarray(self.mask)), None)).alias(schema.target)
+        )
         if schema.weight is not None and self.weight is not None:
-            columns.append(pl.Series(schema.weight, self.weight))
+            columns.append(pl.Series(schema.weight, np.asarray(self.weight)))
         statics = None if self.static_x is None else self.static_x[series]
         for values, features in ((self.past_x, self.past), (self.future_x, self.future), (statics, self.static)):
             for position, feature in enumerate(features):
                 if values is not None and feature.name in schema.covariates:
-                    columns.append(self._decode(feature, values[:, position]))
+                    columns.append(self._decode(feature, np.asarray(values[:, position])))
         return pl.DataFrame(columns)
 
     def _decode(self, feature: Feature, values: Floats32) -> pl.Series:
@@ -295,54 +371,43 @@ class Panel:
 
     def save(self, directory: str | Path) -> None:
         """Write the panel to a directory of arrays that ``open`` can map into memory; complete or not at all."""
-        with new_directory(Path(directory)) as work:
-            for name in _ARRAYS:
-                if (array := getattr(self, name)) is not None:
-                    np.save(work / f"{name}.npy", array, allow_pickle=False)
-            self._save_rest(work)
+        from neuro_divergent.data.panel_store.writing import write_panel
 
-    def _save_rest(self, work: Path) -> None:
-        pl.DataFrame([self.ids.alias("id"), self.starts.alias("start")]).write_parquet(work / "index.parquet")
-        rest = {
-            "format": FORMAT,
-            "schema": self.schema.to_dict(),
-            "names": [self.ids.name, self.starts.name],
-            "frequency": str(self.frequency),
-            "features": {
-                role: [[feature.name, feature.cardinality] for feature in getattr(self, role)]
-                for role in ("past", "future", "static")
-            },
-            "categories": self.categories,
-        }
-        (work / "panel.json").write_bytes(strict_json.dumps(rest, indent=2))
+        write_panel(self, Path(directory))
 
     @classmethod
     def open(cls, directory: str | Path, *, mmap: bool = True) -> Self:
-        """Read a panel that ``save`` or ``from_parquet`` wrote.
+        """Open a panel that ``save`` or ``from_parquet`` wrote, with all parts that were appended to it.
 
-        With ``mmap`` the values stay on disk until they are needed, and changes to them stay in memory. Of their files
-        only the sizes are checked then; files read at once are verified by SHA-256.
+        With ``mmap`` the values stay on disk until they are needed and cannot be changed. Of their files only the sizes
+        are checked then; files read at once are verified by SHA-256.
 
         Raises:
             DataError: If there is no such directory.
             UntrustedFileError: If a file is damaged or of a newer version.
+            StorageError: If the disk refuses, or if there is not enough memory.
         """
-        path = Path(directory)
-        if not (path / "panel.json").is_file():
-            raise DataError(f"{directory}: not found, or not a saved panel")
-        rest = read_json(path / "panel.json")
-        if not isinstance(rest, dict) or not isinstance(rest.get("format"), int):
-            raise UntrustedFileError(f"{directory}: not a saved panel")
-        if rest["format"] > FORMAT:
-            raise UntrustedFileError(f"{directory}: format {rest['format']}, this version reads ≤{FORMAT}")
-        files = read_directory(path, _AT_ONCE if mmap else None)
-        try:
-            panel = cls(**_read_parts(path, files))
-            if not panel.is_consistent():
-                raise ValueError("sizes do not agree")
-        except _DAMAGES as error:
-            raise UntrustedFileError(f"{directory}: damaged panel ({error})") from None
-        return panel
+        from neuro_divergent.data.panel_store.reading import read_panel
+
+        return cls(**read_panel(Path(directory), mmap=mmap))
+
+    @classmethod
+    def append(cls, directory: str | Path, data: Any, *, skip_known: bool = False, **policies: Any) -> Self:
+        """Add rows to a stored panel without writing again what is there, and return it; see ``append_rows``.
+
+        Args:
+            directory: The panel.
+            data: Later rows of known series and rows of new ones, as a table that ``fit`` accepts.
+            skip_known: Leave out rows up to the last known time of their series instead of refusing them.
+            policies: ``missing``, ``gaps``, ``encoding`` and ``date_format`` instead of those of the panel.
+
+        Raises:
+            DataError: If the rows do not continue the panel; nothing is changed then.
+        """
+        from neuro_divergent.data.panel_store.appending import append_rows
+
+        append_rows(directory, data, skip_known=skip_known, **policies)
+        return cls.open(directory)
 
     def is_consistent(self) -> bool:
         """Whether the arrays of a panel that was read have consistent sizes."""
@@ -356,105 +421,46 @@ class Panel:
             "future_x": (rows, len(self.future)),
             "static_x": (series, len(self.static)),
         }
-        sizes = all(array is None or array.shape == shapes[name] for name in _ARRAYS for array in [getattr(self, name)])
+        sizes = all(array is None or array.shape == shapes[name] for name in ARRAYS for array in [getattr(self, name)])
         ascending = bool((self.lengths > 0).all()) and self.offsets[0] == 0 and self.offsets[-1] == rows
         return sizes and ascending and len(self.starts) == series
 
     @classmethod
-    def from_parquet(cls, source: str | Path, directory: str | Path, **schema: Any) -> Self:
-        """Turn Parquet files that may be larger than the memory into a panel on disk, and return it mapped into memory.
+    def build(
+        cls,
+        source: str | Path,
+        directory: str | Path,
+        *,
+        memory: int | None = None,
+        progress: Report | None = None,
+        **schema: Any,
+    ) -> Self:
+        """Turn files that may be larger than the memory into a panel on disk, and return it mapped into memory.
 
-        About a million rows are read at a time, so memory holds those or the longest series, whichever is more. Row
-        numbers in messages count from the row that the message names first.
+        Rows may come in any order; those sorted by series are converted about four times as fast. A conversion that was
+        killed goes on where it was when it is called again.
 
         Args:
-            source: A Parquet file or a pattern of several, whose rows are sorted by series.
-            directory: Where to write the panel.
-            schema: Fields of ``Schema``. A frequency that is not given is taken from the first million rows.
+            source: A Parquet or CSV file, or a pattern of several.
+            directory: Where to write the panel; one that is there is replaced.
+            memory: Bytes to plan with; 512 MiB, or less where less is available, unless given. A single series takes
+                what it needs.
+            progress: Called some times a second with how far it is.
+            schema: Fields of ``Schema``.
 
         Raises:
-            DataError: If the table cannot be used, or if a series comes back after another one.
+            DataError: If the table cannot be used.
+            StorageError: If the disk refuses.
         """
-        from neuro_divergent.data.load import read_in_parts  # it makes panels, and so imports this module
+        from neuro_divergent.data.conversion.conversion import convert  # it makes panels, and so imports this module
 
-        parts = read_in_parts(str(source), Schema(**schema))
-        with new_directory(Path(directory)) as work, ExitStack() as stack:
-            files: dict[str, _ArrayFile] = {}
-            index: list[Panel] = []
-            hidden = False
-            for part in parts:
-                hidden = hidden or part.mask is not None
-                observed = np.ones(len(part), np.bool_) if part.mask is None else part.mask
-                for name in _BY_ROW:
-                    array = observed if name == "mask" else getattr(part, name)
-                    if array is not None:
-                        if name not in files:
-                            files[name] = stack.enter_context(_ArrayFile(work / f"{name}.npy", array))
-                        files[name].append(array)
-                nothing = dict.fromkeys(_BY_ROW[1:])
-                index.append(dataclasses.replace(part, y=part.y[:0].copy(), **nothing))  # type: ignore[arg-type]
-            stack.close()
-            if not hidden:
-                (work / "mask.npy").unlink()
-            whole = cls.concatenate(index)
-            np.save(work / "offsets.npy", whole.offsets, allow_pickle=False)
-            if whole.static_x is not None:
-                np.save(work / "static_x.npy", whole.static_x, allow_pickle=False)
-            whole._save_rest(work)
+        convert(str(source), Path(directory), Schema(**schema), memory=memory, progress=progress)
         return cls.open(directory)
 
-
-class _ArrayFile:
-    """An array on disk that grows by rows."""
-
-    def __init__(self, path: Path, like: Array) -> None:
-        self.file, self.rows, self.like = path.open("wb"), 0, like[:0]
-        self._write_header()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.file.seek(0)
-        self._write_header()  # As long as the first one: numpy leaves room for a growing number of rows.
-        self.file.close()
-
-    def append(self, array: Array) -> None:
-        self.rows += len(array)
-        self.file.write(np.ascontiguousarray(array).data)
-
-    def _write_header(self) -> None:
-        descr = np.lib.format.dtype_to_descr(self.like.dtype)
-        shape = (self.rows, *self.like.shape[1:])
-        np.lib.format.write_array_header_1_0(self.file, {"descr": descr, "fortran_order": False, "shape": shape})
+    @classmethod
+    def from_parquet(cls, source: str | Path, directory: str | Path, **schema: Any) -> Self:
+        """Do what ``build`` does; the name of earlier versions."""
+        return cls.build(source, directory, **schema)
 
 
-def _count_out(lengths: Ints) -> tuple[Ints, Ints]:
-    """Return for each row of series with these lengths which series it belongs to and its place in it."""
-    series = np.repeat(np.arange(len(lengths)), lengths)
-    return series, np.arange(len(series)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
-def _read_parts(path: Path, files: dict[str, bytes]) -> dict[str, Any]:
-    """Return the fields of a panel from its files; arrays that were not read are memory-mapped."""
-    rest = strict_json.loads(files["panel.json"], str(path / "panel.json"))
-    arrays = {
-        name: np.load(io.BytesIO(files[file]), allow_pickle=False)
-        if (file := f"{name}.npy") in files
-        else np.load(path / file, mmap_mode="c", allow_pickle=False)
-        for name in _ARRAYS
-        if (path / f"{name}.npy").exists()
-    }
-    read_header(str(path / "index.parquet"))
-    index = pl.read_parquet(io.BytesIO(files["index.parquet"]))
-    features = {role: tuple(Feature(*item) for item in rest["features"][role]) for role in ("past", "future", "static")}
-    return {
-        **arrays,
-        **features,
-        "offsets": np.array(arrays["offsets"]),
-        "schema": Schema.from_dict(rest["schema"]),
-        "ids": index["id"].alias(rest["names"][0]),
-        "starts": index["start"].alias(rest["names"][1]),
-        "frequency": Frequency.parse(rest["frequency"]),
-        "categories": {name: list(values) for name, values in rest["categories"].items()},
-    }
+_CONTENT = ("schema", "ids", "starts", "frequency", *ARRAYS, "past", "future", "static", "categories")

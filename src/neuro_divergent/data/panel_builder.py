@@ -20,14 +20,16 @@ from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.cleaning.calendar import calendar_features, check_calendar, check_times, show, show_time
 from neuro_divergent.data.cleaning.categories import encode_column, is_category
 from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
-from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs
+from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs, physical
 from neuro_divergent.data.io.source import DEFAULT_ID, Table, read_table
 from neuro_divergent.data.io.table import describe, run_borders, show_type, take_rows
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
 from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.sort_order import sort_order
 
 Known = dict[str, list[Any]]
+_CACHED = 1 << 16  # Rows that stay in the cache of a processor.
 
 
 def build_panel(
@@ -73,10 +75,15 @@ def assemble(
     table: Table, schema: Schema, *, frequency: Frequency | None = None, categories: Known | None = None
 ) -> Panel:
     """Do the work of ``build_panel`` with a frequency and categories that may be known already."""
-    schema = _resolve(table, schema)
-    layout = _lay_out(table, schema)
-    check_calendar(schema.calendar, layout.times.dtype, schema.time)
-    frequency = find_frequency(layout, frequency)
+    layout = lay_out(table, schema)
+    if layout.moved is not None:
+        warn_reordered(layout.moved, table, layout.schema)
+    return fill_in(layout, find_frequency(layout, frequency), categories)
+
+
+def fill_in(layout: Layout, frequency: Frequency, categories: Known | None = None) -> Panel:
+    """Return the panel of rows that are in order; ``frequency`` is used as it is."""
+    table, schema = layout.table, layout.schema
     grid = find_grid(layout, frequency)
     y, mask = complete(layout, grid, schema.target, _numbers(layout, schema.target), None)
     panel = Panel(
@@ -155,6 +162,21 @@ def _check_lengths(panel: Panel, needed: int, purpose: str) -> Panel:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Rows that were not in time order within their series.
+
+    Attributes:
+        place: How messages call the first such series; nothing where there is only one without a name.
+        rows: How many rows of it were moved.
+        series: How many series were affected.
+    """
+
+    place: str
+    rows: int
+    series: int
+
+
+@dataclass(frozen=True)
 class Layout:
     """The rows of a table in the order of a panel: series after series, ascending in time.
 
@@ -166,6 +188,7 @@ class Layout:
         times: The time of each position.
         order: The row of the table at each position, or None where the table has that order already.
         spread: Smallest and largest step between neighbours of a series, as ``frequency.extremes`` gives them.
+        moved: Which rows were out of time order, if any were.
     """
 
     table: Table
@@ -175,6 +198,7 @@ class Layout:
     times: pl.Series
     order: UInts32 | None
     spread: tuple[int, int] | None
+    moved: Moved | None = None
 
     def column(self, name: str) -> pl.Series:
         """Return a column of the table in the order of the panel."""
@@ -183,7 +207,7 @@ class Layout:
 
     def row(self, position: int) -> int:
         """Return the row of the table that is at a position, counted from 1."""
-        return 1 + (position if self.order is None else int(self.order[position]))
+        return self.table.row(position if self.order is None else int(self.order[position]))
 
     def earliest(self, positions: Any) -> int:
         """Return the one of some positions that comes first in the table."""
@@ -219,8 +243,16 @@ def _resolve(table: Table, schema: Schema) -> Schema:
     return schema
 
 
-def _lay_out(table: Table, schema: Schema) -> Layout:
-    times = check_times(table.frame[schema.time], table.error, table.date_format)
+def lay_out(table: Table, schema: Schema, *, is_resolved: bool = False) -> Layout:
+    """Check names and times of a table and put its rows in the order of a panel.
+
+    ``is_resolved`` says that the schema names the series column and that every column is there which is needed later.
+
+    Raises:
+        DataError: If a column is missing, or names or times cannot be used.
+    """
+    schema = schema if is_resolved else _resolve(table, schema)
+    times = check_times(table.frame[schema.time], table.error, table.date_format, table.row)
     order = codes = None
     if schema.id is None:
         names, offsets = pl.Series(DEFAULT_ID, [schema.target]), np.array([0, len(times)])
@@ -230,19 +262,22 @@ def _lay_out(table: Table, schema: Schema) -> Layout:
         firsts = _sortable(take_rows(names, offsets[:-1]))
         if firsts.n_unique() < len(firsts) or not firsts.is_sorted():
             codes = _codes(names)
-            order = np.argsort(codes, kind="stable").astype(np.uint32)
+            order = sort_order(codes).astype(np.uint32)
             offsets = run_borders(pl.Series(codes[order]))
     layout = _ordered(table, schema, names, offsets, times, order)
     if layout.spread and layout.spread[0] < 0:
-        ascending = np.argsort(times.to_numpy(), kind="stable").astype(np.uint32)
+        ascending = sort_order(physical(times)).astype(np.uint32)
         if schema.id is not None:
-            codes = _codes(names) if codes is None else codes
-            ascending = ascending[np.argsort(codes[ascending], kind="stable")]
+            # Rows that are in the order of their series are numbered by it.
+            codes = series_numbers(offsets) if codes is None else codes
+            ascending = ascending[sort_order(codes[ascending])]
         layout = _ordered(table, schema, names, offsets, times, ascending)
     if layout.spread and layout.spread[0] == 0:
         _refuse_duplicates(layout)
+    check_calendar(schema.calendar, layout.times.dtype, schema.time)
     if layout.order is not order:
-        _warn_reordered(layout, np.arange(len(times)) if order is None else order)
+        moved = _moved(layout, np.arange(len(times)) if order is None else order)
+        layout = dataclasses.replace(layout, moved=moved)
     return layout
 
 
@@ -260,13 +295,19 @@ def _check_names(table: Table, column: str) -> pl.Series:
     if not (names.dtype.is_integer() or is_category(names.dtype)):
         raise table.error(f"column {column!r} is {show_type(names.dtype)}; series are named by text or integers")
     if missing := names.null_count():
-        row = int(names.is_null().arg_true()[0]) + 1
+        row = table.row(int(names.is_null().arg_true()[0]))
         raise table.error(f"column {column!r}: {missing} missing, first row {row}; every row needs a series")
     return names
 
 
 def _sortable(names: pl.Series) -> pl.Series:
     return names if names.dtype.is_integer() else names.cast(pl.String)  # Categories sort by text, not by code.
+
+
+def series_numbers(offsets: Ints) -> Array:
+    """Return for each row the number of its series, of 16 bits where possible."""
+    count = len(offsets) - 1
+    return np.repeat(np.arange(count, dtype=np.uint16 if count <= 2**16 else np.uint32), np.diff(offsets))
 
 
 def _codes(names: pl.Series) -> Array:
@@ -279,16 +320,21 @@ def _codes(names: pl.Series) -> Array:
     return (numbers.astype(np.int64) - low).astype(np.uint16) if abs(low) < 2**62 and high - low < 2**16 else numbers
 
 
-def _warn_reordered(layout: Layout, given: Array) -> None:
-    """Warn about rows that are not in time order within their series; the order of the series does not matter."""
-    moved = layout.series(np.flatnonzero(layout.order != given))
-    first = int(moved[0])
-    place = f"{layout.label(first)}: " if layout.schema.id else ""
-    others = f"; {len(np.unique(moved))} series affected" if layout.schema.id else ""
-    message = f"{place}{np.count_nonzero(moved == first)} rows were out of time order"
-    if layout.schema.strict:
-        raise layout.table.error(f"{message}{others}; strict=True (--strict) allows none")
-    warnings.warn(layout.table.describe(f"{message} and are sorted{others}"), DataWarning, stacklevel=5)
+def _moved(layout: Layout, given: Array) -> Moved:
+    """Return which rows are not in time order within their series; the order of the series does not matter."""
+    counts = np.add.reduceat(layout.order != given, layout.offsets[:-1], dtype=np.int64)
+    moved = np.flatnonzero(counts)
+    return Moved(layout.label(int(moved[0])), int(counts[moved[0]]), len(moved))
+
+
+def warn_reordered(moved: Moved, table: Table, schema: Schema) -> None:
+    """Warn about rows that were out of time order, or refuse them where the schema is strict."""
+    place = f"{moved.place}: " if moved.place else ""
+    others = f"; {moved.series} series affected" if moved.place else ""
+    message = f"{place}{moved.rows} rows were out of time order"
+    if schema.strict:
+        raise table.error(f"{message}{others}; strict=True (--strict) allows none")
+    warnings.warn(table.describe(f"{message} and are sorted{others}"), DataWarning, stacklevel=4)
 
 
 def _refuse_duplicates(layout: Layout) -> None:
@@ -315,23 +361,53 @@ def _repeats_an_hour(times: pl.Series) -> bool:
     return bool(times.to_frame().select(night.all()).item())
 
 
+@dataclass(frozen=True)
+class Constant:
+    """Series that never change.
+
+    Attributes:
+        place: How messages call the first of them.
+        value: The value it always has.
+        series: How many there are.
+    """
+
+    place: str
+    value: float
+    series: int
+
+
+def find_constant(panel: Panel) -> Constant | None:
+    """Return which series never change, if any; series of one row do not count."""
+    first, count = None, 0
+    for begin, end in panel.series_blocks():
+        part = panel.part(begin, end)
+        begins, y = part.offsets[:-1], part.y
+        if part.mask is None:
+            low, high = np.minimum.reduceat(y, begins), np.maximum.reduceat(y, begins)
+        else:
+            low = np.minimum.reduceat(np.where(part.mask, y, np.inf), begins)
+            high = np.maximum.reduceat(np.where(part.mask, y, -np.inf), begins)
+        constant = np.flatnonzero((low == high) & (part.lengths > 1))
+        if len(constant) and first is None:
+            place = _label(panel.schema, part.ids, int(constant[0])) or f"column {panel.schema.target!r}"
+            first = Constant(place, float(low[constant[0]]), 0)
+        count += len(constant)
+    return None if first is None else dataclasses.replace(first, series=count)
+
+
 def warn_constant(panel: Panel) -> None:
     """Warn about series that never change, or refuse them where the schema is strict."""
-    begins, y = panel.offsets[:-1], panel.y
-    if panel.mask is None:
-        low, high = np.minimum.reduceat(y, begins), np.maximum.reduceat(y, begins)
-    else:
-        low = np.minimum.reduceat(np.where(panel.mask, y, np.inf), begins)
-        high = np.maximum.reduceat(np.where(panel.mask, y, -np.inf), begins)
-    constant = np.flatnonzero((low == high) & (panel.lengths > 1))
-    if len(constant):
-        first = int(constant[0])
-        place = _label(panel.schema, panel.ids, first) or f"column {panel.schema.target!r}"
-        others = f"; {len(constant)} series affected" if len(constant) > 1 else ""
-        message = describe(panel.source, f"{place}: constant, always {low[first]:g}{others}")
-        if panel.schema.strict:
-            raise DataError(f"{message}; strict=True (--strict) allows none")
-        warnings.warn(message, DataWarning, stacklevel=3)
+    if (constant := find_constant(panel)) is not None:
+        warn_of_constant(constant, panel.source, panel.schema)
+
+
+def warn_of_constant(constant: Constant, source: str, schema: Schema) -> None:
+    """Warn about series that never change, or refuse them where the schema is strict."""
+    others = f"; {constant.series} series affected" if constant.series > 1 else ""
+    message = describe(source, f"{constant.place}: constant, always {constant.value:g}{others}")
+    if schema.strict:
+        raise DataError(f"{message}; strict=True (--strict) allows none")
+    warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def _numbers(layout: Layout, name: str) -> Floats32:
@@ -343,11 +419,13 @@ def _numbers(layout: Layout, name: str) -> Floats32:
         _refuse_text(layout, column)
     values = np.empty(len(column), np.float32)
     too_large = False
-    for begin in range(0, len(values), PIECE):
-        piece = values[begin : begin + PIECE]
+    for begin in range(0, len(values), _CACHED):
+        piece = values[begin : begin + _CACHED]
         with np.errstate(over="ignore"):
-            piece[:] = column.slice(begin, PIECE).to_numpy()
-        too_large = too_large or bool((np.abs(piece) > LARGEST).any())
+            piece[:] = column.slice(begin, _CACHED).to_numpy()
+        low, high = piece.min(), piece.max()
+        if not (low >= -LARGEST and high <= LARGEST):  # Too large, or NaN, beside which nothing is told apart.
+            too_large = too_large or bool((np.abs(piece) > LARGEST).any())
     if too_large:
         position = layout.earliest(np.flatnonzero(np.abs(values) > LARGEST))
         value = float(column[position])

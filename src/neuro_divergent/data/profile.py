@@ -30,7 +30,7 @@ _NORMAL_FROM_MEDIAN, _NORMAL_FROM_MEAN = 1.4826, 1.2533  # absolute deviations t
 _FLAT = 1e-7  # a spread below this fraction of the magnitude is rounding error of float32
 
 
-def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> dict[str, Any]:
+def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None, trimmed: bool = False) -> dict[str, Any]:
     """Profile the training data as plain values, for ``data.json``.
 
     A panel of more than a million rows is sampled by evenly spaced series; ``looked_at`` is how much of it was used.
@@ -40,6 +40,8 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
         panel: The series.
         train_ends: Row after the last one of training, per series, counted over all rows of the panel. Values after it
             are not used. Unset, all are.
+        trimmed: Whether rows before the first observed one of each series are left out, as by ``Panel.trimmed``, but
+            without a copy.
 
     Returns:
         ``rows``, ``series``, ``begin``, ``end``, ``frequency`` and ``lengths`` are those of the whole panel. Of the
@@ -50,7 +52,10 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
         ``seasonality`` is the autocorrelation at the usual period of the frequency, without trend, or ``None`` where
         there is no such period or no series that covers it three times. ``covariates`` are described one by one.
     """
-    sample = _Sample.of(panel, train_ends)
+    begins = np.minimum(panel.first_observed, panel.offsets[1:] - 1) if trimmed else panel.offsets[:-1]
+    lengths = panel.offsets[1:] - begins
+    starts = panel.frequency.time_at(panel.starts, begins - panel.offsets[:-1]) if trimmed else panel.starts
+    sample = _Sample.of(panel, begins, train_ends)
     measured = sample.measure()
     closer = sample.closer(*_CLOSER)
     outlier_share, largest_outlier = _outliers(closer)
@@ -58,15 +63,15 @@ def describe_data(panel: Panel, *, train_ends: npt.ArrayLike | None = None) -> d
     sizes = measured.size[~measured.is_constant & (measured.size > 0)]
     ends = panel.frequency.time_at(panel.starts, panel.lengths - 1)
     return {
-        "rows": len(panel),
+        "rows": int(lengths.sum()),
         "series": panel.num_series,
-        "begin": show_time(panel.starts, panel.starts.arg_min() or 0),
+        "begin": show_time(starts, starts.arg_min() or 0),
         "end": show_time(ends, ends.arg_max() or 0),
         "frequency": str(panel.frequency),
         "lengths": {
-            "min": int(panel.lengths.min()),
-            "median": _plain(np.median(panel.lengths)),
-            "max": int(panel.lengths.max()),
+            "min": int(lengths.min()),
+            "median": _plain(np.median(lengths)),
+            "max": int(lengths.max()),
         },
         "looked_at": {"rows": sample.rows, "series": len(sample.series)},
         "missing_share": _plain(1 - measured.observed.sum() / max(sample.rows, 1)),
@@ -108,9 +113,8 @@ class _Sample:
     ends: Ints
 
     @classmethod
-    def of(cls, panel: Panel, train_ends: npt.ArrayLike | None) -> _Sample:
-        """Choose at most about a million rows."""
-        begins = panel.offsets[:-1]
+    def of(cls, panel: Panel, begins: Ints, train_ends: npt.ArrayLike | None) -> _Sample:
+        """Choose at most about a million rows, of each series from row ``begins`` on."""
         ends = panel.offsets[1:] if train_ends is None else np.asarray(train_ends, np.int64)
         ends = np.clip(ends, begins, panel.offsets[1:])
         series = np.flatnonzero(ends > begins)

@@ -8,19 +8,36 @@ slice of the order can be computed alone, so a position in an epoch is one numbe
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from neuro_divergent.core.arrays import Ints
 
 _ROUNDS = 6
+Shuffle = bool | Literal["blocks", "auto"]
+"""How the order is chosen: exactly at random, in order, at random in blocks, or by the speed of the disk."""
 
 
-def shuffled(positions: Ints, size: int, seed: int, epoch: int) -> Ints:
-    """Return where positions (below ``size``) of a shuffled ``range(size)`` point, in the order of this epoch."""
+class Permutation(Protocol):
+    """An order of the items of an epoch; any part of it is computed alone."""
+
+    def __call__(self, positions: Ints, size: int, seed: int, epoch: int, /) -> Ints:
+        """Return which of ``size`` items are at some positions of an epoch."""
+
+
+def in_order(positions: Ints, size: int, seed: int, epoch: int) -> Ints:
+    """Return the positions themselves: items come in the order of their numbers."""
+    return positions
+
+
+def shuffled(positions: Ints, size: int, seed: int, epoch: int, *part: int) -> Ints:
+    """Return where positions (below ``size``) of a shuffled ``range(size)`` point, in the order of this epoch.
+
+    ``part`` tells orders of the same epoch from each other.
+    """
     half = max(1, (int(size - 1).bit_length() + 1) // 2)
-    tables = _tables(half, seed, epoch)
+    tables = _tables(half, seed, epoch, *part)
     order = _permute(positions, half, tables)
     while len(outside := np.flatnonzero(order >= size)):
         order[outside] = _permute(order[outside], half, tables)
@@ -36,17 +53,17 @@ def _permute(values: Ints, half: int, tables: tuple[Ints, ...]) -> Ints:
     return order
 
 
-@lru_cache(maxsize=4)
-def _tables(half: int, seed: int, epoch: int) -> tuple[Ints, ...]:
+@lru_cache(maxsize=8)
+def _tables(half: int, *key: int) -> tuple[Ints, ...]:
     """Return the function of each round for all numbers of ``half`` bits.
 
     Looking it up takes a quarter of the time of computing it for each position, and it is as small as the root of the
     size.
     """
     mask = np.uint64((1 << half) - 1)
-    keys = np.random.default_rng([seed, epoch]).integers(1, 2**63, _ROUNDS, dtype=np.uint64)
+    keys = np.random.default_rng(key).integers(1, 2**63, _ROUNDS, dtype=np.uint64)
     values = np.arange(1 << half, dtype=np.uint64)
-    return tuple((_mix(values ^ (key & mask), key) & mask).astype(np.int64) for key in keys)
+    return tuple((_mix(values ^ (word & mask), word) & mask).astype(np.int64) for word in keys)
 
 
 def _mix(values: Any, key: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Ints
+from neuro_divergent.core.arrays import Bools, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
@@ -74,6 +74,22 @@ def split_by_time(
         )
         raise DataError(describe(panel.source, message))
     return split
+
+
+def rows_before(panel: Panel, ends: Ints, block: slice) -> Bools:
+    """Return which rows of a block lie before the row ``ends`` of their series, one flag per row of the block.
+
+    Args:
+        panel: The series.
+        ends: Row after the last one that counts, per series, counted over all rows of the panel.
+        block: Consecutive rows of the panel; it may begin and end inside a series.
+    """
+    offsets, first, last = panel.offsets, int(block.start), int(block.stop)
+    begin, end = int(np.searchsorted(offsets, first, side="right")) - 1, int(np.searchsorted(offsets, last))
+    edges = np.clip(offsets[begin : end + 1], first, last)
+    stops = np.clip(ends[begin:end], edges[:-1], edges[1:])
+    runs = np.stack([stops - edges[:-1], edges[1:] - stops], axis=1).reshape(-1)
+    return np.repeat(np.tile(np.array([True, False]), end - begin), runs)
 
 
 def _rows(amount: int | float, lengths: Ints, horizon: int) -> Ints:

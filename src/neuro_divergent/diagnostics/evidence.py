@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ class Evidence:
         message: Its last message.
         rollbacks: Number of rollbacks after the loss or the gradients became NaN or infinite.
         waiting_seconds: Time that training waited for batches, where the history does not record it.
+        on_disk: Whether windows were read from disk while it trained; ``None`` if that is not known.
         unread: Files that exist but cannot be read, and why.
     """
 
@@ -56,6 +57,7 @@ class Evidence:
     message: str = ""
     rollbacks: int = 0
     waiting_seconds: float | None = None
+    on_disk: bool | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -129,6 +131,7 @@ class Evidence:
             state=summary.state,
             message=summary.message,
             rollbacks=sum(event["event"] == "rolled_back" for event in tables.events),
+            on_disk=_on_disk(tables.events),
             unread=tables.unread,
         )
 
@@ -157,7 +160,14 @@ class Evidence:
             data=None if panel is None or split is None else describe_data(panel, train_ends=split.train.ends),
             config=_config(forecaster),
             state="finished",
+            on_disk=None if panel is None else panel.is_memory_mapped,
         )
+
+
+def _on_disk(events: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Return whether the last start of a run read windows from disk."""
+    starts = [event for event in events if event["event"] == "start"]
+    return starts[-1].get("on_disk") is True if starts else None
 
 
 def _evaluate(forecaster: Forecaster) -> Evaluation | None:

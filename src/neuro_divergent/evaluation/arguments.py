@@ -27,7 +27,11 @@ def require_counts(**counts: int | None) -> None:
 def new_panel(forecaster: ForecastModel, data: Any) -> Panel:
     """Return new data as a panel with the schema and encodings of training, whose series have room for a window."""
     context, task = forecaster.fitted.context, forecaster.task
-    panel = data if isinstance(data, Panel) else build_panel(data, context.schema, fitted=context)
+    from neuro_divergent.forecasting.given_panel import as_panel
+
+    panel = as_panel(data, context)
+    if panel is None:
+        panel = build_panel(data, context.schema, fitted=context)
     if task.joint:
         panel.require_aligned()
     return check_lengths(panel, input_size=task.history, horizon=task.horizon)

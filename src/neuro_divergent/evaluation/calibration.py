@@ -14,9 +14,9 @@ import numpy as np
 from neuro_divergent.core.arrays import AnyFloats, Bools
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
-from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.cross_validation.window_list import WindowList
 from neuro_divergent.evaluation.levels import supported_levels
+from neuro_divergent.evaluation.score_sums import IntervalSums
 
 if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
@@ -66,14 +66,9 @@ def check_calibration(forecaster: Forecaster, windows: Windows, *, part: str | N
 
 def score_intervals(result: WindowForecasts, observed: Bools) -> list[dict[str, float]]:
     """Return the ``level`` of each interval, its ``coverage`` in percent and its mean ``width``."""
-    return [
-        {
-            "level": float(level),
-            "coverage": metrics.coverage(result.actual, low, result.upper[level], observed),
-            "width": metrics.width(low, result.upper[level], observed),
-        }
-        for level, low in result.lower.items()
-    ]
+    sums = IntervalSums()
+    sums.add(result.actual, result.lower, result.upper, observed)
+    return sums.rows()
 
 
 def pit_histogram(

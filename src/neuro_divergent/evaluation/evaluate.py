@@ -9,26 +9,23 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
-from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.strict_json import finite_or_none
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
-from neuro_divergent.evaluation import metrics
 from neuro_divergent.evaluation.arguments import new_panel, rows_at_end, windows_from
-from neuro_divergent.evaluation.baselines import Baselines
-from neuro_divergent.evaluation.calibration import score_intervals
-from neuro_divergent.evaluation.cross_validation.forecast_values import FORECAST, id_column, name_rows, values_of
 from neuro_divergent.evaluation.levels import supported_levels
+from neuro_divergent.evaluation.window_blocks import first_targets, forecast_blocks
+from neuro_divergent.evaluation.window_scorer import REFERENCE, Kept, WindowScorer
 
 if TYPE_CHECKING:
     from neuro_divergent.forecasting.forecaster import Forecaster
     from neuro_divergent.forecasting.predictor import WindowForecasts
 
 Part = Literal["test", "validation"]
-REFERENCE = "seasonal naive"
 _USUAL_LEVELS = (80.0, 95.0)
-_INTERVAL_SCORES = ("level", "coverage", "width")
+
+__all__ = ["REFERENCE", "Evaluation", "Part", "evaluate", "score_windows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,9 @@ class Evaluation:
         per_series: Scores of the model for each series, and its skill there.
         coverage: For each level, the percentage of values inside the interval and its mean width.
         forecasts: Every forecast value: id, time, ``cutoff`` (time of the last value it could see), ``step``,
-            ``actual`` (null where it was not observed), ``forecast``, one column per baseline and the intervals.
+            ``actual`` (null where it was not observed), ``forecast``, one column per baseline and the intervals. Of a
+            panel with more than 4 million rows and more than half a million forecast values, it holds those of evenly
+            spread series, as ``note`` says.
     """
 
     model: str
@@ -77,6 +76,9 @@ def evaluate(
 ) -> Evaluation:
     """Score a trained forecaster and the baselines.
 
+    A panel with more than 4 million rows is forecast and scored block by block, so that memory does not grow with the
+    number of windows.
+
     Args:
         forecaster: A trained forecaster.
         data: New data to forecast the end of, as for ``fit``; unset, the data of training.
@@ -105,36 +107,36 @@ def evaluate(
         raise InputError(f"season_length: {season!r} must be at least 1.")
     if levels is None:
         levels, _ = supported_levels(forecaster, windows, _USUAL_LEVELS)
-    result = forecaster.forecast_windows(windows, levels)
-    return score_windows(
-        result, windows.panel, model=forecaster.architecture.name, part=name, note=note, season_length=season
-    )
+    kept = Kept.of(windows)
+    channels = windows.panel.num_series if windows.joint else 1
+    scorer = WindowScorer(windows.panel, first_targets(windows), season, kept, channels)
+    for result in forecast_blocks(forecaster, windows, levels):
+        scorer.add(result)
+    return _evaluation(scorer, model=forecaster.architecture.name, part=name, note=f"{note}{kept.note}")
 
 
 def score_windows(
     result: WindowForecasts, panel: Panel, *, model: str, part: str, note: str, season_length: int
 ) -> Evaluation:
     """Compare forecasts of windows of a panel with the observed values and with the baselines."""
-    horizon = result.point.shape[1]
-    baselines = Baselines(panel, result.series, result.rows, horizon, season_length).all()
-    # Every forecast is scored on the same values: those that were observed and that a baseline could forecast.
-    observed = result.observed & np.isfinite(baselines["last value"])
-    scale = _scale(panel, result.series, result.rows, season_length)
-    reference = metrics.mae(result.actual, baselines[REFERENCE], observed)
-    rows = [
-        _scores(name, forecast, result.actual, observed, scale[result.series], reference)
-        for name, forecast in {model: result.point, **baselines}.items()
-    ]
+    first = np.full(panel.num_series, len(panel), dtype=np.int64)
+    np.minimum.at(first, result.series, result.rows)
+    scorer = WindowScorer(panel, first, season_length, Kept())
+    scorer.add(result)
+    return _evaluation(scorer, model=model, part=part, note=note)
+
+
+def _evaluation(scorer: WindowScorer, *, model: str, part: str, note: str) -> Evaluation:
     return Evaluation(
         model=model,
         part=part,
         note=note,
-        season_length=season_length,
-        windows=len(result.rows),
-        table=pl.DataFrame(rows),
-        per_series=_per_series(result, baselines[REFERENCE], observed, scale, panel),
-        coverage=pl.DataFrame(score_intervals(result, observed), schema=dict.fromkeys(_INTERVAL_SCORES, pl.Float64)),
-        forecasts=_long(result, baselines, panel),
+        season_length=scorer.season_length,
+        windows=scorer.windows,
+        table=scorer.table(model),
+        per_series=scorer.per_series(),
+        coverage=scorer.coverage(),
+        forecasts=scorer.forecasts(),
     )
 
 
@@ -173,8 +175,7 @@ def _note(forecaster: Forecaster, part: str) -> str:
 
 def _note_on_new_data(context: Panel, windows: Windows) -> str:
     """Say whether the values to forecast lie after the data of training."""
-    first = _first_rows(windows.panel, *windows.locate(np.arange(len(windows))), windows.input_size)
-    panel = windows.panel
+    panel, first = windows.panel, first_targets(windows)
     ends = context.frequency.time_at(context.starts, context.lengths - 1)
     known = pl.DataFrame({"id": context.ids, "end": ends})
     begins = panel.frequency.time_at(panel.starts, np.maximum(first - panel.offsets[:-1], 0))
@@ -187,67 +188,3 @@ def _note_on_new_data(context: Panel, windows: Windows) -> str:
             "training: if the model was trained on them, these scores are optimistic."
         )
     return "New data: these values come after the data of training, or belong to series that were not in it."
-
-
-def _first_rows(panel: Panel, series: Ints, rows: Ints, offset: int) -> Ints:
-    """Return the first target row of each series; the number of rows of the panel where there is none."""
-    first = np.full(panel.num_series, len(panel), dtype=np.int64)
-    np.minimum.at(first, series, rows + offset)
-    return first
-
-
-def _scale(panel: Panel, series: Ints, rows: Ints, season_length: int) -> Floats:
-    """Return the seasonal error of each series before its first target, for MASE."""
-    ends = np.minimum(_first_rows(panel, series, rows, 0), panel.offsets[1:])
-    return metrics.seasonal_error(panel.y, panel.offsets, ends, season_length, panel.mask)
-
-
-def _scores(
-    name: str, forecast: AnyFloats, actual: AnyFloats, observed: Bools, scale: AnyFloats, reference: float
-) -> dict[str, Any]:
-    unscaled = (metrics.mae, metrics.mse, metrics.rmse, metrics.mape, metrics.smape, metrics.wape)
-    scores = {metric.__name__: metric(actual, forecast, observed) for metric in unscaled}
-    return {
-        "name": name,
-        **scores,
-        "mase": metrics.mase(actual, forecast, scale, observed),
-        "bias": metrics.bias(actual, forecast, observed),
-        "skill": metrics.skill(scores["mae"], reference),
-    }
-
-
-def _per_series(
-    result: WindowForecasts, reference: AnyFloats, observed: Bools, scale: AnyFloats, panel: Panel
-) -> pl.DataFrame:
-    count = panel.num_series
-    seen = np.bincount(result.series, observed.sum(1), minlength=count)
-
-    def mean(values: AnyFloats) -> Floats:
-        total = np.bincount(result.series, np.where(observed, values, 0).sum(1), minlength=count)
-        return np.where(seen > 0, total / np.maximum(seen, 1), np.nan)
-
-    error = result.point.astype(np.float64) - result.actual
-    absolute, naive = mean(np.abs(error)), mean(np.abs(reference - result.actual))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        frame = pl.DataFrame(
-            {
-                id_column(panel): panel.ids,
-                "values": seen.astype(np.int64),
-                "mae": absolute,
-                "rmse": np.sqrt(mean(np.square(error))),
-                "mase": np.where(scale > 0, absolute / scale, np.nan),
-                "bias": mean(error),
-                "skill": np.where(naive > 0, 1 - absolute / naive, np.nan),
-            }
-        )
-    return frame.filter(pl.col("values") > 0)
-
-
-def _long(result: WindowForecasts, baselines: dict[str, AnyFloats], panel: Panel) -> pl.DataFrame:
-    """Return a row for each forecast value."""
-    actual = pl.Series("actual", result.actual.reshape(-1).astype(np.float64))
-    actual = actual.set(pl.Series(~result.observed.reshape(-1)), None)
-    frame = name_rows(values_of(result), panel).with_columns(actual)
-    before = frame.get_column_index(FORECAST) + 1
-    columns = [pl.Series(name, forecast.reshape(-1)) for name, forecast in baselines.items()]
-    return pl.DataFrame([*frame.get_columns()[:before], *columns, *frame.get_columns()[before:]])

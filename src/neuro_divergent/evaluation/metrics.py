@@ -10,7 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuro_divergent.core.arrays import AnyFloats, Bools, Floats, Ints
+from neuro_divergent.evaluation.continued_bincount import continued_bincount
 from neuro_divergent.evaluation.pointwise import error, is_covered, mean_of, symmetric_percentage
+
+_ROWS = 2**20  # of a panel that are looked at together
 
 
 def mae(actual: AnyFloats, forecast: AnyFloats, observed: Bools | None = None) -> float:
@@ -156,17 +159,24 @@ def seasonal_error(
         One number per series; NaN where there is no pair.
     """
     count = len(offsets) - 1
-    if len(values) <= season_length:
-        return np.full(count, np.nan)
-    series = np.repeat(np.arange(count), np.diff(offsets))[:-season_length]
-    usable = np.arange(season_length, len(values)) < ends[series]
-    if observed is not None:
-        usable &= observed[:-season_length] & observed[season_length:]
-    difference = error(values[:-season_length], values[season_length:])[usable]
-    # Each series is summed separately: differences of cumulative sums would lose small series next to large ones.
-    total = np.bincount(series[usable], difference**2 if squared else np.abs(difference), minlength=count)
+    totals, pairs = np.zeros(count), np.zeros(count, np.int64)
+    for begin in range(season_length, len(values), _ROWS):
+        rows = slice(begin, min(begin + _ROWS, len(values)))
+        earlier = slice(rows.start - season_length, rows.stop - season_length)
+        first = int(np.searchsorted(offsets, earlier.start, side="right")) - 1
+        last = int(np.searchsorted(offsets, earlier.stop, side="left"))
+        borders = np.clip(offsets[first : last + 1], earlier.start, earlier.stop)
+        series = np.repeat(np.arange(last - first), np.diff(borders))
+        usable = np.arange(rows.start, rows.stop) < ends[first:last][series]
+        if observed is not None:
+            usable &= np.asarray(observed[earlier]) & np.asarray(observed[rows])
+        difference = error(values[earlier], values[rows])[usable]
+        terms, series = difference**2 if squared else np.abs(difference), series[usable]
+        # Each series is summed separately: differences of cumulative sums would lose small series next to large ones.
+        totals[first:last] = continued_bincount(totals[first:last], series, terms)
+        pairs[first:last] += np.bincount(series, minlength=last - first)
     with np.errstate(invalid="ignore"):
-        mean: Floats = total / np.bincount(series[usable], minlength=count)
+        mean: Floats = totals / pairs
     return np.sqrt(mean) if squared else mean
 
 

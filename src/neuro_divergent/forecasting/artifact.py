@@ -68,7 +68,10 @@ def pack_model(
     if not context:
         fitted = fitted.without_context()
     yield _TENSORS, dump_tensors(_tensors(fitted))
-    yield _DESCRIPTION, strict_json.dumps(_spell(_describe(fitted, architecture, training)), indent=1)
+    # Names, times and lengths of a million series are text and integers: no copy of them is made.
+    description = _describe(fitted, architecture, training).items()
+    plain = {key: value if key == "context" else _spell(value) for key, value in description}
+    yield _DESCRIPTION, strict_json.dumps(plain, indent=1)
 
 
 def unpack_model(files: Mapping[str, bytes], place: str) -> tuple[Architecture, TrainingConfig, FittedModel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,8 @@ from neuro_divergent.models.baseline import SeasonalNaiveNetwork
 from neuro_divergent.models.reversible import ReversibleNetwork
 
 _CPU = torch.device("cpu")
+_MANY = 2**14  # series whose names are looked up by a join
+_MOST_COPIED = 2**22  # values of the ends of series on disk that are copied to forecast from
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,16 @@ class FittedModel:
         requested = RequestedQuantiles(levels, quantiles)
         return WindowForecasts.of(windows, batcher, requested, self.predictor.values)
 
+    def forecast_blocks(
+        self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = (), *, size: int
+    ) -> Iterator[WindowForecasts]:
+        """Forecast many windows of a panel as ``forecast_windows`` does, ``size`` of them at a time."""
+        batcher = self.batcher(windows.panel, until=windows.begins)
+        requested = RequestedQuantiles(levels, quantiles)
+        for first in range(0, len(windows), size):
+            numbers = range(first, min(first + size, len(windows)))
+            yield WindowForecasts.of(windows, batcher, requested, self.predictor.values, numbers)
+
     def _spread_of(self, panel: Panel, scaler_params: Array | None, until: Ints | None = None) -> Array | None:
         """Return the usual scale of windows of each series of a panel; of a new one, that of its last history."""
         if self.spreads is None:
@@ -140,8 +152,14 @@ class FittedModel:
 
     def _places_of(self, ids: pl.Series) -> Ints:
         """Return the places of series in the context, -1 for those that are not there."""
-        known = self._places
-        return np.array([known.get(name, -1) for name in ids.to_list()], np.int64)
+        known = self.context.ids
+        if max(len(ids), len(known)) >= _MANY and ids.dtype == known.dtype:
+            # A join makes no Python object for each name.
+            places = pl.DataFrame({"id": known, "place": np.arange(len(known))}).unique("id", keep="last")
+            found = ids.alias("id").to_frame().join(places, on="id", how="left", maintain_order="left")
+            return found["place"].fill_null(-1).to_numpy().astype(np.int64)
+        names = self._places
+        return np.array([names.get(name, -1) for name in ids.to_list()], np.int64)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -150,13 +168,28 @@ class FittedModel:
     def with_context(self, panel: Panel) -> FittedModel:
         """Return the same model at the end of other series.
 
-        Without parameters of the series scaler, they are fitted to all rows of these series.
+        Without parameters of the series scaler, they are fitted to all rows of these series. The ends of many series on
+        disk are left there.
         """
         params = self._scaler_params_of(panel)
         spreads, spread = self.spreads, self._spread_of(panel, params)
         if spreads is not None:
             spreads = dataclasses.replace(spreads, series=spread)
-        return dataclasses.replace(self, context=panel.tail(self.task.history), scaler_params=params, spreads=spreads)
+        stays = panel.is_memory_mapped and panel.num_series * self.task.history > _MOST_COPIED
+        context = panel if stays else panel.tail(self.task.history)
+        return dataclasses.replace(self, context=context, scaler_params=params, spreads=spreads)
+
+    def part(self, first: int, end: int) -> FittedModel:
+        """Return the same model at the end of some of its series, which follow each other."""
+        params, spreads = self.scaler_params, self.spreads
+        if spreads is not None and spreads.series is not None:
+            spreads = dataclasses.replace(spreads, series=spreads.series[first:end])
+        return dataclasses.replace(
+            self,
+            context=self.context.part(first, end),
+            scaler_params=None if params is None else params[first:end],
+            spreads=spreads,
+        )
 
     def without_context(self) -> FittedModel:
         """Return the same model without values, ids and times of series.

@@ -13,7 +13,6 @@ from neuro_divergent.core.seeding import seeded
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.loader import Order, WindowLoader
-from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.fitted import FittedModel, build_network
 from neuro_divergent.forecasting.predictor import Predictor
 from neuro_divergent.forecasting.prepared_data import PreparedData
@@ -21,14 +20,13 @@ from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.trained_on import TrainedOn, find_target_range
 from neuro_divergent.forecasting.uncertainty.paths import draws_paths, forecast_from
 from neuro_divergent.forecasting.uncertainty.residuals import fit_residuals
+from neuro_divergent.forecasting.validation import validation_batch_size, validation_windows
 from neuro_divergent.forecasting.warm_start import load_weights
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.training.callbacks.base import CallbackLike
 from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.engine import Trainer
 
-_VALIDATION_ROWS = 1024
-VALIDATION_WINDOWS = 256  # with fewer, the best step is a matter of luck
 _TARGET_LIMIT = 100.0  # scales of the history: what lies farther away is a break or an error, not a pattern to learn
 
 
@@ -70,9 +68,10 @@ class NetworkTraining:
             name_row=prepared.name_row,
         )
         self.train = training_loader(prepared, config, self.batcher)
-        split = prepared.split
-        order = Order(batch_size=_VALIDATION_ROWS, shuffle=False, seed=config.seed, drop_last=config.drop_last)
-        checked = denser(split.validation, VALIDATION_WINDOWS)
+        checked = validation_windows(prepared.split.validation)
+        order = Order(
+            batch_size=validation_batch_size(checked), shuffle=False, seed=config.seed, drop_last=config.drop_last
+        )
         self.validation = WindowLoader(checked, self.batcher, order) if len(checked) else None
 
     def fitted_model(self) -> FittedModel:
@@ -147,12 +146,6 @@ def training_loader(prepared: PreparedData, config: TrainingConfig, batcher: Win
         replay=task.replay,
         prefetch=config.prefetch,
     )
-
-
-def denser(windows: Windows, least: int) -> Windows:
-    """Return windows at more cut-offs where there are fewer than ``least``; they then overlap."""
-    count = len(windows)
-    return windows if count >= least else dataclasses.replace(windows, step=max(1, windows.step * count // least))
 
 
 def _target_limit(task: Task) -> float | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,22 @@ from neuro_divergent.data.io.table import take_rows
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_history
 from neuro_divergent.forecasting.fitted import FittedModel
-from neuro_divergent.forecasting.predictor import by_series
+from neuro_divergent.forecasting.given_panel import as_panel
+from neuro_divergent.forecasting.predictor import announce_rows, by_series
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.forecasting.uncertainty.requested import RequestedQuantiles
 
 _ROWS = 4096  # series that go through the network at once
+_PREPARED = 2**22  # values of histories that are prepared and kept; more are read when they are needed
+_KEPT = 2**22  # rows of a table whose id and time columns are kept
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionContext:
     """Everything about a forecast that does not depend on the requested levels.
 
-    It is made once and used for each call of ``predict`` on the same data: what remains is the network itself.
+    It is made once and used for each call of ``predict`` on the same data: what remains is the network itself. Of many
+    series the histories are not kept, but read block by block.
 
     Attributes:
         fitted: The model.
@@ -40,17 +44,16 @@ class PredictionContext:
         batches: Those batches.
         steps: Steps to forecast.
         future: Covariates known ahead, ``(num_series, steps, features)``.
-        index: The id and time columns of the result.
         backend: Kind of table to return.
     """
 
     fitted: FittedModel
     batcher: WindowBatcher
-    batches: tuple[Batch, ...]
+    batches: Iterable[Batch]
     steps: int
     future: Array | None
-    index: dict[str, pl.Series]
     backend: Backend
+    _index: dict[str, pl.Series] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -77,9 +80,18 @@ class PredictionContext:
             _split(batcher, ahead, fitted.task.horizon),
             steps,
             ahead,
-            forecast_index(context, steps),
             backend,
         )
+
+    @property
+    def index(self) -> dict[str, pl.Series]:
+        """The id and time columns of the result."""
+        if self._index:
+            return self._index
+        made = forecast_index(self.fitted.context, self.steps)
+        if self.fitted.context.num_series * self.steps <= _KEPT:
+            self._index.update(made)
+        return made
 
     def table(self, levels: Sequence[float] = (), quantiles: Sequence[float] = ()) -> Any:
         """Run the network and return the result as a table."""
@@ -110,6 +122,8 @@ class PredictionContext:
                 f"a horizon of {self.steps} is longer than the trained {self.fitted.task.horizon} and would need "
                 f"values of {names} that are not known ahead. Train with horizon={self.steps}."
             )
+        if isinstance(self.batches, _LazyBatches):
+            return np.concatenate([part._far() for part in self._parts()])
         horizon = self.fitted.task.horizon
         near, done, parts = self, 0, []
         while True:
@@ -119,6 +133,15 @@ class PredictionContext:
             if done >= self.steps:
                 return np.concatenate(parts, axis=1)[:, : self.steps]
             near = near._after(point, None if self.future is None else self.future[:, done - horizon : done + horizon])
+
+    def _parts(self) -> Iterator[PredictionContext]:
+        """Yield the same for some of the series at a time, with their ends in memory."""
+        horizon, history = self.fitted.task.horizon, self.fitted.task.history
+        for first in range(0, self.batcher.panel.num_series, _ROWS):
+            batcher = _some_series(self.batcher, first, first + _ROWS)
+            batcher = dataclasses.replace(batcher, panel=batcher.panel.tail(history))
+            future = None if self.future is None else self.future[first : first + _ROWS]
+            yield dataclasses.replace(self, batcher=batcher, batches=_split(batcher, future, horizon), future=future)
 
     def _after(self, point: Array, future: Array | None) -> PredictionContext:
         """Return the same one horizon later, with the forecast as history."""
@@ -134,11 +157,15 @@ class PredictionContext:
 
 def read_history(data: Any, context: Panel, task: Task) -> tuple[Panel, Backend]:
     """Read series to forecast, with the columns of the context, and return the kind of their table too."""
-    table = read_table(data, context.schema)
-    panel = check_history(build_panel(table, context.schema, fitted=context), input_size=task.history)
+    given = as_panel(data, context)
+    backend: Backend = "polars"
+    if given is None:
+        table = read_table(data, context.schema)
+        given, backend = build_panel(table, context.schema, fitted=context), table.backend
+    panel = check_history(given, input_size=task.history)
     if task.joint:
         panel.require_aligned()
-    return panel, table.backend
+    return panel, backend
 
 
 def forecast_index(context: Panel, steps: int) -> dict[str, pl.Series]:
@@ -173,9 +200,11 @@ def forecast_columns(
     return columns
 
 
-def _split(batcher: WindowBatcher, future: Array | None, horizon: int) -> tuple[Batch, ...]:
+def _split(batcher: WindowBatcher, future: Array | None, horizon: int) -> Iterable[Batch]:
     """Return the end of every series as batches of bounded size."""
     near = None if future is None else _lengthen(future[:, :horizon], horizon)
+    if not batcher.joint and batcher.panel.num_series * batcher.input_size > max(_PREPARED, _ROWS * batcher.input_size):
+        return _LazyBatches(batcher, near)
     with torch.inference_mode():
         batch = batcher.context(near)
         size = len(batch.past_y)
@@ -183,6 +212,45 @@ def _split(batcher: WindowBatcher, future: Array | None, horizon: int) -> tuple[
             Batch._make(None if item is None else item[first : first + _ROWS] for item in batch)
             for first in range(0, size, _ROWS)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _LazyBatches:
+    """The ends of many series as batches that are made when they are needed, each time again.
+
+    Attributes:
+        batcher: Makes them.
+        future: Covariates known ahead for the horizon, ``(num_series, horizon, features)``.
+    """
+
+    batcher: WindowBatcher
+    future: Array | None
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._announce(0)
+        for first in range(0, self.batcher.panel.num_series, _ROWS):
+            self._announce(first + _ROWS)
+            future = None if self.future is None else self.future[first : first + _ROWS]
+            with torch.inference_mode():
+                batch = _some_series(self.batcher, first, first + _ROWS).context(future)
+                assert batch.series is not None
+                # They are numbered as in the whole panel, whose scaler parameters are looked up by number.
+                batch = batch._replace(series=batch.series + first)
+            yield batch
+
+    def _announce(self, first: int) -> None:
+        """Say which rows will be read next, where they are on disk."""
+        panel, size = self.batcher.panel, self.batcher.input_size
+        if panel.is_memory_mapped:
+            panel.check_files()
+            announce_rows(panel, panel.offsets[1:][first : first + _ROWS] - size, size)
+
+
+def _some_series(batcher: WindowBatcher, first: int, end: int) -> WindowBatcher:
+    """Return what makes batches of some of the series, numbered from 0."""
+    panel = batcher.panel.part(first, min(end, batcher.panel.num_series))
+    params, spread = (None if item is None else item[first:end] for item in (batcher.scaler_params, batcher.spread))
+    return dataclasses.replace(batcher, panel=panel, scaler_params=params, spread=spread)
 
 
 def _lengthen(future: Array, horizon: int) -> Array:

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.core.threads import using_threads
+from neuro_divergent.data.announce import announce
 from neuro_divergent.data.batcher import WindowBatcher
-from neuro_divergent.data.loader import Order
+from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows, across
 from neuro_divergent.forecasting.forecast_module import ForecastModule, require_intervals
 from neuro_divergent.forecasting.uncertainty.copula import Copula
@@ -57,7 +58,12 @@ class WindowForecasts:
 
     @classmethod
     def of(
-        cls, windows: Windows, batcher: Any, requested: RequestedQuantiles, values: Callable[..., Values]
+        cls,
+        windows: Windows,
+        batcher: Any,
+        requested: RequestedQuantiles,
+        values: Callable[..., Values],
+        numbers: range | None = None,
     ) -> WindowForecasts:
         """Forecast windows batch by batch, and add the observed values.
 
@@ -66,10 +72,16 @@ class WindowForecasts:
             batcher: What makes batches of them, for one network or for the members of an ensemble.
             requested: Which intervals and quantiles to give.
             values: Makes forecasts from a batch: ``Predictor.values``, or that of an ensemble.
+            numbers: Which of the windows; unset, all.
         """
         panel, parts = windows.panel, []
-        for numbers in Order(batch_size=_ROWS, shuffle=False).batches(len(windows), 0, 0):
-            series, rows = windows.locate(numbers)
+        chosen = range(len(windows)) if numbers is None else numbers
+        for first in chosen[::_ROWS]:
+            series, rows = windows.locate(np.arange(first, min(first + _ROWS, chosen.stop)))
+            if panel.is_memory_mapped:
+                panel.check_files()
+                if not batcher.joint:
+                    announce_rows(panel, rows, batcher.input_size + windows.horizon)
             results = values(batcher, batcher.windows(series, rows), requested.all)
             if batcher.joint:
                 series, rows = across(panel, rows)
@@ -171,6 +183,12 @@ class Predictor:
     @cached_property
     def _threads(self) -> dict[tuple[int, ...], int]:
         return {}
+
+
+def announce_rows(panel: Panel, rows: Ints, size: int) -> None:
+    """Have the rows of a panel on disk read that are needed next: ``size`` from each row on."""
+    for array in (panel.y, panel.mask, panel.past_x, panel.future_x):
+        announce(array, rows, size)
 
 
 def by_series(values: Tensor) -> Tensor:

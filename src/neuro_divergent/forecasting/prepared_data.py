@@ -12,18 +12,19 @@ import torch
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.errors import ConfigError
 from neuro_divergent.core.spec import TaskSpec
-from neuro_divergent.data.batcher import WindowBatcher, fit_series_scaler
+from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
 from neuro_divergent.data.scaling.covariates import CovariateScaling
+from neuro_divergent.data.scaling.series_fit import fit_series_scaler
 from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.forecasting.fitted import FittedModel, build_batcher, build_spec
 from neuro_divergent.forecasting.history import choose_season
-from neuro_divergent.forecasting.row_weights import row_weights
+from neuro_divergent.forecasting.row_weights import RowWeights, row_weights
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.models.base import Architecture
 
@@ -43,7 +44,7 @@ class PreparedData:
         scaler_params: Parameters of the series scaler.
         spreads: Usual scales of the windows of each series; ``None`` where windows are not scaled.
         covariates: Scaling of the covariates.
-        weight: How much each row counts.
+        weight: How much each row counts, or what computes it where rows are many.
         backend: Kind of the input table.
         initial: Model whose weights training starts from, if any.
     """
@@ -55,7 +56,7 @@ class PreparedData:
     scaler_params: Array | None
     spreads: Spreads | None
     covariates: CovariateScaling
-    weight: Array | None
+    weight: Array | RowWeights | None
     backend: Backend
     initial: Initial | None = None
 

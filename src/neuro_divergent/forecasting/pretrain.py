@@ -25,6 +25,7 @@ from neuro_divergent.data.masked import MaskedLoader
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.forecasting.fitted import build_network
 from neuro_divergent.forecasting.prepared_data import PreparedData
+from neuro_divergent.forecasting.validation import sample_validation
 from neuro_divergent.losses.point import MSE
 from neuro_divergent.models.base import Architecture
 from neuro_divergent.models.reconstruction import Reconstructing, Reconstruction
@@ -135,6 +136,7 @@ def pretrain(
     begins = prepared.panel.first_observed
     windows = dataclasses.replace(split.train, input_size=0, horizon=size, begins=begins)
     checked = dataclasses.replace(split.validation, input_size=size - new, horizon=new, step=new)
+    checked = sample_validation(checked)
 
     def loader(part: Windows, order: Order, **options: Any) -> MaskedLoader:
         return MaskedLoader(part, batcher, order, patch_length=patch_length, mask_fraction=mask_fraction, **options)

@@ -7,12 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from neuro_divergent.core.arrays import Bools, Ints
+from neuro_divergent.core.arrays import Ints
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.splits import rows_before
 
-_AT_ONCE = 2**22  # rows that are looked at together
+_READ = 2**20  # rows that are read together
 
 
 @dataclass(frozen=True)
@@ -63,25 +62,14 @@ def find_target_range(panel: Panel, ends: Ints) -> tuple[float, float] | None:
     ``None`` where none was observed.
     """
     lowest, highest = math.inf, -math.inf
-    for first in range(0, len(panel), _AT_ONCE):
-        last = min(first + _AT_ONCE, len(panel))
-        seen = _before(panel.offsets, ends, first, last)
+    for block in panel.blocks(_READ):
+        seen = rows_before(panel, ends, block)
         if panel.mask is not None:
-            seen &= panel.mask[first:last]
-        values = panel.y[first:last][seen]
+            seen &= panel.mask[block]
+        values = panel.y[block][seen]
         if values.size:
             lowest, highest = min(lowest, float(values.min())), max(highest, float(values.max()))
     return (lowest, highest) if lowest <= highest else None
-
-
-def _before(offsets: Ints, ends: Ints, first: int, last: int) -> Bools:
-    """Return which rows from ``first`` to ``last`` lie before the end that is given for their series."""
-    chosen = slice(int(np.searchsorted(offsets, first, side="right")) - 1, int(np.searchsorted(offsets, last)))
-    marks = np.zeros(last - first + 1, np.int64)
-    np.add.at(marks, np.clip(offsets[:-1][chosen], first, last) - first, 1)
-    np.add.at(marks, np.clip(ends[chosen], first, last) - first, -1)
-    seen: Bools = marks.cumsum()[:-1] > 0
-    return seen
 
 
 def _check_range(values: Any) -> tuple[float, float] | None:

@@ -66,14 +66,16 @@ class TrainingRun:
     ) -> TrainingRun:
         """Return a run that is to train a forecaster from the start, on data that are prepared for it.
 
-        Its settings name ``data`` if that is a path. Errors are those of ``new``.
+        Its settings name ``data`` if that is a path, or a panel that is stored. Errors are those of ``new``.
         """
-        task, path = forecaster._task, str(data) if isinstance(data, str | Path) else None
+        task = forecaster._task
+        is_stored = getattr(data, "is_as_stored", False)  # a panel, with all its series
+        place = data if isinstance(data, str | Path) else data.directory if is_stored else None
         if prepared.initial is not None:
             # What a warm start takes from the fitted model is written down, because the data alone do not give it.
             task = task.replace(input_size=prepared.task.input_size)
         config = RunConfig(
-            data=DataConfig(**{**dict(prepared.panel.schema), "path": path}),
+            data=DataConfig(**{**dict(prepared.panel.schema), "path": None if place is None else str(place)}),
             model=forecaster.architecture,
             task=task,
             training=forecaster.training,

@@ -58,11 +58,18 @@ def plot_forecast(
         target: With a table: column of the past; unset, ``y``.
     """
     from neuro_divergent.reporting.figures.forecast import forecast_figure
+    from neuro_divergent.reporting.report.series import is_of_many
 
     if (tables := _run_of(source)) is not None:
-        source, id, time, target = tables.context, tables.id, tables.time, tables.target  # noqa: A001
-        forecasts = tables.forecasts if forecasts is None else forecasts
-        backtest = tables.backtest if backtest is None else backtest
+        id, time, target = tables.id, tables.time, tables.target  # noqa: A001
+        if is_of_many(tables) and len(tables.series):
+            # Only the rows of the series that is shown are read.
+            series = tables.series[0] if series is None else series
+            source, ahead, checked = tables.rows_of(str(series))
+        else:
+            source, ahead, checked = tables.context, tables.forecasts, tables.backtest
+        forecasts = ahead if forecasts is None else forecasts
+        backtest = checked if backtest is None else backtest
         if source is None and forecasts is None and backtest is None:
             raise InputError(f"{tables.path}: {_UNFINISHED.format('forecasts.csv')}")
     elif _is_forecaster(source):

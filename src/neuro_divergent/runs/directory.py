@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
 import time
@@ -136,7 +135,7 @@ class RunDirectory:
             "data": fingerprint(panel),
         }
         write_status(self.path, "running")
-        write_file(self.path / DATA, strict_json.dumps(describe_data(panel.trimmed()), indent=1))
+        write_file(self.path / DATA, strict_json.dumps(describe_data(panel, trimmed=True), indent=1))
         write_file(self.path / CONFIG, config.to_toml().encode("utf-8"))
         write_file(self.path / RUN, strict_json.dumps(document, indent=1))
 
@@ -261,7 +260,8 @@ class RunDirectory:
 
     def require_same_data(self, panel: Panel) -> None:
         """Refuse to resume with other data."""
-        before, now = self._document()["data"], fingerprint(panel)
+        before = self._document()["data"]
+        now = fingerprint(panel, before["sha256"])
         if before != now:
             then = f"{before['rows']:,} rows of {before['series']:,} series then"
             counts = f"{then}, {now['rows']:,} of {now['series']:,}"
@@ -301,18 +301,11 @@ class RunDirectory:
 _FINGERPRINT = {"rows", "series", "sha256"}
 
 
-def fingerprint(panel: Panel) -> dict[str, Any]:
-    """Return a SHA-256 over all numbers, names and times of the data, and their counts."""
-    digest = hashlib.sha256()
-    for name in ("offsets", "y", "mask", "past_x", "future_x", "static_x", "weight"):
-        array = getattr(panel, name)
-        digest.update(name.encode())
-        if array is not None:
-            digest.update(f"{array.dtype} {array.shape}".encode())
-            digest.update(memoryview(array).cast("B") if array.flags.c_contiguous else array.tobytes())
-    for names in (panel.ids, panel.starts):
-        digest.update("\0".join(str(value) for value in names.to_list()).encode("utf-8", "surrogatepass"))
-    return {"rows": len(panel), "series": panel.num_series, "sha256": digest.hexdigest()}
+def fingerprint(panel: Panel, known: str | None = None) -> dict[str, Any]:
+    """Return a SHA-256 that changes with the data, and their counts; see ``data.panel_store.fingerprint``."""
+    from neuro_divergent.data.panel_store.fingerprint import fingerprint as of
+
+    return of(panel, known)
 
 
 def _comparable(values: dict[str, Any]) -> dict[str, Any]:

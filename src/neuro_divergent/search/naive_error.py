@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from neuro_divergent.evaluation.metrics import seasonal_error
 from neuro_divergent.search.objective import Objective, metric_of
 
@@ -26,5 +24,4 @@ def naive_errors(panel: Panel, ends: Ints) -> Floats:
 
     It is NaN where there is no such pair, and 0 for a constant series.
     """
-    observed = None if panel.mask is None else np.asarray(panel.mask, bool)
-    return seasonal_error(panel.y, panel.offsets, ends, panel.frequency.season_length, observed)
+    return seasonal_error(panel.y, panel.offsets, ends, panel.frequency.season_length, panel.mask)

@@ -387,7 +387,7 @@ class Study:
         if data is None and path is None:
             raise InputError(f"{self.directory}: was begun with a table in memory; pass it as data.")
         panel = data if isinstance(data, Panel) else load_panel(path if data is None else data, schema)
-        now = fingerprint(panel)
+        now = fingerprint(panel, self._document["data"].get("sha256") if self._document else None)
         if self._document and self._document["data"] != now:
             raise DataError(f"{self.directory}: the data have changed since the study began; begin a new one.")
         if limits is not None:

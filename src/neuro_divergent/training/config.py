@@ -84,7 +84,10 @@ class TrainingConfig(Config):
         validate_every: Steps between two validations; ``"auto"`` is an epoch, within 20 to 100 steps.
         log_every: Steps between two rows of the history.
         stop_file: File whose appearance ends training after the current step.
-        shuffle: Whether windows are drawn in random order; else they come in order of time.
+        shuffle: Whether windows are drawn in random order; else they come in order of time. ``"blocks"`` is a random
+            order of blocks, and of windows within some of them, for panels on disk: where steps are too short to wait
+            for windows all over the disk, see docs/large-data.md. ``"auto"`` measures at the start of training whether
+            they are.
         drop_last: Whether the last batch of an epoch is left out when it is not full.
         prefetch: Batches a background thread keeps ready; for panels on a slow disk. On a fast one it takes as long as
             it saves (benchmarks/prefetch.py), so the default is 0.
@@ -130,7 +133,7 @@ class TrainingConfig(Config):
     validate_every: Count | Literal["auto"] = "auto"
     log_every: Count = 10
     stop_file: str | None = None
-    shuffle: bool = True
+    shuffle: bool | Literal["blocks", "auto"] = True
     drop_last: bool = False
     prefetch: Annotated[int, Field(ge=0)] = 0
     recommended: tuple[Literal["optimizer", "schedule", "clip", "batch_size"], ...] | None = None

@@ -28,6 +28,7 @@ from neuro_divergent.training.gradients.transforms.base import GradientTransform
 from neuro_divergent.training.history import History
 from neuro_divergent.training.memory import explaining_memory
 from neuro_divergent.training.objective import LossFunction, Objective, Restore
+from neuro_divergent.training.order_choice import OrderChoice, step_seconds
 from neuro_divergent.training.precision import Precision
 from neuro_divergent.training.process_clock import ProcessClock, ProcessSpeed
 from neuro_divergent.training.recompute import recomputing
@@ -114,6 +115,7 @@ class Trainer:
         self._process_clock = ProcessClock(self.strategy, self.device)
         self.processes: list[ProcessSpeed] = []  # what each process did before the last row of the history
         self._thread_count = ThreadCount(config.threads)
+        self.order_choice = OrderChoice()
         self._callback_list = CallbackList()
 
     def fit(
@@ -161,6 +163,12 @@ class Trainer:
             require_same(TrainingConfig.from_dict(resume["config"]).to_dict(), config.to_dict())
         self._interruption = None
         self.strategy.place(self.module, self.device)
+        loader = self.order_choice.started(
+            loader,
+            None if resume is None else resume.get("order"),  # only automatic ones are stored
+            lambda: step_seconds(self, next(iter(loader.epoch(0)))),
+            self.strategy,
+        )
         threads = self._thread_count.started(
             None if resume is None else resume.get("threads"),  # older checkpoints do not tell
             lambda: self._train_step.threads(next(iter(loader.epoch(0)))),
@@ -274,6 +282,7 @@ class Trainer:
             **others,
             **random,
             "threads": self._thread_count.state_dict(),
+            **self.order_choice.state_dict(),
         }
 
     def _load_progress(self, state: Mapping[str, Any]) -> None:

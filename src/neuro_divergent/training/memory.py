@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 
-from neuro_divergent.core.cgroup import groups
+from neuro_divergent.core.available_memory import available_memory
 from neuro_divergent.core.errors import OutOfMemoryError
 from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.training.recompute import choose_every
@@ -33,33 +30,17 @@ _REFUSALS = (
     "std::bad_alloc",
     "running the callback: MemoryError",  # where several processes add up gradients
 )
-_GROUP_FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
-}
 _UNEXPLAINED: ContextVar[bool] = ContextVar("unexplained", default=False)
 
 
-class _HeapInformation(ctypes.Structure):
-    """What ``mallinfo2`` returns: ten numbers, of which the ninth is wanted."""
-
-    _fields_: ClassVar = [("before", ctypes.c_size_t * 8), ("unused", ctypes.c_size_t), ("trimmable", ctypes.c_size_t)]
-
-
-def free_memory(device: torch.device | None = None, *, root: Path = Path("/")) -> int | None:
-    """Return the bytes that this process can still take, or ``None`` where it is not known.
-
-    On a CPU that is the least of what the system has available, what is left in the control groups of the process
-    (containers and batch systems set their limits there) and what is left of its address space (``ulimit -v``).
-    ``root`` holds ``proc`` and ``sys``.
-    """
+def free_memory(device: torch.device | None = None) -> int | None:
+    """Return the bytes of a device that this process can still take, or ``None`` where it is not known."""
     if device is not None and device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
     if device is not None and device.type != "cpu":
         return None
-    rooms = [_available(root), _address_space(root), *_control_groups(root)]
-    return min((max(room, 0) for room in rooms if room is not None), default=None)
+    return available_memory()
 
 
 @contextmanager
@@ -167,54 +148,3 @@ def _parts(batch_size: int, fits: int) -> int:
     """Return into how many batches to cut one, equal ones if that does not need twice as many."""
     least = -(-batch_size // fits)
     return next((parts for parts in range(least, 2 * least) if batch_size % parts == 0), least)
-
-
-def _available(root: Path) -> int | None:
-    """Return what the system can give without swapping."""
-    for line in _lines(root / "proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _address_space(root: Path) -> int | None:
-    """Return what is left of the address space, where that has a limit."""
-    try:
-        import resource
-    except ImportError:  # not a Unix
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    lines = _lines(root / "proc/self/statm")
-    if limit == resource.RLIM_INFINITY or not lines:
-        return None
-    return limit - int(lines[0].split()[0]) * resource.getpagesize() + _unused_heap()
-
-
-def _unused_heap() -> int:
-    """Return what the C library holds without using it; its pages may be given back, its addresses are not."""
-    mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)  # glibc has it since 2.33
-    if mallinfo2 is None:
-        return 0
-    mallinfo2.restype = _HeapInformation
-    return int(mallinfo2().unused)
-
-
-def _control_groups(root: Path) -> Iterator[int]:
-    """Yield what is left in each control group that the process is in, of either version."""
-    for version, group in groups("memory", root):
-        limit, use, cache = _GROUP_FILES[version]
-        limits, uses = _lines(group / limit), _lines(group / use)
-        if limits and uses and limits[0] != "max":
-            # Files that were read and can be read again do not count as used.
-            statistics = dict(line.split(maxsplit=1) for line in _lines(group / "memory.stat"))
-            yield int(limits[0]) - int(uses[0]) + int(statistics.get(cache, 0))
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("utf-8").splitlines()
-    except OSError:
-        return []

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,16 @@ from neuro_divergent.reporting.svg.file import render_svg
 from neuro_divergent.runs.context import context_of
 from neuro_divergent.runs.directory import CONFIG, CONTEXT, DATA, ENVIRONMENT, HISTORY, MODEL, SCORES, RunDirectory
 from neuro_divergent.runs.status import describe_run
-from neuro_divergent.runs.tables import BACKTEST, CALIBRATION, DIAGNOSIS, FORECASTS, NETWORK, RunTables
+from neuro_divergent.runs.table_parts import write_table_parts
+from neuro_divergent.runs.tables import (
+    BACKTEST,
+    CALIBRATION,
+    DIAGNOSIS,
+    FORECASTS,
+    FORECASTS_OF_MANY,
+    NETWORK,
+    RunTables,
+)
 from neuro_divergent.workflow.outcome import USUAL_LEVELS, Outcome, conclude
 
 REPORT = "report.html"
@@ -41,7 +50,7 @@ PLOTS = "plots"
 
 _EXPECTED = (SCORES, BACKTEST, FORECASTS, CONTEXT, CALIBRATION, NETWORK, DATA)
 
-Content = pl.DataFrame | dict[str, Any] | None
+Content = pl.DataFrame | Iterator[pl.DataFrame] | dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,8 @@ class _Result:
             content = self.make()
             if isinstance(content, pl.DataFrame):
                 write_table(path, content)
+            elif isinstance(content, Iterator):
+                write_table_parts(path, content)
             elif content is not None:
                 write_file(path, as_json(content))
             else:
@@ -114,7 +125,7 @@ def complete_results(run: Path) -> list[str]:
     if describe_run(run).state != "finished":
         return []  # the page says how far it came
     notes = []
-    if missing := [name for name in _EXPECTED if not (run / name).exists()]:
+    if missing := [name for name in _EXPECTED if not _has(run, name)]:
         try:
             notes = _make(run, missing)
         except NeuroDivergentError as error:
@@ -154,11 +165,18 @@ def _results(outcome: Outcome) -> list[_Result]:
     return [
         _Result(SCORES, scores),
         _Result(BACKTEST, lambda: None if evaluation is None else evaluation.forecasts),
-        _Result(FORECASTS, lambda: outcome.forecasts),
+        # One of the two: the other one of an earlier start is removed.
+        _Result(FORECASTS, lambda: outcome.forecasts if outcome.forecast_parts is None else None),
+        _Result(FORECASTS_OF_MANY, lambda: None if outcome.forecast_parts is None else outcome.forecast_parts()),
         _Result(CONTEXT, lambda: context_of(outcome.panel, horizon=task.horizon, history=task.history)),
         _Result(CALIBRATION, calibration, is_optional=True),
         _Result(NETWORK, lambda: analyse_network(forecaster), is_optional=True),
     ]
+
+
+def _has(run: Path, name: str) -> bool:
+    """Whether a run has a result; forecasts of many series are in another file."""
+    return (run / name).exists() or (name == FORECASTS and (run / FORECASTS_OF_MANY).exists())
 
 
 def _diagnosis(run: Path) -> _Result:
@@ -174,9 +192,12 @@ def _diagnosis(run: Path) -> _Result:
 def _make(run: Path, missing: list[str]) -> list[str]:
     """Write results that are missing, and return what is missing still."""
     outcome = _again(run)
-    results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel.trimmed()))]
-    written = [result.name for result in results if result.name in missing and result.write(run)]
-    left = [name for name in missing if name not in written]
+    results = [*_results(outcome), _Result(DATA, lambda: describe_data(outcome.panel, trimmed=True))]
+    wanted = [*missing, *([FORECASTS_OF_MANY] if FORECASTS in missing else [])]
+    for result in results:
+        if result.name in wanted:
+            result.write(run)
+    left = [name for name in missing if not _has(run, name)]
     return [*outcome.notes, *([f"Not made, as there is nothing to put into them: {', '.join(left)}."] if left else [])]
 
 

@@ -218,3 +218,23 @@ def test_profile_of_a_large_panel_is_sampled_deterministically() -> None:
     assert found["rows"] == 2_000_000
     assert 900_000 <= found["looked_at"]["rows"] <= 1_000_000
     assert found == describe_data(panel)
+
+
+def test_profile_of_a_lengthened_panel_without_its_masked_rows_equals_that_of_a_trimmed_copy() -> None:
+    random = np.random.default_rng(0)
+    frame = pl.concat(
+        pl.DataFrame(
+            {
+                "unique_id": [f"s{place}"] * length,
+                "ds": range(place, place + length),
+                "y": random.normal(size=length),
+                "price": random.normal(size=length),
+            }
+        )
+        for place, length in enumerate((30, 7, 50))
+    )
+    panel = build_panel(frame, Schema(past=("price",), frequency=1)).lengthened(40)
+    found = describe_data(panel, trimmed=True)
+    assert found == describe_data(panel.trimmed())
+    assert found["rows"] == 87
+    assert describe_data(panel)["rows"] == 130

@@ -53,7 +53,7 @@ def test_range_of_targets_is_that_of_observed_rows_before_the_ends(
         if value is not None
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_AT_ONCE", block)  # so that series are divided over several blocks
+        patch.setattr(module, "_READ", block)  # so that series are divided over several blocks
         found = find_target_range(panel, panel.offsets[:-1] + np.array(counts))
     assert found == ((min(seen), max(seen)) if seen else None)
 

@@ -124,3 +124,29 @@ def test_no_function_is_an_error_when_it_is_used() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="recency: "):
         Recency(**wrong)
+
+
+def test_magnitude_of_blocks_weighs_as_magnitude_of_all_rows() -> None:
+    values = np.random.default_rng(0).normal(size=1000) + 1e6
+    values[::7] = np.nan
+    magnitude, age, time = Magnitude(power=2.0), np.arange(1000), np.arange(1000)
+    fitted = magnitude.fit(np.array_split(values, 7))
+    assert fitted == pytest.approx(np.nanmean(np.abs(values)), rel=1e-14)
+    assert magnitude.fit([values]) == np.nanmean(np.abs(values))
+    found = magnitude.weights_of_rows(fitted, age[5:9], time[5:9], values[5:9])
+    assert found == pytest.approx(magnitude.weights(age, time, values)[5:9], rel=1e-12)
+    assert magnitude.fit([np.array([np.nan])]) == 0
+
+
+def test_weights_of_rows_are_checked() -> None:
+    negative = WeightFunction(lambda time, values: -values, rowwise=True)
+    with pytest.raises(DataError, match="negative or not finite"):
+        negative.weights_of_rows(None, np.arange(2), np.arange(2), np.ones(2))
+
+
+def test_function_says_in_files_that_it_is_rowwise_only_where_it_is() -> None:
+    made = WeightFunction(weekdays, rowwise=True)
+    assert made.is_rowwise
+    assert made.to_dict()["rowwise"] is True
+    assert Weighting.from_dict(made.to_dict()).is_rowwise
+    assert not WeightFunction(weekdays).is_rowwise

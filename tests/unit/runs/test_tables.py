@@ -120,3 +120,35 @@ def test_reading_needs_neither_torch_nor_plotly():
         "sys.exit(any(name in sys.modules for name in ('torch', 'plotly')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_rows_of_a_series_are_those_of_the_tables(tmp_path):
+    tables = RunTables(write_run(tmp_path / "run"))
+    assert tables.series.to_list() == list(NAMES)
+    for name in NAMES:
+        rows = tables.rows_of(name)
+        for found, whole in zip(rows, (tables.context, tables.forecasts, tables.backtest), strict=True):
+            assert found is not None
+            assert found.equals(whole.filter(store=name))
+    assert RunTables(tmp_path / "run").rows_of("not there") == (None, None, None)
+
+
+def test_forecasts_of_many_series_are_read_from_their_own_file(tmp_path):
+    run = write_run(tmp_path / "run")
+    before = RunTables(run).forecasts
+    assert RunTables(run).forecasts_file == "forecasts.csv"
+    before.with_columns(pl.col("forecast") + 1).write_parquet(run / "forecasts.parquet")
+    tables = RunTables(run)
+    assert tables.forecasts_file == "forecasts.parquet"
+    assert tables.forecasts["forecast"].to_list() == [value + 1 for value in before["forecast"]]
+    assert tables.rows_of(NAMES[1]).forecasts["forecast"].to_list() == [value + 1 for value in before["forecast"][2:4]]
+
+
+def test_series_are_found_without_reading_the_other_columns(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run")
+    monkeypatch.setattr("neuro_divergent.runs.tables._MOST_TABLE", 100)  # bytes of a table that is read as a whole
+    tables = RunTables(run)
+    assert tables.context is None
+    assert tables.backtest is None
+    assert tables.series.to_list() == list(NAMES)
+    assert tables.rows_of(NAMES[0]).context["units"].len() > 0

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import neuro_divergent as nd
-from neuro_divergent.forecasting.network_training import VALIDATION_WINDOWS, denser
+from neuro_divergent.forecasting.validation import LEAST_WINDOWS, denser
 from neuro_divergent.training.callbacks.early_stopping import EarlyStopper
 from neuro_divergent.training.compilation import has_compiler
 from tests.unit.training.callbacks.example import config, line
@@ -191,7 +191,7 @@ def test_averages_reach_layers_that_keep_products_of_weights() -> None:
     task = {"horizon": 4, "input_size": 8, "refit": False, "training": training}
     forecaster = nd.Forecaster(nd.NHITS(hidden_size=16), **task).fit(frame)
     assert forecaster.split is not None
-    found = forecaster.forecast_windows(denser(forecaster.split.validation, VALIDATION_WINDOWS))
+    found = forecaster.forecast_windows(denser(forecaster.split.validation, LEAST_WINDOWS))
     assert forecaster.history["validation_mae"].drop_nulls()[-1] == pytest.approx(
         float(abs(found.point - found.actual).mean()), rel=1e-4
     )

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from neuro_divergent.core.available_memory import available_memory
 from neuro_divergent.core.errors import OutOfMemoryError
 from neuro_divergent.core.formatting import format_bytes
 from neuro_divergent.data.loader import Order, as_loader
@@ -73,7 +74,7 @@ V1 = {
     ],
 )
 def test_free_memory_is_the_lowest_of_all_limits(tmp_path: Path, files: dict[str, str], expected: int) -> None:
-    assert free_memory(root=system(tmp_path, MEMINFO | files)) == expected
+    assert available_memory(root=system(tmp_path, MEMINFO | files)) == expected
 
 
 @linux

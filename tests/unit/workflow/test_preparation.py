@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import neuro_divergent as nd
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.forecasting import validation
 from neuro_divergent.forecasting.task import Task
 from neuro_divergent.workflow.preparation import describe_preparation
 
@@ -36,3 +40,21 @@ def test_what_was_given_and_not_done_is_not_told() -> None:
 def test_a_test_part_is_left_out_of_the_second_training() -> None:
     told = describe_preparation(Task(horizon=4, input_size=8), trained([100, 90], input_size=8, test=10))
     assert told[-1].endswith("the number of steps and the intervals, then for 3 steps on all rows but the test part.")
+
+
+def test_panel_on_disk_and_a_sample_of_validation_windows_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"input_size": 8, "refit": False, "validation": 20}
+    in_memory = trained([100, 90], **given)
+    assert in_memory.panel is not None
+    in_memory.panel.save(tmp_path / "panel")
+    monkeypatch.setattr(validation, "BLOCK_ROWS", 0)
+    monkeypatch.setattr(validation, "LEAST_WINDOWS", 1)
+    monkeypatch.setattr(validation, "MOST_WINDOWS", 3)
+    training = nd.TrainingConfig(max_steps=3, threads=1, early_stopping=None)
+    made = nd.Forecaster("nlinear", horizon=4, training=training, **given).fit(Panel.open(tmp_path / "panel"))
+    told = describe_preparation(Task(horizon=4, **given), made)
+    assert told[0] == f"The data stay on disk, as a panel: 190 rows of 2 series in {tmp_path / 'panel'}."
+    assert told[1].startswith("Validation used 3 of the ")
+    assert len(told) == 2

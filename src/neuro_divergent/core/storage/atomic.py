@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,11 +39,17 @@ __all__ = [
     "clear_leftovers",
     "flush_directory",
     "is_leftover",
+    "list_directory",
+    "make_parents",
     "new_directory",
+    "place_directory",
     "read_directory",
     "read_file",
     "read_json",
     "remove_directory",
+    "require_replaceable",
+    "seal_directory",
+    "swap_directory",
     "verify_directory",
     "write_directory",
     "write_file",
@@ -53,7 +59,7 @@ _LEFTOVER = re.compile(r"\.(.+)\.(partial|replaced|removed)-[a-z0-9_]+")
 
 
 @contextmanager
-def new_directory(path: Path) -> Iterator[Path]:
+def new_directory(path: Path, known: Mapping[str, Entry] | None = None) -> Iterator[Path]:
     """Fill a temporary directory inside the block; it becomes ``path`` when the block ends without an error.
 
     Every file is flushed to the disk and listed with its SHA-256 in a manifest before the rename, and the rename is
@@ -61,13 +67,50 @@ def new_directory(path: Path) -> Iterator[Path]:
     On file systems that cannot swap two names it is moved away first; a process that is killed between the two
     renames leaves it complete under a hidden name, and ``clear_leftovers`` restores it.
 
+    Args:
+        path: Where the directory will be.
+        known: Entries of files whose digest was computed while they were written, so that they are not read again; it
+            may be filled inside the block.
+
     Raises:
         InputError: If there is something at ``path`` that has no manifest, so that it was not written by us.
         StorageError: If the disk refuses; ``path`` is then as it was, or complete and new.
     """
     with _replacing(path) as work:
         yield work
-        _write_manifest(work, {file.name: _flush(file) for file in sorted(work.iterdir())})
+        seal_directory(work, known)
+
+
+def seal_directory(directory: Path, known: Mapping[str, Entry] | None = None) -> None:
+    """Flush every file of a directory to the disk and list it with its SHA-256 in a manifest."""
+    known = known or {}
+    entries = {file.name: _flush(file, known.get(file.name)) for file in sorted(directory.iterdir())}
+    _write_manifest(directory, entries)
+
+
+def place_directory(work: Path, path: Path, known: Mapping[str, Entry] | None = None) -> None:
+    """Seal a directory that was filled over some time, and move it to its place like ``new_directory``.
+
+    Args:
+        work: The directory, beside ``path``; it stays where it is if this fails.
+        path: Where it will be.
+        known: Entries of files whose digest is known.
+
+    Raises:
+        InputError: If there is something at ``path`` that has no manifest, so that it was not written by us.
+        StorageError: If the disk refuses; ``path`` is then as it was, or complete and new.
+    """
+    work, path = work.absolute(), path.absolute()
+    try:
+        require_replaceable(path)
+        (work / MANIFEST).unlink(missing_ok=True)  # of an attempt that was killed before the rename
+        seal_directory(work, known)
+        swap_directory(work, path)
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise storage_error(path, "written", error) from error
+    _delete(work)  # what was at ``path`` before
 
 
 def write_directory(path: Path, files: Iterable[tuple[str, Content]], *, whatever_is_there: bool = False) -> None:
@@ -112,7 +155,7 @@ def write_file(path: Path, content: bytes) -> None:
     """
     path = path.absolute()
     try:
-        _make_parents(path)
+        make_parents(path)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.partial-", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -138,12 +181,45 @@ def read_directory(path: Path, only: Collection[str] | None = None) -> dict[str,
         StorageError: If the disk refuses.
     """
     contents = {}
-    for name, entry in _listed(path).items():
+    for name, entry in list_directory(path).items():
         if only is None or name in only:
             content = read_file(path / name, size=entry.size)
             check_digest(hashlib.sha256(content).hexdigest(), entry, str(path / name))
             contents[name] = content
     return contents
+
+
+def list_directory(path: Path, beside: Collection[str] = ()) -> dict[str, Entry]:
+    """Return the manifest of a directory after comparing names and sizes; contents are not read.
+
+    Args:
+        path: The directory.
+        beside: Names that may be there although they are not listed; leftovers of a killed process may then, too.
+
+    Raises:
+        UntrustedFileError: If the manifest or a file is missing, or a file is additional, of another size or not
+            regular.
+        StorageError: If the disk refuses.
+    """
+    manifest = path / MANIFEST
+    entries = read_manifest(read_file(manifest, limit=MANIFEST_LIMIT), str(manifest))
+    try:
+        present = {item.name: item for item in os.scandir(path) if item.name != MANIFEST}
+        if beside:
+            present = {
+                name: item
+                for name, item in present.items()
+                if name in entries or not (name in beside or is_leftover(name))
+            }
+        check_listing(entries, set(present), str(path))
+        for name, entry in entries.items():
+            status = present[name].stat(follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                raise UntrustedFileError(f"{path / name}: is not a regular file.")
+            check_size(status.st_size, entry, str(path / name))
+    except OSError as error:
+        raise storage_error(path, "read", error) from error
+    return entries
 
 
 def verify_directory(path: Path) -> None:
@@ -153,7 +229,7 @@ def verify_directory(path: Path) -> None:
         UntrustedFileError: If the manifest or a file is missing, or a file is additional, altered or not regular.
         StorageError: If the disk refuses.
     """
-    for name, entry in _listed(path).items():
+    for name, entry in list_directory(path).items():
         with opened(path / name) as handle, os.fdopen(handle, "rb", closefd=False) as file:
             check_digest(hashlib.file_digest(file, "sha256").hexdigest(), entry, str(path / name))
 
@@ -208,16 +284,16 @@ def _replacing(path: Path, *, whatever_is_there: bool = False) -> Iterator[Path]
     """Yield a hidden directory, and move it to ``path`` after the block."""
     path = path.absolute()
     try:
-        _make_parents(path)
-        if not whatever_is_there and path.exists() and not _is_ours(path):
-            raise InputError(f"{path}: holds something else, which is not replaced. Choose another place.")
+        make_parents(path)
+        if not whatever_is_there:
+            require_replaceable(path)
         work = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
     except OSError as error:
         raise storage_error(path, "written", error) from error
     try:
         work.chmod(0o755)
         yield work
-        _swap(work, path)
+        swap_directory(work, path)
     except StorageError:
         raise
     except OSError as error:
@@ -227,7 +303,7 @@ def _replacing(path: Path, *, whatever_is_there: bool = False) -> Iterator[Path]
         _delete(work)
 
 
-def _make_parents(path: Path) -> None:
+def make_parents(path: Path) -> None:
     """Create the parent directories of a path and flush them to the disk."""
     missing = [parent for parent in path.parents if not parent.exists()]
     for parent in reversed(missing):
@@ -235,11 +311,21 @@ def _make_parents(path: Path) -> None:
         flush_directory(parent.parent)
 
 
+def require_replaceable(path: Path) -> None:
+    """Refuse a path that holds something else than a directory written by us.
+
+    Raises:
+        InputError: If it does.
+    """
+    if path.exists() and not _is_ours(path):
+        raise InputError(f"{path}: holds something else, which is not replaced. Choose another place.")
+
+
 def _is_ours(path: Path) -> bool:
     return path.is_dir() and ((path / MANIFEST).exists() or not any(path.iterdir()))
 
 
-def _swap(work: Path, path: Path) -> None:
+def swap_directory(work: Path, path: Path) -> None:
     """Move a finished directory to its place and delete what was there."""
     if not os.path.lexists(path):
         work.rename(path)
@@ -271,7 +357,7 @@ class _Linker:
         """
         try:
             if source not in self._known:
-                self._known[source] = _listed(self._parent / source)
+                self._known[source] = list_directory(self._parent / source)
             entry = self._known[source].get(name)
             if entry is None:
                 return None
@@ -299,10 +385,13 @@ def _write_new(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _flush(path: Path) -> Entry:
-    """Flush a file to the disk and return its entry in the manifest."""
+def _flush(path: Path, known: Entry | None = None) -> Entry:
+    """Flush a file to the disk and return its entry in the manifest, from its content unless it is known."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+        if known is not None:
+            check_size(os.fstat(file.fileno()).st_size, known, str(path))
+            return known
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Entry(digest, file.tell())
 
@@ -323,20 +412,3 @@ def _delete(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-def _listed(path: Path) -> dict[str, Entry]:
-    """Return the manifest of a directory after comparing names and sizes."""
-    manifest = path / MANIFEST
-    entries = read_manifest(read_file(manifest, limit=MANIFEST_LIMIT), str(manifest))
-    try:
-        present = {item.name: item for item in os.scandir(path) if item.name != MANIFEST}
-        check_listing(entries, set(present), str(path))
-        for name, entry in entries.items():
-            status = present[name].stat(follow_symlinks=False)
-            if not stat.S_ISREG(status.st_mode):
-                raise UntrustedFileError(f"{path / name}: is not a regular file.")
-            check_size(status.st_size, entry, str(path / name))
-    except OSError as error:
-        raise storage_error(path, "read", error) from error
-    return entries

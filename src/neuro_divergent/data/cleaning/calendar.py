@@ -84,31 +84,43 @@ def _feature(name: str, time: pl.Expr) -> pl.Expr:
     return value / (count - 1) - 0.5 if wave is None else _WAVES[wave](value * (2 * np.pi / count))
 
 
-def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format: str | None = None) -> pl.Series:
+def _next(index: int) -> int:
+    return index + 1
+
+
+def check_times(
+    times: pl.Series,
+    fail: Callable[[str], DataError],
+    date_format: str | None = None,
+    number: Callable[[int], int] = _next,
+) -> pl.Series:
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
     ``fail`` makes the error from a message that names the row and the value. ``date_format`` is how times are written,
-    as for ``strptime``, in a column of text or integers.
+    as for ``strptime``, in a column of text or integers. ``number`` returns how messages number a row.
 
     Returns:
         Dates, datetimes or integers without missing values.
     """
     place = f"column {times.name!r}"
     if date_format is not None and (times.dtype == pl.String or times.dtype.is_integer()):
-        times = _parse_format(times.cast(pl.String), date_format, fail)
+        times = _parse_format(times.cast(pl.String), date_format, fail, number)
     elif times.dtype == pl.String:
-        times = parse_times(times, fail)
+        times = parse_times(times, fail, number)
     if missing := times.null_count():
-        row = int(times.is_null().arg_true()[0]) + 1
+        row = number(int(times.is_null().arg_true()[0]))
         raise fail(f"{place}: {missing} missing, first row {row}; every row needs a time")
     if not (times.dtype in _NUMBERS or times.dtype == pl.Date or times.dtype == pl.Datetime):
         raise fail(f"{place} is {show_type(times.dtype)}; accepted are dates, datetimes and integers")
     if times.dtype.is_integer():
+        low, high = (times.min(), times.max()) if len(times) else (0, 0)
+        if low >= 19_000_101 and high <= 21_001_231 and _are_dates(times):  # type: ignore[operator]
+            offer = _OFFER.format("%Y%m%d")
+            raise fail(f"row {number(0)}, {place}: {times[0]} looks like a date without separators. {offer}")
+        if low >= -_LARGEST_NUMBER and high <= _LARGEST_NUMBER:  # type: ignore[operator]
+            return times
         numbers = times.cast(pl.Int64, strict=False)
         outside = numbers.is_null() | ~numbers.is_between(-_LARGEST_NUMBER, _LARGEST_NUMBER)
-        if numbers.is_between(19_000_101, 21_001_231).all() and _are_dates(numbers):
-            offer = _OFFER.format("%Y%m%d")
-            raise fail(f"row 1, {place}: {times[0]} looks like a date without separators. {offer}")
     else:
         days = bounds(times)
         if days[0] > _FIRST_DAY and days[1] < _LAST_DAY:
@@ -117,7 +129,7 @@ def check_times(times: pl.Series, fail: Callable[[str], DataError], date_format:
     if outside.any():
         row = int(outside.arg_true()[0])
         limits = f"the years {_FIRST_YEAR} to {_LAST_YEAR}" if times.dtype.is_temporal() else "±2^61"
-        raise fail(f"row {row + 1}, {place}: {show_time(times, row)} outside supported range, {limits}")
+        raise fail(f"row {number(row)}, {place}: {show_time(times, row)} outside supported range, {limits}")
     return times
 
 
@@ -126,7 +138,7 @@ def _are_dates(numbers: pl.Series) -> bool:
     return numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False).null_count() == 0
 
 
-def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Series:
+def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Callable[[int], int] = _next) -> pl.Series:
     """Turn text into integers, dates or datetimes, all in the format of the first value; missing ones stay missing."""
     texts = column.str.strip_chars()
     first = texts.drop_nulls().first()
@@ -142,11 +154,13 @@ def parse_times(column: pl.Series, fail: Callable[[str], DataError]) -> pl.Serie
         times = texts.cast(pl.Int64, strict=False).clear(len(texts))
     wrong = (times.is_null() & column.is_not_null()).arg_true()
     if len(wrong):
-        raise fail(_explain_time(column, texts, int(wrong[0])))
+        raise fail(_explain_time(column, texts, int(wrong[0]), number))
     return times
 
 
-def _parse_format(column: pl.Series, date_format: str, fail: Callable[[str], DataError]) -> pl.Series:
+def _parse_format(
+    column: pl.Series, date_format: str, fail: Callable[[str], DataError], number: Callable[[int], int]
+) -> pl.Series:
     """Turn text into dates or datetimes; one without a month or a day begins at the first."""
     marks = set(re.findall(r"%(.)", date_format))
     texts, form = column.str.strip_chars(), re.sub(r"\.%f|%f", "%.f", date_format)
@@ -163,7 +177,7 @@ def _parse_format(column: pl.Series, date_format: str, fail: Callable[[str], Dat
     wrong = (times.is_null() & column.is_not_null()).arg_true()
     if len(wrong):
         row = int(wrong[0])
-        raise fail(f"row {row + 1}, column {column.name!r}: {show(column[row])} is not written as {date_format!r}")
+        raise fail(f"row {number(row)}, column {column.name!r}: {show(column[row])} is not written as {date_format!r}")
     return times
 
 
@@ -175,14 +189,14 @@ def _parse_iso(texts: pl.Series, first: re.Match[str]) -> pl.Series:
     return texts.str.to_datetime(form, strict=False, time_unit="us")
 
 
-def _explain_time(column: pl.Series, texts: pl.Series, row: int) -> str:
-    place = f"row {row + 1}, column {column.name!r}: {show(texts[row])}"
+def _explain_time(column: pl.Series, texts: pl.Series, row: int, number: Callable[[int], int]) -> str:
+    place = f"row {number(row)}, column {column.name!r}: {show(texts[row])}"
     begin = int(texts.is_not_null().arg_true()[0])
     here, there = _TIME.fullmatch(str(texts[row])), _TIME.fullmatch(str(texts[begin]))
     if here and there and here[1] and there[1] and bool(here[3]) != bool(there[3]):
-        return f"rows {begin + 1}, {row + 1}: zoned and naive timestamps mixed in column {column.name!r}"
+        return f"rows {number(begin)}, {number(row)}: zoned and naive timestamps mixed in column {column.name!r}"
     if here and there and row != begin and here.groups() != there.groups():
-        return f"{place} is written unlike row {begin + 1} ({show(texts[begin])}); write all times in one format"
+        return f"{place} is written unlike row {number(begin)} ({show(texts[begin])}); write all times in one format"
     if parts := _AMBIGUOUS.fullmatch(str(texts[row])):
         year = "%Y" if len(parts[4]) == 4 else "%y"
         offer = _OFFER.format(f"%d{parts[2]}%m{parts[2]}{year}")

@@ -22,6 +22,7 @@ from neuro_divergent.data.io.table import first_line, show_type, take_rows
 Unit = Literal["", "ns", "us", "ms", "s", "m", "h", "d", "bd", "w", "mo", "me", "q", "y"]
 
 PIECE = 1 << 20  # Rows per chunk: large enough for numpy, small enough to need little memory.
+_CACHED = 1 << 16  # Rows whose differences stay in the cache of a processor.
 _DAY = 86_400 * 10**9
 _NANOSECONDS: dict[str, int] = {
     "w": 7 * _DAY, "d": _DAY, "h": 3_600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1_000, "ns": 1,
@@ -109,7 +110,7 @@ class Frequency:
         if length is None:
             steps, length, fits = self._between_dates(earlier, later)
         else:
-            steps = _physical(later) - _physical(earlier)
+            steps = physical(later) - physical(earlier)
         count, rest = np.divmod(steps, length)
         count[rest != 0] = -1
         if fits is not None:
@@ -131,7 +132,7 @@ class Frequency:
                 # Not every month has a 29th to 31st, so those days only repeat from year to year.
                 fits = (a.dt.day() == b.dt.day()) & ((a.dt.day() <= 28) | (a.dt.month() == b.dt.month()))
         frame = pl.DataFrame({"a": earlier, "b": later}).select(steps.cast(pl.Int64).alias("steps"), fits.alias("fits"))
-        same_hour = (_physical(later) - _physical(earlier)) % (_DAY // _resolution(earlier.dtype)) == 0
+        same_hour = (physical(later) - physical(earlier)) % (_DAY // _resolution(earlier.dtype)) == 0
         return frame["steps"].to_numpy(writable=True), size, frame["fits"].to_numpy() & same_hour
 
     def time_at(self, starts: pl.Series, steps: Ints) -> pl.Series:
@@ -139,7 +140,7 @@ class Frequency:
         steps = np.asarray(steps, np.int64)
         size = self.size(starts.dtype)
         if size is not None:
-            return _times(_moved(_physical(starts), steps, size, starts), starts)
+            return _times(_moved(physical(starts), steps, size, starts), starts)
         # One query for all of it, because starting one takes longer than the arithmetic.
         start, step = pl.col("start"), pl.col("step")
         if self.unit == "bd":
@@ -162,7 +163,7 @@ class Frequency:
         size = self.size(last.dtype)
         if size is not None:
             moved = steps if skipped is None else skipped[:, None] + steps
-            return _times(_moved(_physical(last)[:, None], moved, size, last).ravel(), last)
+            return _times(_moved(physical(last)[:, None], moved, size, last).ravel(), last)
         last = last if skipped is None else self.time_at(last, skipped)
         repeated = take_rows(last, np.repeat(np.arange(len(last)), count))
         return self.time_at(repeated, np.tile(steps, len(last)))
@@ -199,9 +200,14 @@ class Frequency:
         return self.count if self.unit == "" else _duration(self) // _resolution(dtype)
 
 
+def is_calendar_step(frequency: Frequency) -> bool:
+    """Whether a step is so long that it may be one of months, which have different lengths."""
+    return frequency.unit != "" and _duration(frequency) >= 28 * _DAY
+
+
 def bounds(times: pl.Series) -> tuple[int, int]:
     """Return a range of days, counted from 1970 in UTC, that holds all of some dates or datetimes, and day 0."""
-    numbers, resolution = _physical(times), _resolution(times.dtype)
+    numbers, resolution = physical(times), _resolution(times.dtype)
     return int(numbers.min(initial=0)) * resolution // _DAY, int(numbers.max(initial=0)) * resolution // _DAY
 
 
@@ -213,20 +219,20 @@ def extremes(times: pl.Series, offsets: Ints) -> tuple[int, int] | None:
     longer = np.flatnonzero(offsets[1:] - offsets[:-1] > 1)
     if not len(longer):
         return None
-    first, second = _physical(times.slice(int(offsets[longer[0]]), 2))
+    first, second = physical(times.slice(int(offsets[longer[0]]), 2))
     low = high = int(second - first)
-    for earlier, later, apart in pairs(times, offsets):
-        differences = _physical(later) - _physical(earlier)
+    for earlier, later, apart in pairs(times, offsets, _CACHED):
+        differences = physical(later) - physical(earlier)
         differences[apart] = low  # Neighbours of two series do not count.
         low, high = min(low, int(differences.min())), max(high, int(differences.max()))
     return low, high
 
 
-def pairs(times: pl.Series, offsets: Ints) -> Iterator[tuple[pl.Series, pl.Series, Ints]]:
+def pairs(times: pl.Series, offsets: Ints, rows: int = PIECE) -> Iterator[tuple[pl.Series, pl.Series, Ints]]:
     """Yield each time and the next one, in chunks, and the positions that belong to two series."""
     borders = offsets[1:-1] - 1
-    for begin in range(0, len(times) - 1, PIECE):
-        end = min(begin + PIECE, len(times) - 1)
+    for begin in range(0, len(times) - 1, rows):
+        end = min(begin + rows, len(times) - 1)
         first, last = np.searchsorted(borders, [begin, end])
         yield times.slice(begin, end - begin), times.slice(begin + 1, end - begin), borders[first:last] - begin
 
@@ -260,7 +266,7 @@ def _usual_step(times: pl.Series, offsets: Ints, spread: tuple[int, int]) -> int
     """Return the most common difference, or the common divisor where none is common."""
     if spread[0] == spread[1]:
         return spread[0]
-    differences = np.concatenate([np.delete(_physical(b) - _physical(a), gap) for a, b, gap in pairs(times, offsets)])
+    differences = np.concatenate([np.delete(physical(b) - physical(a), gap) for a, b, gap in pairs(times, offsets)])
     values, counts = np.unique(differences, return_counts=True)
     if 2 * counts.max() > len(differences):
         return int(values[counts.argmax()])
@@ -286,7 +292,7 @@ def _is_month_end(time: pl.Expr) -> pl.Expr:
     return (time + pl.duration(days=1)).dt.day() == 1
 
 
-def _physical(times: pl.Series) -> Ints:
+def physical(times: pl.Series) -> Ints:
     """Return the physical integers of the times; a view where possible (``Series.to_physical`` takes far longer)."""
     values = times.to_numpy()
     return values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.int64, copy=False)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import polars as pl
 
@@ -30,16 +30,33 @@ LARGEST_FIELD = 1 << 20
 """Bytes of one value; longer ones are forgotten quotation marks or attacks."""
 
 
+class CsvHeader(NamedTuple):
+    """The columns of a CSV file.
+
+    Attributes:
+        names: All of them.
+        chosen: Those that are wanted.
+        types: The type to try for each.
+        numbers: Those that hold numbers if every value is one.
+    """
+
+    names: list[str]
+    chosen: list[str]
+    types: dict[str, Any]
+    numbers: list[str]
+
+
 class CsvFile:
     """One CSV file.
 
     Args:
         path: Where it is; a name that ends in ``.gz`` is unpacked.
         encoding: How its text is written, by the name that Python has for it; UTF-8 when left out.
+        name: How messages call it, where it is a copy of another file.
     """
 
-    def __init__(self, path: str, separator: str, encoding: str | None = None) -> None:
-        self.path, self.separator = path, separator
+    def __init__(self, path: str, separator: str, encoding: str | None = None, name: str | None = None) -> None:
+        self.path, self.separator, self.name = path, separator, name or path
         self.encoding = None if encoding is None or _is_utf8(encoding) else encoding
 
     def read(self, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
@@ -47,6 +64,21 @@ class CsvFile:
 
         Raises:
             DataError: If a row is not a row, with its number.
+        """
+        header = self.look_over(schema, wanted)
+        frame = self._parse(header)
+        texts = [column for column in frame if column.dtype == pl.String]
+        numbers = [
+            floats(column) if column.name in header.numbers else exact_numbers(column, fractions=schema is None)
+            for column in texts
+        ]
+        return Table(frame.with_columns(numbers), self.name, "polars", tuple(header.names), guessed=True)
+
+    def look_over(self, schema: Schema | None, wanted: Sequence[str] | None) -> CsvHeader:
+        """Check what can be checked without parsing all rows, and return the columns with the types to try.
+
+        Raises:
+            DataError: If the header is wrong or the file is no text.
         """
         self._look_over()
         names = self._header()
@@ -58,16 +90,36 @@ class CsvFile:
             if name in chosen:
                 types[name] = pl.Float64
                 guessed.append(name)
-        frame = self._parse(names, types, chosen)
-        texts = [column for column in frame if column.dtype == pl.String]
-        numbers = [
-            _floats(column) if column.name in guessed else _exact_numbers(column, fractions=schema is None)
-            for column in texts
-        ]
-        return Table(frame.with_columns(numbers), self.path, "polars", tuple(names), guessed=True)
+        return CsvHeader(names, chosen, types, guessed)
+
+    def batches(self, header: CsvHeader, types: Mapping[str, Any], rows: int) -> Iterator[pl.DataFrame]:
+        """Yield all columns, about so many rows at a time; the file is UTF-8 and not packed.
+
+        Raises:
+            DataError: If a row is not a row, with its number.
+            ValueError: If a value is not of its type.
+        """
+        lazy = pl.scan_csv(self.path, separator=self.separator, glob=False, schema_overrides=list(types.values()))
+        is_checked = False
+        try:
+            for frame in lazy.collect_batches(chunk_size=rows, maintain_order=True):
+                if not is_checked and frame.height and frame.to_series(-1).null_count():
+                    is_checked = True
+                    if self._has_short_line(len(header.names)):
+                        self._find_wrong_row(len(header.names))
+                self._refuse_large_fields(frame)
+                is_unique = len(set(header.names)) == len(header.names)
+                yield frame.rename(dict(zip(frame.columns, header.names, strict=True))) if is_unique else frame
+        except _PROBLEMS as error:
+            if isinstance(error, DataError):
+                raise
+            self._find_wrong_row(len(header.names))
+            if all(dtype == pl.String for dtype in types.values()):
+                raise self._fail(f"cannot be read ({first_line(error)})") from None
+            raise ValueError(first_line(error)) from None
 
     def _fail(self, message: str) -> DataError:
-        return DataError(f"{self.path}: {message}")
+        return DataError(f"{self.name}: {message}")
 
     @cached_property
     def _content(self) -> bytes | None:
@@ -161,7 +213,8 @@ class CsvFile:
         simple = {name: pl.Float64 if schema[name].is_numeric() else schema[name] for name in inferred}
         return {name: dtype if dtype in (pl.Float64, pl.Boolean) else pl.String for name, dtype in simple.items()}
 
-    def _parse(self, names: list[str], types: dict[str, Any], chosen: list[str]) -> pl.DataFrame:
+    def _parse(self, header: CsvHeader) -> pl.DataFrame:
+        names, types, chosen = header.names, header.types, header.chosen
         try:
             frame = self._scan(names, types)
         except _PROBLEMS:
@@ -256,7 +309,7 @@ def _not_utf8(row: int, wrong: re.Match[str]) -> str:
     return f"{_row(row)}: byte 0x{byte:02X} is not UTF-8; {cure}"
 
 
-def _floats(column: pl.Series) -> pl.Series:
+def floats(column: pl.Series) -> pl.Series:
     """Turn text into numbers where every value is one; errors are reported later, where the roles are known.
 
     Nothing between two quotation marks is a missing value: some programs quote every field.
@@ -266,9 +319,9 @@ def _floats(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == texts.null_count() else column
 
 
-def _exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
+def exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
     """Turn text into integers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
     whole = column.cast(pl.Int64, strict=False)
     if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
         return whole
-    return column if not fractions or column.str.contains(r"^[+-]?0\d").any() else _floats(column)
+    return column if not fractions or column.str.contains(r"^[+-]?0\d").any() else floats(column)

@@ -16,6 +16,7 @@ Backend = Literal["polars", "pandas", "pyarrow"]
 
 IN_MEMORY = "data"
 _SHOWN = 20
+_CACHED = 1 << 16  # Rows that stay in the cache of a processor; a column in several pieces is then copied cheaply.
 _COMPARED = 1000  # Looking for a similar name among more of them takes longer than it helps.
 
 
@@ -30,6 +31,8 @@ class Table:
         columns: Names of all columns of the source, also of those that were not read.
         guessed: Whether types were inferred from the values, as for a CSV file.
         date_format: How the times are written where they are not in ISO 8601.
+        rows: The row of the source that each row is, counted from 0, where these are only some of its rows; the first
+            one where they are consecutive.
     """
 
     frame: pl.DataFrame
@@ -38,6 +41,11 @@ class Table:
     columns: tuple[str, ...] = ()
     guessed: bool = False
     date_format: str | None = None
+    rows: Ints | int = 0
+
+    def row(self, index: int) -> int:
+        """Return how messages number a row: by its place in the source, counted from 1."""
+        return 1 + (index + self.rows if isinstance(self.rows, int) else int(self.rows[index]))
 
     def describe(self, message: str) -> str:
         """Return an error whose message names the file; a frame in memory has no name."""
@@ -74,8 +82,14 @@ def take_rows(column: pl.Series, rows: Array) -> pl.Series:
 
 def run_borders(names: pl.Series) -> Ints:
     """Return where runs of equal names begin, and the end; slices of one column need no memory."""
-    changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
-    return np.concatenate([[0], changes + 1, [len(names)]])
+    if not names.dtype.is_integer() or names.null_count():
+        changes = np.flatnonzero((names.slice(1) != names.slice(0, len(names) - 1)).to_numpy())
+        return np.concatenate([[0], changes + 1, [len(names)]])
+    found = [np.zeros(1, np.int64)]
+    for begin in range(0, len(names) - 1, _CACHED):
+        numbers = names.slice(begin, _CACHED + 1).to_numpy()
+        found.append(np.flatnonzero(numbers[1:] != numbers[:-1]) + begin + 1)
+    return np.concatenate([*found, [len(names)]])
 
 
 def show_name(name: str) -> str:

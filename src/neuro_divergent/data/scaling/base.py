@@ -10,6 +10,8 @@ from neuro_divergent.core.exporting import is_exporting
 from neuro_divergent.core.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torch import Tensor
 
     from neuro_divergent.core.arrays import Array
@@ -62,6 +64,17 @@ class SeriesScaler(Component):
     @abstractmethod
     def fit(self, values: Array) -> Array:
         """Return the parameters of one series from its observed training values (float64, at least one)."""
+
+    def fit_blocks(self, blocks: Iterable[Array]) -> Array | None:
+        """Return the parameters of one series that is too long to be read at once.
+
+        Args:
+            blocks: Its observed training values (float64), at least one in all. They can be read once.
+
+        Returns:
+            The parameters; ``None`` where they need all values at once, and ``fit`` is given a sample of them.
+        """
+        return None
 
     @abstractmethod
     def transform(self, values: Tensor, params: Tensor) -> Tensor:

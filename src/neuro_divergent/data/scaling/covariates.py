@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neuro_divergent.core.arrays import Array
+from neuro_divergent.core.arrays import Array, Bools, Floats, Ints
 from neuro_divergent.core.spec import Feature
+from neuro_divergent.data.panel import BLOCK_ROWS
 from neuro_divergent.data.scaling.base import usable_spread
+from neuro_divergent.data.scaling.moments import Moments
+from neuro_divergent.data.splits import rows_before
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
     from neuro_divergent.data.panel import Panel
+
+_READ = 2**20  # rows of a panel of more than four million that are read together
 
 
 class CovariateTensors(NamedTuple):
@@ -38,15 +44,12 @@ class CovariateScaling:
     static: Array | None = None
 
     @classmethod
-    def fit(cls, panel: Panel, ends: Array) -> CovariateScaling:
-        """Fit the columns of a panel, each series up to (not including) row ``ends``."""
-        seen = np.zeros(len(panel), dtype=bool)
-        for begin, end in zip(panel.offsets[:-1], ends, strict=True):
-            seen[begin:end] = True
+    def fit(cls, panel: Panel, ends: Ints) -> CovariateScaling:
+        """Fit the columns of a panel, each series up to (not including) row ``ends``; the rows are read in blocks."""
         return cls(
-            _fit_columns(panel.past_x, panel.past, seen),
-            _fit_columns(panel.future_x, panel.future, seen),
-            _fit_columns(panel.static_x, panel.static, np.ones(panel.num_series, dtype=bool)),
+            _fit_columns(panel.past, _training_blocks(panel, panel.past_x, ends)),
+            _fit_columns(panel.future, _training_blocks(panel, panel.future_x, ends)),
+            _fit_columns(panel.static, None if panel.static_x is None else iter([_Block(panel.static_x)])),
         )
 
     def tensors(self, device: torch.device) -> CovariateTensors:
@@ -59,13 +62,35 @@ class CovariateScaling:
         return CovariateTensors(tensor(self.past), tensor(self.future), tensor(self.static))
 
 
-def _fit_columns(values: Array | None, features: tuple[Feature, ...], seen: Array) -> Array | None:
+class _Block(NamedTuple):
+    """Some rows of covariates, ``(rows, features)``, and which of them count; ``None`` for all."""
+
+    values: Array
+    seen: Bools | None = None
+
+    def column(self, place: int) -> Floats:
+        """Return a column of the rows that count."""
+        chosen = self.values[:, place] if self.seen is None else self.values[self.seen, place]
+        return chosen.astype(np.float64)
+
+
+def _training_blocks(panel: Panel, values: Array | None, ends: Ints) -> Iterator[_Block] | None:
+    """Return the rows of covariates in blocks, of which those before ``ends`` of their series count."""
     if values is None:
         return None
+    rows = len(panel) if len(panel) <= BLOCK_ROWS else _READ
+    return (_Block(values[block], rows_before(panel, ends, block)) for block in panel.blocks(max(rows, 1)))
+
+
+def _fit_columns(features: tuple[Feature, ...], blocks: Iterator[_Block] | None) -> Array | None:
+    if blocks is None:
+        return None
     params = np.tile(np.array([[0.0], [1.0]], dtype=np.float32), len(features))
-    for column, feature in enumerate(features):
-        if feature.cardinality is None:
-            chosen = values[seen, column].astype(np.float64)
-            level = chosen.mean()
-            params[:, column] = level, usable_spread(chosen.std(), level)
+    numeric = [column for column, feature in enumerate(features) if feature.cardinality is None]
+    found = dict.fromkeys(numeric, Moments())
+    for block in blocks if numeric else ():
+        for column in numeric:
+            found[column] = found[column].merge(Moments.of(block.column(column)))
+    for column, moments in found.items():
+        params[:, column] = moments.mean, usable_spread(moments.deviation, moments.mean)
     return params

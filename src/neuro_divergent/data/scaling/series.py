@@ -9,8 +9,11 @@ import numpy as np
 from neuro_divergent.core.arrays import Array
 from neuro_divergent.core.config import register
 from neuro_divergent.data.scaling.base import LARGEST, SeriesScaler, usable_spread
+from neuro_divergent.data.scaling.moments import Moments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torch import Tensor
 
 _LARGEST_LOGARITHM = 80.0  # e to the power of 89 does not fit 32-bit floats
@@ -35,6 +38,10 @@ class StandardSeriesScaler(_Affine):
     def fit(self, values: Array) -> Array:
         return _shift_and_spread(values.mean(), values.std())
 
+    def fit_blocks(self, blocks: Iterable[Array]) -> Array:
+        found = Moments.of_blocks(blocks)
+        return _shift_and_spread(found.mean, found.deviation)
+
 
 @register("robust")
 class RobustSeriesScaler(_Affine):
@@ -51,6 +58,11 @@ class MinMaxSeriesScaler(_Affine):
 
     def fit(self, values: Array) -> Array:
         return _shift_and_spread(values.min(), values.max() - values.min())
+
+    def fit_blocks(self, blocks: Iterable[Array]) -> Array:
+        ends = [(values.min(), values.max()) for values in blocks]
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        return _shift_and_spread(low, high - low)
 
 
 @register("log")

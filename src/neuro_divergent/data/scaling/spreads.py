@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.data.announce import announce
+from neuro_divergent.data.panel import BLOCK_ROWS
 from neuro_divergent.data.scaling.base import ROUNDING, SMALLEST
+from neuro_divergent.data.scaling.moments import Moments
 
 if TYPE_CHECKING:
     from neuro_divergent.data.batcher import WindowBatcher
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
 
 _PER_SERIES = 9  # windows of a series that are looked at
-_AT_ONCE = 4096
+_AT_ONCE = 4096  # windows that are measured together
+_MOST_VALUES = 2**26  # of windows that span all series, so many values
 _RELATIVE = 0.01  # scale of a constant series compared with its level, where no series of the panel changes
 
 
@@ -52,9 +56,7 @@ class Spreads:
         scale, level = np.zeros(count), np.zeros(count)
         series, rows = windows.locate(windows.spread_out(_PER_SERIES))
         places = np.arange(count) if batcher.joint else series[::_PER_SERIES]
-        scales, levels = _measure(batcher, series, rows)
-        if (weight := batcher.target_weight(rows)) is not None:
-            scales[(weight == 0).all(1).cpu().numpy()] = np.nan
+        scales, levels = _measure(batcher, series, rows, weighted=True)
         scale[places], level[places] = _medians(scales, levels, joint=batcher.joint)
         missing = np.setdiff1d(np.arange(count), places)
         scale[missing], level[missing] = _last_histories(batcher, missing, windows.ends)
@@ -80,22 +82,44 @@ class Spreads:
 
 def _deviation(panel: Panel, series: int, end: int) -> float:
     """Return the standard deviation of the observed values of a series before a row; 0 if it is only rounding."""
-    rows = slice(int(panel.first_observed[series]), end)
-    values = panel.y[rows] if panel.mask is None else panel.y[rows][panel.mask[rows]]
-    if len(values) < 2:
+    found, size = Moments(), 0.0
+    for first in range(int(panel.first_observed[series]), end, BLOCK_ROWS):
+        rows = slice(first, min(first + BLOCK_ROWS, end))
+        values = panel.y[rows] if panel.mask is None else panel.y[rows][panel.mask[rows]]
+        if len(values):
+            found = found.merge(Moments.of(values))
+            size += (float(np.abs(values).mean(dtype=np.float64)) - size) * (len(values) / found.count)
+    if found.count < 2:
         return 0.0
-    deviation = float(values.std(dtype=np.float64))
-    return deviation if deviation > SMALLEST + ROUNDING * float(np.abs(values).mean(dtype=np.float64)) else 0.0
+    return found.deviation if found.deviation > SMALLEST + ROUNDING * size else 0.0
 
 
-def _measure(batcher: WindowBatcher, series: Ints, rows: Ints) -> tuple[Floats, Floats]:
-    """Return scale and level of the histories that begin at some rows, ``(rows, channels)`` each."""
-    parts = [
-        batcher.history_scale(series[first : first + _AT_ONCE], rows[first : first + _AT_ONCE])
-        for first in range(0, len(rows), _AT_ONCE)
-    ]
+def _measure(batcher: WindowBatcher, series: Ints, rows: Ints, *, weighted: bool = False) -> tuple[Floats, Floats]:
+    """Return scale and level of the histories that begin at some rows, ``(rows, channels)`` each.
+
+    Where ``weighted``, windows whose targets have no weight get a scale of NaN.
+    """
+    parts = []
+    at_once = _AT_ONCE
+    if batcher.joint:
+        at_once = max(1, min(at_once, _MOST_VALUES // (batcher.panel.num_series * batcher.input_size)))
+    for first in range(0, len(rows), at_once):
+        chosen = rows[first : first + at_once]
+        _announce(batcher, rows[first + at_once : first + 2 * at_once] if first else rows[: 2 * at_once])
+        scale, level = batcher.history_scale(series[first : first + at_once], chosen)
+        if weighted and (weight := batcher.target_weight(chosen)) is not None:
+            scale[(weight == 0).all(1).cpu().numpy()] = np.nan
+        parts.append((scale, level))
     scale, level = (np.concatenate(part) for part in zip(*parts, strict=True))
     return scale, level
+
+
+def _announce(batcher: WindowBatcher, rows: Ints) -> None:
+    """Say which histories are read next, where they are read from disk: they are far apart."""
+    panel = batcher.panel
+    if panel.is_memory_mapped and not batcher.joint:
+        announce(panel.y, rows, batcher.input_size)
+        announce(panel.mask, rows, batcher.input_size)
 
 
 def _medians(scale: Floats, level: Floats, *, joint: bool) -> tuple[Floats, Floats]:

@@ -27,9 +27,11 @@ class SlowInput(Rule):
 
     def check(self, evidence: Evidence) -> Finding | None:
         seconds = float(Curve.of(evidence, "seconds").values[-1])
-        waiting = _waiting(evidence)
+        waiting = waiting_seconds(evidence)
         if waiting is None:
             raise NotEnoughError("the time spent waiting for batches was not measured")
+        if evidence.on_disk and evidence.setting("training.shuffle", default=True) is True:
+            return None  # the rule slow_disk knows more
         fraction = waiting / seconds if seconds > 0 else 0.0
         if seconds < SECONDS or fraction < WAITING:
             return None
@@ -45,7 +47,7 @@ class SlowInput(Rule):
         return self.finding("warning", text, numbers, changes)
 
 
-def _waiting(evidence: Evidence) -> float | None:
+def waiting_seconds(evidence: Evidence) -> float | None:
     """Return the waiting time in seconds: as measured, or from the column ``waiting_share`` of the history."""
     if evidence.waiting_seconds is not None:
         return evidence.waiting_seconds

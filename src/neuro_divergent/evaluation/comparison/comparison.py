@@ -25,7 +25,7 @@ from neuro_divergent.evaluation.comparison.significance import (
     holm,
     nemenyi,
 )
-from neuro_divergent.evaluation.cross_validation.forecast_values import history_of, id_column, native
+from neuro_divergent.evaluation.cross_validation.forecast_values import history_for, id_column, native
 from neuro_divergent.evaluation.scoring.formulas import METRICS
 from neuro_divergent.evaluation.scoring.requests import split_name
 from neuro_divergent.evaluation.scoring.score import score
@@ -179,7 +179,8 @@ class _Table:
         panel = getattr(forecasts, "panel", None)
         if panel is not None:
             season = scoring["season_length"] or forecasts.season_length
-            scoring |= {"train": history_of(panel), "season_length": season, "train_target": panel.schema.target}
+            train = history_for(read_table(forecasts.forecasts).frame, panel, season)
+            scoring |= {"train": train, "season_length": season, "train_target": panel.schema.target}
             named_by, time, forecasts = id_column(panel), panel.schema.time, forecasts.forecasts
         table = read_table(forecasts)
         needed = [name for name in ("cutoff", "step", "actual", time) if name not in table.frame.columns]

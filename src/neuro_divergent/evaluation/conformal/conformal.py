@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 
-from neuro_divergent.core.arrays import Floats, Ints
+from neuro_divergent.core.arrays import Array, Floats, Ints
 from neuro_divergent.core.errors import ConfigError, InputError, NotFittedError
 from neuro_divergent.data.io.source import read_table, to_native
 from neuro_divergent.data.panel import Panel
@@ -30,6 +31,8 @@ from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.warm_start import InitialLike
 from neuro_divergent.forecasting.wrapper import ModelWrapper
 from neuro_divergent.training.callbacks.base import CallbackLike
+
+_SERIES = 2**15  # whose intervals are computed together
 
 
 class _Made(NamedTuple):
@@ -105,7 +108,8 @@ class Conformal(ModelWrapper[ForecastModel]):
             last: With ``data``: fraction of each series (below 1) or number of rows at its end to calibrate on.
             cutoffs: Number of windows of each series to use, the latest; unset, all.
             step: Rows between two windows. If the hour or weekday of a forecast matters, use the distance between the
-                forecasts you will make. Unset, one row, or more where that would be over 5,000 windows.
+                forecasts you will make. Unset, one row, or more where that would be over 5,000 windows. Of more than 4
+                million rows, if ``cutoffs`` is unset too, at most 32,768 windows, evenly spread over the series.
 
         Raises:
             InputError: If there is no window to calibrate on.
@@ -169,22 +173,37 @@ class Conformal(ModelWrapper[ForecastModel]):
         frame, task, context = table.frame, self.forecaster.task, self.forecaster.fitted.context
         panel = context if data is None else read_history(data, context, task)[0]
 
+        columns: dict[str, Any] = frame.drop([f"q-{quantile:g}" for quantile in own]).to_dict()
+        parts: dict[str, list[Array]] = {}
+        for first in range(0, panel.num_series, _SERIES):
+            some = slice(first, min(first + _SERIES, panel.num_series))
+            for name, values in self._bounds_of(some, frame, panel, requested).items():
+                parts.setdefault(name, []).append(values)
+        return to_native({**columns, **{name: np.concatenate(found) for name, found in parts.items()}}, table.backend)
+
+    def _bounds_of(
+        self, some: slice, frame: pl.DataFrame, panel: Panel, requested: RequestedLevels
+    ) -> dict[str, Array]:
+        """Return the columns of intervals and quantiles for some of the series of a table of forecasts."""
+        own, horizon, count = quantiles_of(self._pairs), self.forecaster.task.horizon, some.stop - some.start
+
         def laid_out(column: str) -> Floats:
-            return frame[column].to_numpy().astype(np.float64).reshape(panel.num_series, task.horizon)
+            values = frame[column].slice(some.start * horizon, count * horizon).to_numpy()
+            return values.astype(np.float64).reshape(count, horizon)
 
         point = laid_out("forecast")
         base = bounds_from(point, {quantile: laid_out(f"q-{quantile:g}") for quantile in own}, self._pairs)
-        spread = self._spread(panel, panel.offsets[1:], task.history)
-        widths = self._known().widths_now(requested.all, names(panel.ids.to_list()))
+        spread = self._spread(panel, panel.offsets[1:][some], self.forecaster.task.history)
+        ids = names(panel.ids.slice(some.start, count).to_list())
+        widths = self._known().widths_now(requested.all, ids)
         bounds = widen(base, self._pairs, requested.all, spread, widths, whole=self.settings.whole)
-        columns: dict[str, Any] = frame.drop([f"q-{quantile:g}" for quantile in own]).to_dict()
-        dtype = frame["forecast"].to_numpy().dtype
+        found: dict[str, Array] = {}
         for level in requested.levels:
-            for end, values in zip(("lo", "hi"), bounds[level], strict=True):
-                columns[f"{end}-{level:g}"] = values.reshape(-1).astype(dtype)
+            found |= {f"{end}-{level:g}": values for end, values in zip(("lo", "hi"), bounds[level], strict=True)}
         for quantile in requested.quantiles:
-            columns[f"q-{quantile:g}"] = requested.quantile(quantile, point, bounds).reshape(-1).astype(dtype)
-        return to_native(columns, table.backend)
+            found[f"q-{quantile:g}"] = requested.quantile(quantile, point, bounds)
+        dtype = frame["forecast"].to_numpy().dtype
+        return {name: values.reshape(-1).astype(dtype) for name, values in found.items()}
 
     def forecast_windows(
         self, windows: Windows, levels: Sequence[float] = (), quantiles: Sequence[float] = ()
@@ -322,7 +341,8 @@ class Conformal(ModelWrapper[ForecastModel]):
         base = bounds_from(made.point, made.quantiles, self._pairs)
         spread = self._spread(panel, made.rows, windows.input_size)
         actual = np.where(made.observed, made.actual.astype(np.float64), np.nan)
-        ids = names(panel.ids.to_list())[made.series]
+        used, places = np.unique(made.series, return_inverse=True)
+        ids = names(panel.ids.gather(used.astype(np.uint32)).to_list())[places]
         scores = Scores.of(self._pairs, ids, target_times(panel, made), base, actual, spread)
         return _Made(made, base, spread, scores)
 

@@ -13,10 +13,13 @@ from neuro_divergent.core.errors import InputError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.windows import Windows
 from neuro_divergent.evaluation.arguments import new_panel, require_counts, rows_at_end, windows_from
+from neuro_divergent.evaluation.cross_validation.window_list import WindowList
+from neuro_divergent.evaluation.window_blocks import SMALL, all_windows
 from neuro_divergent.forecasting.predictor import WindowForecasts
 from neuro_divergent.forecasting.protocol import ForecastModel
 
 _WINDOWS = 5000  # maximum, unless a step is given
+_MOST_WINDOWS = 2**15  # of a large panel, unless a step or a number of cut-offs is given
 
 
 def held_out(forecaster: ForecastModel, *, cutoffs: int | None, step: int | None) -> Windows:
@@ -43,11 +46,20 @@ def end_of(
 def completed_since(forecaster: ForecastModel, data: Any, known: dict[Any, int], step: int) -> Windows:
     """Return windows whose last target is later than the latest known time of their series."""
     panel = new_panel(forecaster, data)
-    times = panel.times().to_physical().to_numpy()
     seen = np.array([known.get(name, np.iinfo(np.int64).min) for name in panel.ids.to_list()])
-    old = np.add.reduceat((times <= np.repeat(seen, panel.lengths)).astype(np.int64), panel.offsets[:-1])
-    begins = panel.offsets[:-1] + old - (forecaster.task.horizon - 1)
+    begins = panel.offsets[:-1] + _rows_until(panel, seen) - (forecaster.task.horizon - 1)
     return windows_from(panel, forecaster.task, begins, step)
+
+
+def _rows_until(panel: Panel, times: Ints) -> Ints:
+    """Return how many rows of each series are not later than a time of its own, by bisection."""
+    low, high = np.zeros_like(panel.lengths), panel.lengths
+    while (low < high).any():
+        middle = np.minimum((low + high) // 2, panel.lengths - 1)
+        found = panel.frequency.time_at(panel.starts, middle).to_physical().to_numpy()
+        is_until = (found <= times) & (low < high)
+        low, high = np.where(is_until, middle + 1, low), np.where(is_until, high, np.minimum(high, middle))
+    return low
 
 
 def target_times(panel: Panel, made: WindowForecasts) -> Ints:
@@ -62,12 +74,14 @@ def target_times(panel: Panel, made: WindowForecasts) -> Ints:
 def _apart(windows: Windows, cutoffs: int | None, step: int | None) -> Windows:
     """Return the latest ``cutoffs`` windows of each series, ``step`` rows apart."""
     require_counts(cutoffs=cutoffs, step=step)
-    dense = dataclasses.replace(windows, step=step or 1)
+    dense = dataclasses.replace(all_windows(windows), step=step or 1)
     if cutoffs is not None:
         first = dense.ends - dense.horizon - (cutoffs - 1) * dense.step
         dense = dataclasses.replace(dense, begins=np.maximum(dense.begins, first))
     if step is None and len(dense) > _WINDOWS:
         dense = dataclasses.replace(dense, step=math.ceil(len(dense) / _WINDOWS))
+        if len(dense.panel) > SMALL and cutoffs is None and not dense.joint:
+            return WindowList.sample(dense, _MOST_WINDOWS)  # Each series has a window still.
     if not len(dense):
         raise InputError(
             f"there is no window to calibrate on: one needs {dense.input_size} rows of history and {dense.horizon} of "

@@ -106,8 +106,8 @@ def backtest(
     models = [FORECAST, *(NAMES if baselines else ())]
     return Backtest(
         forecasts=native(frame, backend),
-        scores=native(scores_of(frame, panel, models, metrics, season, None), backend),
-        per_cutoff=native(scores_of(frame, panel, models, metrics, season, "cutoff"), backend),
+        scores=native(scores_of(frame, panel, models, metrics, season, None, values=values), backend),
+        per_cutoff=native(scores_of(frame, panel, models, metrics, season, "cutoff", values=values), backend),
         note=_note_on_own(forecaster, values) if data is None else _note_on_other(forecaster, frame, panel),
         windows=values.height // forecaster.fitted.task.horizon,
         seconds=seconds,

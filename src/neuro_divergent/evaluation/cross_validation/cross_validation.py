@@ -25,8 +25,9 @@ from neuro_divergent.evaluation.cross_validation.fold_task import FoldResult, Fo
 from neuro_divergent.evaluation.cross_validation.forecast_values import (
     FORECAST,
     PLACE,
+    PanelHistory,
     baselines_for,
-    history_of,
+    history_for,
     id_column,
     name_rows,
     native,
@@ -133,7 +134,7 @@ def cross_validate(
     folds = list(chosen.split(panel))
     tasks = [
         FoldTask(model, template, group, tuple(levels), tuple(quantiles))
-        for group in _groups(folds, refit, panel)
+        for group in _groups(folds, refit)
         for model, template in templates.items()
     ]
     results: dict[str, list[FoldResult]] = {model: [] for model in templates}
@@ -152,7 +153,8 @@ def cross_validate(
     frame = frame.hstack([values["fold"]])
     models = (FORECAST,) if single else tuple(templates)
     backend: Backend = "polars" if isinstance(data, Panel) else backend_of(data)
-    per_fold = scores_of(frame, panel, (*models, *(NAMES if baselines else ())), metrics, season, "fold")
+    scored = (*models, *(NAMES if baselines else ()))
+    per_fold = scores_of(frame, panel, scored, metrics, season, "fold", values=values)
     return CrossValidation(
         models=models,
         forecasts=native(frame, backend),
@@ -217,7 +219,7 @@ def _require_free_names(models: Sequence[str], panel: Panel) -> None:
             raise InputError(f"forecasters: {name!r} cannot be the name of one, because another column has it.")
 
 
-def _groups(folds: list[Fold], refit: bool | int, panel: Panel) -> Iterator[tuple[Fold, ...]]:
+def _groups(folds: list[Fold], refit: bool | int) -> Iterator[tuple[Fold, ...]]:
     """Yield the folds that share a training."""
     if not isinstance(refit, int) or (refit < 1 and refit is not False):
         raise InputError(f"refit: {refit!r} must be True, False or an integer number of folds of at least 1.")
@@ -225,19 +227,18 @@ def _groups(folds: list[Fold], refit: bool | int, panel: Panel) -> Iterator[tupl
     for begin in range(0, len(folds), size):
         group = tuple(folds[begin : begin + size])
         if len(group) > 1:
-            _require_unseen(group, panel)
+            _require_unseen(group)
         yield group
 
 
-def _require_unseen(group: Sequence[Fold], panel: Panel) -> None:
+def _require_unseen(group: Sequence[Fold]) -> None:
     """Refuse to test on rows that the model of an earlier fold was trained on."""
     first = group[0]
-    change = np.zeros(len(panel) + 1, np.int64)
-    np.add.at(change, first.train_begins, 1)
-    np.add.at(change, first.train_ends, -1)
-    trained = np.concatenate([[0], np.cumsum(np.cumsum(change)[:-1] > 0)])
+    begins, ends = np.sort(first.train_begins), np.sort(first.train_ends)  # no two of the segments share a row
     for fold in group[1:]:
-        if (trained[fold.test_ends] > trained[fold.test_begins]).any():
+        # A test segment is free of them if as many end before it as begin before its end.
+        before = np.searchsorted(ends, fold.test_begins, side="right")
+        if (np.searchsorted(begins, fold.test_ends, side="left") > before).any():
             raise InputError(
                 f"refit: fold {fold.number} is tested on rows that fold {first.number} trains on, so one training "
                 "cannot serve both. Use refit=True."
@@ -293,16 +294,29 @@ def _combined(results: Mapping[str | None, list[FoldResult]]) -> pl.DataFrame:
 
 
 def scores_of(
-    frame: pl.DataFrame, panel: Panel, models: Sequence[str], metrics: Sequence[str], season_length: int, by: str | None
+    frame: pl.DataFrame,
+    panel: Panel,
+    models: Sequence[str],
+    metrics: Sequence[str],
+    season_length: int,
+    by: str | None,
+    *,
+    values: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Score a table of forecasts; the panel is the history that scaled errors need."""
+    """Score a table of forecasts; the panel is the history that scaled errors need.
+
+    ``values`` has the places of its rows in the panel, if they are known; unset, they are found by ids and times.
+    """
+    train = (
+        history_for(frame, panel, season_length) if values is None else PanelHistory.of(values, panel, season_length)
+    )
     scores: pl.DataFrame = score(
         frame,
         models=list(models),
         metrics=metrics,
         by=() if by is None else by,
         season_length=season_length,
-        train=history_of(panel),
+        train=train,
         id=id_column(panel),
         time=panel.schema.time,
         train_target=panel.schema.target,

@@ -14,7 +14,7 @@ import io
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent import __version__
-from neuro_divergent.core.errors import InputError, StorageWarning, UntrustedFileError
+from neuro_divergent.core.errors import InputError, StorageError, StorageWarning, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
-from neuro_divergent.core.storage.atomic import clear_leftovers, read_directory, write_directory
+from neuro_divergent.core.storage.atomic import clear_leftovers, read_directory, read_json, write_directory
 from neuro_divergent.core.storage.disk import storage_error
 from neuro_divergent.core.storage.lock import RunLock
 from neuro_divergent.data.panel import Panel
@@ -57,7 +57,7 @@ class FoldStore:
         """Return the store at a path, for some data."""
         from neuro_divergent.runs.directory import fingerprint
 
-        return cls(Path(path), panel, fingerprint(panel)["sha256"])
+        return cls(Path(path), panel, fingerprint(panel, _stored_fingerprint(Path(path)))["sha256"])
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -118,6 +118,14 @@ class FoldStore:
             "levels": list(task.levels),
             "quantiles": list(task.quantiles),
         }
+
+
+def _stored_fingerprint(path: Path) -> str | None:
+    """Return the fingerprint of the data of a stored fold: an earlier version may have computed it in another way."""
+    for place in sorted(path.glob(f"fold-*/{_DESCRIPTION}")):
+        with suppress(UntrustedFileError, StorageError, KeyError, TypeError):
+            return str(read_json(place)["made_from"]["data"])
+    return None
 
 
 def describe(template: Any) -> dict[str, Any]:

@@ -29,10 +29,11 @@ class WindowList(Windows):
         """Return the windows of several parts of one panel, one part after another."""
         located = [part.locate(np.arange(len(part))) for part in parts]
         series, rows = (np.concatenate(side) for side in zip(*located, strict=True))
-        return cls._like(parts[0], series, rows)
+        return cls.like(parts[0], series, rows)
 
     @classmethod
-    def _like(cls, windows: Windows, series: Ints, rows: Ints) -> Self:
+    def like(cls, windows: Windows, series: Ints, rows: Ints) -> Self:
+        """Return windows that begin at some rows of series, with the sizes of others."""
         same = {field.name: getattr(windows, field.name) for field in fields(Windows)}
         return cls(**same, series=series, targets=rows + windows.input_size)
 
@@ -41,7 +42,7 @@ class WindowList(Windows):
         """Return at most ``most`` windows, evenly spread over all of them."""
         if len(windows) <= most:
             return windows
-        return cls._like(windows, *windows.locate(np.linspace(0, len(windows) - 1, most).round().astype(np.int64)))
+        return cls.like(windows, *windows.locate(np.linspace(0, len(windows) - 1, most).round().astype(np.int64)))
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -22,8 +22,30 @@ from neuro_divergent.evaluation.scoring.columns import CUTOFF, numbers
 _MOST_NEW_ROWS = 100  # gaps may lengthen a history by this factor; beyond it the times are taken to be wrong
 
 
+class RowHistory:
+    """What scores need to know of the time before each row of a table of forecasts."""
+
+    @property
+    def scale(self) -> Floats:
+        """Mean absolute difference of values one season apart before the first cut-off of the series, ``(rows,)``.
+
+        NaN if there is no such pair.
+        """
+        raise NotImplementedError
+
+    @property
+    def squared_scale(self) -> Floats:
+        """Root of the mean squared difference of the same pairs, ``(rows,)``."""
+        raise NotImplementedError
+
+    @property
+    def last(self) -> Floats:
+        """Value at the cut-off of each row, ``(rows,)``; NaN where none is known."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class History:
+class History(RowHistory):
     """History of each row of a table of forecasts.
 
     Attributes:
@@ -40,20 +62,14 @@ class History:
 
     @property
     def scale(self) -> Floats:
-        """Mean absolute difference of values one season apart before the first cut-off of the series, ``(rows,)``.
-
-        NaN if there is no such pair.
-        """
         return self._scales[0][self._codes]
 
     @property
     def squared_scale(self) -> Floats:
-        """Root of the mean squared difference of the same pairs, ``(rows,)``."""
         return self._scales[1][self._codes]
 
     @property
     def last(self) -> Floats:
-        """Value at the cut-off of each row, ``(rows,)``; NaN where none is known."""
         if not self.has_cutoffs:
             return np.full(len(self.ahead), np.nan)
         seen = self.past.rename({"time": "end"}).unique(["id", "end"], keep="none")

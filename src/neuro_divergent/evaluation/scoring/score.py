@@ -15,7 +15,7 @@ from neuro_divergent.data.io.source import DEFAULT_ID, read_table, to_native
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import choose_models, find_models, numbers
 from neuro_divergent.evaluation.scoring.groups import ratio
-from neuro_divergent.evaluation.scoring.history import read_history
+from neuro_divergent.evaluation.scoring.history import RowHistory, read_history
 from neuro_divergent.evaluation.scoring.requests import Available, Request, resolve
 from neuro_divergent.evaluation.scoring.scorer import Scorer
 
@@ -56,7 +56,7 @@ def score(
         aggregate: ``"mean"`` weights each value equally; ``"series"`` scores each series separately and takes the mean
             of the scores that are defined.
         train: History of the series, a long table, for MASE, RMSSE and OWA. Naive errors are computed up to the first
-            cut-off of each series.
+            cut-off of each series. What is known of it already is a ``RowHistory``.
         season_length: Rows in a season of ``train``; unset, it follows from its frequency.
         weight: Weight of each value: a column of ``frame``, or a table with one weight for each series.
         reference: Model to compare with, for ``"skill"`` and ``"owa"``.
@@ -80,8 +80,10 @@ def score(
     scored = chosen | ({} if reference is None else choose_models(table, known, reference))
     available = Available.of(scored.values(), has_history=train is not None, has_reference=reference is not None)
     requests = resolve(metrics, available)
-    history = None
-    if train is not None:
+    history: RowHistory | None = None
+    if isinstance(train, RowHistory):
+        history = train
+    elif train is not None:
         history = read_history(train, table, series=series, time=time, target=train_target, season_length=season_length)
     scorer = Scorer(
         table=table,

@@ -13,7 +13,7 @@ from neuro_divergent.data.io.table import Table
 from neuro_divergent.evaluation.scoring.columns import ModelColumns, numbers
 from neuro_divergent.evaluation.scoring.formulas import Values
 from neuro_divergent.evaluation.scoring.groups import Groups, mean_of_parts
-from neuro_divergent.evaluation.scoring.history import History
+from neuro_divergent.evaluation.scoring.history import RowHistory
 from neuro_divergent.evaluation.scoring.requests import Request
 from neuro_divergent.evaluation.scoring.steps import Steps
 
@@ -43,7 +43,7 @@ class Scorer:
     by: tuple[str, ...]
     each_series: bool
     weights: Floats | None
-    history: History | None
+    history: RowHistory | None
 
     def scores(self, model: ModelColumns) -> dict[str, Floats]:
         """Return each score of a model for each group; NaN where it is undefined."""

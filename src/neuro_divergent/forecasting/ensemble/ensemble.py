@@ -26,6 +26,7 @@ from neuro_divergent.forecasting.predicting import PredictingModel
 from neuro_divergent.forecasting.prepared_data import backend_for
 from neuro_divergent.forecasting.run_config import own_settings
 from neuro_divergent.forecasting.task import Task, describe_task
+from neuro_divergent.forecasting.validation import sample_validation
 from neuro_divergent.forecasting.vectorized_fit import Vectorize
 from neuro_divergent.forecasting.warm_start import Initial, InitialLike, load_initials
 from neuro_divergent.losses.quantile import QuantileLoss
@@ -386,7 +387,7 @@ class Ensemble(PredictingModel[FittedEnsemble]):
         validated = FittedEnsemble.of(honest, self._combination(), backend_for(data))
         split = validated.split(panel)
         if self._weights == "validation":
-            validated = validated.with_accuracy_weights(split.validation)
+            validated = validated.with_accuracy_weights(sample_validation(split.validation))
         validated = validated.with_intervals(split.validation)
         members = tuple(member.fitted for member in self.members)
         self._set_fitted(dataclasses.replace(validated, members=members), validated)

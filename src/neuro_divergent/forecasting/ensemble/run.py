@@ -85,7 +85,8 @@ class EnsembleRun:
         Raises:
             DataError: If a number, name or time is different.
         """
-        if self._document()["data"] != fingerprint(panel):
+        before = self._document()["data"]
+        if before != fingerprint(panel, before.get("sha256") if isinstance(before, dict) else None):
             raise DataError(f"{self.path}: the data have changed since the run began. Begin a new run.")
 
     def _initial(self, number: int) -> Path:

@@ -20,7 +20,7 @@ Examples:
 def evaluate(
     model: ModelPath,
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="File to score the model on, with the columns of training.")
+        str, typer.Argument(metavar="DATA", help="File or panel to score the model on, with the columns of training.")
     ],
     last: Annotated[
         str, typer.Option("--last", help="Fraction or number of rows at the end of each series to forecast.")
@@ -37,9 +37,12 @@ def evaluate(
     path = model_directory(model)
     percent = None if levels is None else parse_levels(levels)
     amount = parse_amount(last)
-    from neuro_divergent.data.io.source import find_files
+    from neuro_divergent.interfaces.cli.scoring import is_stored_panel
 
-    find_files(data)  # refuses what cannot be read before anything heavy is loaded
+    if not is_stored_panel(data):
+        from neuro_divergent.data.io.source import find_files
+
+        find_files(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
 
     from neuro_divergent.evaluation.comparison.comparison import compare

@@ -36,6 +36,7 @@ from neuro_divergent.interfaces.cli import (
     init,
     launch,
     models,
+    panel,
     pipeline,
     predict,
     presets,
@@ -69,6 +70,7 @@ for _module in (
     _name = _module.__name__.rpartition(".")[2]
     app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
 app.add_typer(runs.app, name="runs")
+app.add_typer(panel.app, name="panel")
 app.add_typer(hardware.app, name="hardware")
 app.add_typer(search.app, name="search")
 app.add_typer(auto.app, name="auto")

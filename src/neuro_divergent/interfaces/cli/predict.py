@@ -19,7 +19,12 @@ from neuro_divergent.interfaces.cli.exported_forecast import (
     is_exported_file,
 )
 from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
-from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
+from neuro_divergent.interfaces.cli.scoring import (
+    ScoringOptions,
+    is_stored_panel,
+    score_to_directory,
+    writes_directory,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +40,7 @@ Examples:
   nd predict model/ load.csv --future weather.csv --json
   nd predict model.onnx new.csv
   nd predict model/ "in/*.parquet" --output forecasts/ --if-newer
+  nd predict model/ panel/ --output forecasts/
 """
 
 
@@ -119,10 +125,12 @@ def _forecast_table(
     """Forecast with an exported graph where that is possible, or else with the model, and write the table."""
     needs_frame = output is not None and output.suffix.lower() == ".parquet"
     if is_exported_file(model):
+        if is_stored_panel(options.data):
+            raise InputError(f"{options.data}: pass --output forecasts/ to forecast a panel with an exported file.")
         _write(forecast_file(model, options, needs_frame=needs_frame), model, output, as_json=as_json)
         return
     place, found = model, None
-    if exported is not None:
+    if exported is not None and not is_stored_panel(options.data):
         graph, place = exported
         found = forecast_exported(graph, options, needs_frame=needs_frame)
     if found is None:
@@ -223,7 +231,8 @@ def _forecast_network(path: Path, options: PredictOptions) -> pl.DataFrame:
 
     from neuro_divergent.interfaces.cli.new_data import read_new_data
 
-    new = read_new_data(path, options.data, options.future, horizon=options.horizon, changes=options.changes)
+    data = None if is_stored_panel(options.data) else options.data  # A panel was checked when it was built.
+    new = read_new_data(path, data, options.future, horizon=options.horizon, changes=options.changes)
 
     from neuro_divergent.data.io.source import read_table
     from neuro_divergent.forecasting.forecaster import Forecaster
@@ -232,6 +241,7 @@ def _forecast_network(path: Path, options: PredictOptions) -> pl.DataFrame:
     fitted = Forecaster.load(path).fitted
     context = dataclasses.replace(fitted.context, schema=fitted.context.schema.replace(**options.changes))
     fitted = dataclasses.replace(fitted, context=context)
-    prediction = PredictionContext.of(fitted, new.series, future=new.future, horizon=options.horizon)
+    series = options.data if is_stored_panel(options.data) else new.series
+    prediction = PredictionContext.of(fitted, series, future=new.future, horizon=options.horizon)
     # A model that was trained on a pandas or Arrow table gives such a table back.
     return read_table(prediction.table(options.levels, options.quantiles)).frame

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TABLES = (".csv", ".parquet", ".json")
 _FORMATS = ("parquet", "csv", "delta")
 _LINES = 10
+_PANEL = "panel.json"
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,16 @@ class ScoringOptions:
         return next((name for name, value in options.items() if value is not None), None)
 
 
+def is_stored_panel(data: str | None) -> bool:
+    """Whether data are the directory of a stored panel."""
+    return data is not None and (Path(data) / _PANEL).is_file()
+
+
 def writes_directory(output: str | None, data: str | None, scoring: ScoringOptions) -> bool:
     """Whether the output of ``nd predict`` is a directory of forecasts, and not a table.
 
     It is one if it ends with a slash, exists as one, or has no ending of a table while the series come from a pattern,
-    a query or a Delta table.
+    a query, a Delta table or a stored panel.
 
     Raises:
         InputError: If an option of scoring is given with another output.
@@ -64,9 +70,10 @@ def writes_directory(output: str | None, data: str | None, scoring: ScoringOptio
     if output is None:
         is_directory = False
     else:
-        is_source = scoring.sql is not None or scoring.source_format == "delta" or (data and glob.has_magic(data))
+        is_source = scoring.sql is not None or scoring.source_format == "delta"
+        is_source = is_source or (data is not None and (glob.has_magic(data) or is_stored_panel(data)))
         is_table = Path(output).suffix.lower() in _TABLES
-        is_directory = output.endswith(("/", "\\")) or Path(output).is_dir() or (bool(is_source) and not is_table)
+        is_directory = output.endswith(("/", "\\")) or Path(output).is_dir() or (is_source and not is_table)
     if not is_directory and scoring.given is not None:
         raise InputError(f"{scoring.given} needs a directory for the forecasts: pass --output forecasts/")
     return is_directory

@@ -312,7 +312,7 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
     for note in (*outcome.facts, *outcome.notes):
         screen.say(note)
     place, files = shlex.quote(str(directory.path)), outcome.files
-    following = f"nd predict {place}" + ("" if outcome.forecasts is not None else " --future FILE")
+    following = f"nd predict {place}" + ("" if "forecasts" in files else " --future FILE")
     forecasts = files.get("forecasts", "none yet")
     screen.say("")
     screen.facts(

@@ -22,17 +22,27 @@ class WeightFunction(Weighting):
     Attributes:
         function: Takes the array of times (``datetime64`` or integers) and the array of values (NaN where nothing was
             observed), and returns an array of weights, one for each. Both hold many rows: it is called for all of
-            them at once.
+            them at once, unless ``rowwise``.
+        rowwise: Whether the weight of a row depends on its own time and value alone, so that the function may be called
+            for some rows at a time, in any number and order. Data that do not fit in memory need that.
     """
 
     function: UserFunction = ""
+    rowwise: bool = False
 
     def __init__(self, function: UserFunction = "", **values: Any) -> None:
         super().__init__(**{"function": function, **values})
+
+    @property
+    def is_rowwise(self) -> bool:
+        return self.rowwise
 
     def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         weight: Floats = require(self.function, "weighting 'function'")(time, values)
         return weight
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "function": label_of(self.function)}
+        values = {**super().to_dict(), "function": label_of(self.function)}
+        if not self.rowwise:  # runs of earlier versions, which do not have it, can then be resumed
+            del values["rowwise"]
+        return values

@@ -24,6 +24,10 @@ class Recency(Weighting):
     def __init__(self, half_life: float = 100.0, **values: Any) -> None:
         super().__init__(**{"half_life": half_life, **values})
 
+    @property
+    def is_rowwise(self) -> bool:
+        return True
+
     def weigh(self, age: AnyInts, time: Times, values: AnyFloats) -> Floats:
         import numpy as np
 

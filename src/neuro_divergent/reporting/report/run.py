@@ -26,7 +26,15 @@ from neuro_divergent.reporting.report import facts, summary
 from neuro_divergent.reporting.report.plain import names, rows, text
 from neuro_divergent.reporting.report.scores import COLUMNS, Scores
 from neuro_divergent.reporting.report.search import SearchSection
-from neuro_divergent.reporting.report.series import MOST, TYPICAL, Shown, choose_series, series_errors, typical_series
+from neuro_divergent.reporting.report.series import (
+    MOST,
+    TYPICAL,
+    Shown,
+    choose_series,
+    is_of_many,
+    series_errors,
+    typical_series,
+)
 from neuro_divergent.reporting.report.templates import template
 from neuro_divergent.reporting.run_figures import figure_of
 from neuro_divergent.reporting.svg.inline import render_inline_svg, stylesheet
@@ -154,6 +162,8 @@ class _Page:
         """Return how many series have forecasts, of those held out or else of those ahead."""
         if self.errors is not None:
             return self.errors.height
+        if is_of_many(self.tables):
+            return len(self.tables.series)
         frame, column = self.tables.forecasts, self.tables.id
         return frame[column].n_unique() if frame is not None and column in frame.columns else 1
 
@@ -166,10 +176,12 @@ class _Page:
         if context is not None and backtest is not None and tables.time in context.columns:
             # Held-out values may be older than the context that is stored.
             backtest = _since(backtest, tables.time, context[tables.time].min())
+        # Of many series, only the rows that are drawn are read.
+        ahead = tables.rows_of(str(shown.name)).forecasts if is_of_many(tables) else None
         try:
             figure = forecast_figure(
                 context,
-                _of(tables.forecasts, tables.id, shown.name),
+                ahead if is_of_many(tables) else _of(tables.forecasts, tables.id, shown.name),
                 series=shown.name,
                 id=tables.id,
                 time=tables.time,

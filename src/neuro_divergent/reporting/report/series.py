@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.evaluation.evaluate import REFERENCE
-from neuro_divergent.runs.tables import RunTables
+from neuro_divergent.runs.tables import FORECASTS_OF_MANY, RunTables
 
 MOST = 6
 TYPICAL = 2
@@ -80,7 +80,14 @@ def series_errors(backtest: pl.DataFrame | None, column: str | None) -> pl.DataF
     return found if found.height else None
 
 
+def is_of_many(tables: RunTables) -> bool:
+    """Whether a run has forecasts of so many series that they are not read at once."""
+    return tables.id is not None and tables.forecasts_file == FORECASTS_OF_MANY
+
+
 def _first_series(tables: RunTables, most: int) -> list[Shown]:
+    if is_of_many(tables):
+        return [Shown(name) for name in tables.series.head(most)]
     frame = tables.context if tables.forecasts is None else tables.forecasts
     if frame is None:
         return []

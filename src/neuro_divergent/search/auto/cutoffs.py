@@ -53,9 +53,18 @@ class Cutoffs:
         begins = self.panel.offsets[:-1][self.series]
         if self.panel.mask is None:
             return self.targets - begins >= MIN_HISTORY
-        seen = np.concatenate([[0], np.cumsum(self.panel.mask)])
-        enough: Bools = seen[np.maximum(self.targets, begins)] - seen[begins] >= MIN_HISTORY
-        return enough
+        ends = np.maximum(self.targets, begins)
+        return self._observed_before(ends) - self._observed_before(begins) >= MIN_HISTORY
+
+    def _observed_before(self, rows: Ints) -> Ints:
+        """Return how many rows of the panel before each of some rows were observed."""
+        assert self.panel.mask is not None
+        found, total = np.zeros(rows.shape, np.int64), 0
+        for block in self.panel.blocks():
+            seen = np.concatenate([[0], np.cumsum(self.panel.mask[block])]) + total
+            here = (rows > block.start) & (rows <= block.stop)
+            found[here], total = seen[rows[here] - block.start], int(seen[-1])
+        return found
 
     @cached_property
     def actual(self) -> Floats:

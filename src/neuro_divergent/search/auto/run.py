@@ -75,7 +75,7 @@ class AutoRun:
     def search(self) -> AutoParts:
         """Search, combine, fit the members to all rows, and say how it came out."""
         setting = self._setting()
-        settings = {"config": self.config.to_dict(), "data": fingerprint(self.panel)["sha256"]}
+        settings = {"config": self.config.to_dict(), "data": self._fingerprint()}
         with self.directory.opened(settings):
             if self.directory.is_finished:
                 return unpack_auto(read_directory(self.directory.model), str(self.directory.model))
@@ -103,11 +103,16 @@ class AutoRun:
                 self._write(parts, leaderboard)
             return parts
 
+    def _fingerprint(self) -> str:
+        """Return the fingerprint of the data, as an earlier version computed it where the search was begun by one."""
+        before = self.directory.settings().get("data") if self.directory.has_begun else None
+        return str(fingerprint(self.panel, before)["sha256"])
+
     def replay(self, plan: Plan) -> AutoParts:
         """Fit the members of a plan and measure their errors at its cut-offs, without a search."""
         if plan.setting.horizon != self.config.horizon:
             raise InputError(f"plan: is for a horizon of {plan.setting.horizon}, not {self.config.horizon}.")
-        settings = {"config": self.config.to_dict(), "data": fingerprint(self.panel)["sha256"], "plan": plan.to_dict()}
+        settings = {"config": self.config.to_dict(), "data": self._fingerprint(), "plan": plan.to_dict()}
         self.budget = Budget(math.inf)
         series = choose_series(self.panel, plan.judged, seed=plan.setting.seed)
         cutoffs = Cutoffs(self.panel, series, plan.setting.horizon, plan.backs)

@@ -16,10 +16,12 @@ from neuro_divergent.core.errors import DataError, InputError, MissingDependency
 from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.io.source import DEFAULT_ID, columns_of, find_files, read_table
 from neuro_divergent.data.io.table import Table, first_line
+from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.serving.scoring.block import Cutter
 from neuro_divergent.serving.scoring.csv_part import CsvPart
 from neuro_divergent.serving.scoring.lazy_source import LazySource, digest_of
+from neuro_divergent.serving.scoring.panel_part import columns_of_panel, plan_panel
 from neuro_divergent.serving.scoring.part import Part
 from neuro_divergent.serving.scoring.scorer import Scorer
 from neuro_divergent.serving.scoring.sorted_file import SortedFilePart, scan_columns
@@ -28,7 +30,7 @@ Format = Literal["parquet", "csv", "delta"]
 
 _PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _ROWS = 64 << 20  # rows of a part of a large file
-_DELTA_LOG = "_delta_log"
+_DELTA_LOG, _PANEL = "_delta_log", "panel.json"
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,20 @@ class Planner:
         """Return the parts of a source, in an order that is always the same.
 
         Args:
-            source: Path or pattern of Parquet or CSV files, a Delta table, an address such as ``s3://...``, or a table.
+            source: Path or pattern of Parquet or CSV files, a stored panel, a Delta table, an address such as
+                ``s3://...``, a panel or a table.
             unsorted: Parquet files that turned out not to be sorted by series and time.
 
         Raises:
             DataError: If it cannot be read, or lacks a column.
         """
+        if isinstance(source, Panel):
+            return self._panel(source)
         if not isinstance(source, (str, os.PathLike)):
             return self.plan_table(source, "data", "data")
         path = os.fspath(source)
+        if self.source_format is None and (Path(path) / _PANEL).is_file():
+            return self._panel(Panel.open(path))
         if self.source_format == "delta" or (Path(path) / _DELTA_LOG).is_dir():
             return self._delta(path)
         if "://" in path:
@@ -68,6 +75,14 @@ class Planner:
         if self.source_format is None and not files[0].lower().endswith(_PARQUET):
             raise DataError(f"{files[0]}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .pq")
         return self._parquet(path, files, unsorted)
+
+    def _panel(self, panel: Panel) -> list[Part]:
+        schema, own = self.scorer.schema, panel.schema
+        found = columns_of_panel(panel)
+        named = {own.time: schema.time, own.target: schema.target, own.id: schema.id or DEFAULT_ID}
+        self._columns(tuple(str(named.get(name, name)) for name in found), panel.source)
+        cutter = self._cutter(None if own.id is None else schema.id or DEFAULT_ID)
+        return list(plan_panel(panel, cutter, self.scorer.steps, single=self.scorer.joint))
 
     def _parquet(self, path: str, files: list[str], unsorted: Collection[str]) -> list[Part]:
         schema = self.scorer.schema

@@ -93,18 +93,19 @@ def score_files(
 ) -> ScoringSummary:
     """Forecast what comes after the end of each series of a source, a part at a time.
 
-    A part is a file, some of the series of a large one, or some of the series of a source whose files have series in
-    common. Only the rows that forecasts need are kept; earlier rows are not checked for missing values and gaps. Each
-    part becomes one Parquet file with the columns of ``predict`` and ``made_at`` and ``model_version``, complete or
-    absent. A job that was interrupted is resumed by the same call: parts that are finished and whose rows did not
-    change are kept.
+    A part is a file, some of the series of a large one or of a panel, or some of the series of a source whose files
+    have series in common. Only the rows that forecasts need are kept; earlier rows are not checked for missing values
+    and gaps. Each part becomes one Parquet file with the columns of ``predict`` and ``made_at`` and ``model_version``,
+    complete or absent. A job that was interrupted is resumed by the same call: parts that are finished and whose rows
+    did not change are kept.
 
     Args:
         model: An ``ExportedModel``, any ``ForecastModel``, or the path of an exported file, a model or a run. Without
             an exported file torch is needed.
-        source: Path or pattern of Parquet or CSV files, a Delta table, an address that polars scans, such as
-            ``"s3://bucket/sales/*.parquet"``, a table, a lazy frame, or a ``SqlQuery``. A series may be spread over
-            several files, but then all files are searched for each part.
+        source: Path or pattern of Parquet or CSV files, a stored panel, a Delta table, an address that polars scans,
+            such as ``"s3://bucket/sales/*.parquet"``, a panel, a table, a lazy frame, or a ``SqlQuery``. A series may
+            be spread over several files, but then all files are searched for each part. A panel is divided into parts
+            of about a million rows of forecasts.
         output: Directory for the forecasts.
         future: Table of the covariates known ahead, or a path or pattern.
         levels: Central intervals, in percent.

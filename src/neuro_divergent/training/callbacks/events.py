@@ -26,13 +26,14 @@ class EventLog(Callback):
     """Appends each event of training to a file, one JSON object per line, and writes the history next to it.
 
     Every line has ``event``, ``time`` (seconds since 1970) and ``step``. ``start`` begins each start of the run and
-    says what the machine is; ``row`` is a row of the history, and ``columns`` comes before the first that has a new
-    column; ``processes`` comes after it where several train together, and has for each field of ``ProcessSpeed`` a list
-    with the values of all, by rank; ``layers`` has norms by layer, in the order of the names in ``start``; ``threads``
-    says how many go on after its step; ``checkpoint``, ``rolled_back``, ``control``, ``interrupted``, ``failed`` and
-    ``end`` are what they are called. Nothing is ever taken back: a ``start`` or ``rolled_back`` says with ``last_row``
-    which row is the last that still counts (``null`` for none), and all before it of later steps are void. Events of
-    other kinds are void if they are of steps after that of the ``start`` or ``rolled_back`` itself.
+    says what the machine is, and the ``order`` of windows if they are ``on_disk``; ``row`` is a row of the history, and
+    ``columns`` comes before the first that has a new column; ``processes`` comes after it where several train together,
+    and has for each field of ``ProcessSpeed`` a list with the values of all, by rank; ``layers`` has norms by layer, in
+    the order of the names in ``start``; ``threads`` says how many go on after its step; ``checkpoint``,
+    ``rolled_back``, ``control``, ``interrupted``, ``failed`` and ``end`` are what they are called. Nothing is ever
+    taken back: a ``start`` or ``rolled_back`` says with ``last_row`` which row is the last that still counts (``null``
+    for none), and all before it of later steps are void. Events of other kinds are void if they are of steps after that
+    of the ``start`` or ``rolled_back`` itself.
 
     A line is handed over in one piece, so a kill can at most leave a part of one at the end; the next start ends that
     line before it writes its own. It is not flushed to the disk: what a power cut takes is in the checkpoints. A disk
@@ -73,6 +74,7 @@ class EventLog(Callback):
             pid=os.getpid(),
             host=socket.gethostname(),
             version=__version__,
+            **trainer.order_choice.facts(),
         )
 
     def logged(self, trainer: Trainer) -> None:

@@ -58,7 +58,7 @@ class StackedBatches:
         found: dict[int, tuple[Ints, Ints]] = {}
         for place, state in states.items():
             if state.batch == 0 or place not in self._epochs:
-                self._epochs[place] = self._loaders[place].places(state.epoch, state.batch)
+                self._epochs[place] = self._loaders[place].read(state.epoch, state.batch)
             found[place] = next(self._epochs[place])
         if self._shared is not None:
             sizes = _by_value({place: len(rows) for place, (_, rows) in found.items()})

@@ -105,6 +105,8 @@ def _unsupported(config: TrainingConfig) -> Iterator[str]:
         yield f"precision {config.precision!r}"
     if config.divergence.policy != "stop":
         yield f"divergence {config.divergence.policy!r}"
+    if config.shuffle == "auto":
+        yield "each would choose its order by itself (shuffle 'auto')"
     usual: dict[str, Any] = {"accumulate": 1, "recompute": 0, "compile": False, "prefetch": 0}
     usual |= dict.fromkeys(("max_seconds", "stop_file", "curriculum", "teacher_forcing"))
     usual |= dict.fromkeys(("freeze", "augment", "callbacks"), ())

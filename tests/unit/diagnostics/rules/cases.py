@@ -187,6 +187,7 @@ TRIGGERS: dict[str, Callable[[], Evidence]] = {
     "calibration": lambda: train(wilder_end()),
     "worse_than_naive": lambda: train(SEASONAL, model=SMALL_MLP, lr=1e-6, steps=100),
     "slow_input": lambda: speeds([1000.0] * 30, 100.0, waiting_share=[0.6] * 30),
+    "slow_disk": lambda: dataclasses.replace(speeds([1000.0] * 30, 100.0, waiting_share=[0.5] * 30), on_disk=True),
     "unstable_speed": lambda: speeds([1000.0] * 15 + [100.0] * 15, 100.0),
     "straggler": lambda: together([0.02, 0.05, 0.021]),
     "small_validation": lambda: train(noise(60), task={"test": 0, "input_size": 14}, steps=40),

@@ -17,7 +17,7 @@ from tests.unit.diagnostics.rules.cases import TRIGGERS, healthy, triggering
 
 NAMES = Rule.registry.names()
 every_rule = pytest.mark.parametrize("name", NAMES)
-WITHOUT_SETTINGS = {"slow_input", "unstable_speed", "straggler"}  # those whose case is a history alone
+WITHOUT_SETTINGS = {"slow_input", "slow_disk", "unstable_speed", "straggler"}  # those whose case is a history alone
 
 WITHOUT_CHANGES = {"straggler"}  # a machine is slow, which no setting changes
 

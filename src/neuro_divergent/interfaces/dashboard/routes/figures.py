@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException
 from neuro_divergent.interfaces.dashboard.board import TheBoard, TheRun
 from neuro_divergent.interfaces.dashboard.response import JsonResponse
 from neuro_divergent.reporting.plotly.figure import to_json
-from neuro_divergent.reporting.run_figures import FIGURES, figure_of
+from neuro_divergent.reporting.run_figures import FIGURES
 
 router = APIRouter()
 
@@ -24,5 +24,5 @@ def show_figure(board: TheBoard, run: TheRun, name: str) -> JsonResponse:
     """Return a figure of a run: what Plotly draws, a note and an alternative text."""
     if name not in FIGURES:
         raise HTTPException(404, f"There is no such figure; there are {', '.join(FIGURES)}.")
-    figure = figure_of(board.tables.read(run.summary.path), name)
-    return JsonResponse({**to_json(figure), "note": figure.note, "alt_text": figure.alt_text})
+    figure, note = board.tables.read(run.summary.path).figure(name)
+    return JsonResponse({**to_json(figure), "note": note, "alt_text": figure.alt_text})

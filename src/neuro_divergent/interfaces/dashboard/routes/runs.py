@@ -24,7 +24,6 @@ router = APIRouter()
 _MOST_BYTES = 4 * 1024**2
 _BYTES_OF_BEGIN = 512 * 1024
 _FILES = {
-    "forecasts": "forecasts.csv",
     "backtest": "backtest.parquet",
     "diagnosis": "diagnosis.json",
     "report": "report.html",
@@ -61,7 +60,7 @@ def show_run(board: TheBoard, run: TheRun) -> JsonResponse:
     summary = run.summary
     path = summary.path
     tables = RunTables(path)
-    has = {name: _is_file(path / file) for name, file in _FILES.items()}
+    has = {name: _is_file(path / file) for name, file in {**_FILES, "forecasts": tables.forecasts_file}.items()}
     return JsonResponse(
         {
             **run.row,

@@ -1,31 +1,16 @@
 // Forecasts of one series at a time, found by name.
 
-import { button, failure, make, nothing, setText, table } from "./elements.js";
+import { button, failure, make, nothing, table } from "./elements.js";
+import { SeriesList, labelOf } from "./series_list.js";
 import { serverChart } from "./charts.js";
 import { get } from "./server.js";
-import { count, number, plain } from "./format.js";
-
-const PAGE = 50;
-const PATIENCE = 200;
+import { number, plain } from "./format.js";
 
 export class Forecasts {
   constructor(run) {
-    Object.assign(this, { run, search: "", names: [], total: 0, series: undefined, timer: null });
+    this.run = run;
     this.keeps = true; // the user may be reading it: it is not drawn again while the run trains
-    this.input = make("input", { type: "search", id: "series-search", autocomplete: "off" });
-    this.input.addEventListener("input", () => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => {
-        this.search = this.input.value.trim();
-        this.find();
-      }, PATIENCE);
-    });
-    this.found = make("p", { class: "quiet", id: "series-found", role: "status" });
-    this.list = make("ul", { class: "series", id: "series", "aria-label": "Series" });
-    this.more = button("More", () => this.find(this.names.length), { id: "series-more" });
-    this.side = make("div", { class: "side" },
-      make("div", { class: "field" }, make("label", { for: "series-search", text: "Search series" }), this.input),
-      this.found, this.list, this.more);
+    this.list = new SeriesList(run, (name) => this.choose(name), (error, again) => this.view.replaceChildren(failure(error, again)));
     this.view = make("div", { class: "view" });
     this.element = make("div", { class: "split" });
   }
@@ -35,39 +20,12 @@ export class Forecasts {
       this.element.replaceChildren(nothing("There are no forecasts yet. They are written when training is over."));
       return;
     }
-    this.element.replaceChildren(this.side, this.view);
-    this.find();
-  }
-
-  async find(offset = 0) {
-    const search = this.search;
-    try {
-      const answer = await get(`${this.run.path}/series`, { search, offset, limit: PAGE }, this.run.signal);
-      if (search !== this.search) return;
-      this.names = offset ? [...this.names, ...answer.series] : answer.series;
-      this.total = answer.total;
-    } catch (error) {
-      if (!this.run.signal.aborted) this.view.replaceChildren(failure(error, () => this.find(offset)));
-      return;
-    }
-    setText(this.found, `${count(this.total)} series${search ? " found" : ""}`);
-    this.list.replaceChildren(...this.names.map((name) => make("li", {}, this.choice(name))));
-    this.more.hidden = this.names.length >= this.total;
-    if (this.series === undefined && this.names.length) this.choose(this.names[0]);
-  }
-
-  choice(name) {
-    const isShown = name === this.series;
-    return button(labelOf(name), () => this.choose(name), { "aria-current": isShown ? "true" : null });
+    this.element.replaceChildren(this.list.element, this.view);
+    this.list.load();
   }
 
   async choose(name) {
     this.series = name;
-    for (const [place, item] of [...this.list.children].entries()) {
-      const choice = item.firstElementChild;
-      if (this.names[place] === name) choice.setAttribute("aria-current", "true");
-      else choice.removeAttribute("aria-current");
-    }
     let answer;
     try {
       // a name may be empty, which must be sent too
@@ -97,8 +55,6 @@ export class Forecasts {
     ];
   }
 }
-
-const labelOf = (name) => (name === null || name === "" ? "The series" : String(name));
 
 function save(name, columns, rows) {
   const quoted = (value) => {

@@ -1,0 +1,444 @@
+"""Converts files of any size and order into a panel, stored or in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from neuro_divergent.core.available_memory import available_memory
+from neuro_divergent.core.errors import (
+    ConversionWarning,
+    DataError,
+    InputError,
+    NeuroDivergentError,
+    StorageError,
+    UntrustedFileError,
+)
+from neuro_divergent.core.formatting import format_bytes
+from neuro_divergent.core.memory import keeping_memory
+from neuro_divergent.core.storage.atomic import (
+    MANIFEST,
+    flush_directory,
+    make_parents,
+    require_replaceable,
+    seal_directory,
+    swap_directory,
+)
+from neuro_divergent.core.storage.disk import FULL, free_bytes, storage_error
+from neuro_divergent.core.storage.lock import RunLock
+from neuro_divergent.data.cleaning.frequency_evidence import FrequencyEvidence
+from neuro_divergent.data.conversion.assembly import Assembly, OtherFrequencyError, UnsortedError
+from neuro_divergent.data.conversion.buckets import Buckets
+from neuro_divergent.data.conversion.growing_panel import GrowingPanel
+from neuro_divergent.data.conversion.journal import Journal, identify, work_directory
+from neuro_divergent.data.conversion.progress import Report, Reporter
+from neuro_divergent.data.conversion.row_files import open_files
+from neuro_divergent.data.conversion.rows import Rows
+from neuro_divergent.data.conversion.series_index import SeriesIndex, count_series
+from neuro_divergent.data.conversion.series_parts import series_parts
+from neuro_divergent.data.io.source import find_files
+from neuro_divergent.data.io.table import Table
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import lay_out
+from neuro_divergent.data.panel_store.appending import lock_panel
+from neuro_divergent.data.panel_store.writing import PanelWriter
+from neuro_divergent.data.schema import Schema
+
+MEMORY = 512 * 2**20
+"""Bytes that a conversion plans with if nothing else is said; what Python and polars take comes on top."""
+_LEAST_MEMORY = 16 * 2**20
+_SECONDS_BETWEEN_RECORDS = 5.0
+_FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 20
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+class Converter:
+    """Reads a table and hands over its panel in parts.
+
+    Args:
+        rows: The table.
+        memory: Bytes to plan with.
+        reporter: Hears of the progress.
+        directory: Where rows may be written that are not sorted by series; without one they raise ``UnsortedError``.
+    """
+
+    def __init__(self, rows: Rows, memory: int, reporter: Reporter, directory: Path | None = None) -> None:
+        self.rows, self._reporter, self._directory = rows, reporter, directory
+        self.batch, self.bucket_rows = plan_rows(memory, rows.row_bytes)
+        self.categories = rows.learn_categories()
+        self.assembly = Assembly(rows, self.categories, self._evidence)
+        self.buckets: Buckets | None = None
+        self.position = 0  # rows, or buckets, that are done
+
+    def parts(self) -> Iterator[Panel]:
+        """Yield the parts that are not done; ``position`` then counts the part as done.
+
+        Raises:
+            DataError: If the rows cannot be used; the message has the row.
+            UnsortedError: If rows are not sorted by series, which was not known before.
+            OtherFrequencyError: If the parts before have to be made again.
+        """
+        if self.buckets is None:
+            for table, end in series_parts(self.rows, self.batch, self.position):
+                self._reporter.update("writing", self.position, len(self.rows))
+                part = self._make_sorted(table)
+                self.position = end
+                yield part
+        else:
+            for bucket in range(self.position, len(self.buckets)):
+                self._reporter.update("writing", self._rows_before(bucket), len(self.rows))
+                part = self._make_of_bucket(self.buckets, bucket)
+                self.position = bucket + 1
+                yield part
+        self._reporter.update("writing", len(self.rows), len(self.rows))
+
+    def restart(self) -> None:
+        """Begin with the first part again."""
+        self.position = 0
+        self.assembly.restart()
+
+    def partition(self) -> None:
+        """Distribute the rows over buckets, because they are not sorted by series."""
+        if self._directory is None or self.rows.id is None:
+            raise UnsortedError
+        path = self._directory / "series.parquet"
+        total = len(self.rows)
+        if path.exists():
+            index = SeriesIndex.open(path, self.rows.id)
+        else:
+            index = count_series(self.rows, self.batch, lambda done: self._reporter.update("counting", done, total))
+            index.save(path.with_suffix(".partial"))
+            path.with_suffix(".partial").rename(path)
+        self.buckets = Buckets(self.rows, index, self.categories, self._directory / "runs", self.bucket_rows)
+        self.buckets.write(lambda done: self._reporter.update("partitioning", done, total))
+
+    def _rows_before(self, bucket: int) -> int:
+        assert self.buckets is not None
+        return int(self.buckets.index.counts[: self.buckets.borders[bucket]].sum())
+
+    def _make_sorted(self, table: Table) -> Panel:
+        try:
+            return self.assembly.make(table)
+        except DataError:
+            if self._is_sorted_from(table):
+                raise
+            # Half of a series looks as if rows were missing.
+            raise UnsortedError from None
+
+    def _is_sorted_from(self, table: Table) -> bool:
+        """Whether all series from a table on come in ascending order and in one piece."""
+        name, last = self.rows.id, self.assembly.last
+        if name is None:
+            return True
+        assert isinstance(table.rows, int)
+        for part, _ in series_parts(self.rows, self.batch, table.rows, [name]):
+            names = part.frame[name]
+            if names.null_count():
+                return True  # which is an error of its own
+            if last is not None and names.min() <= last:
+                return False
+            last = names.max()
+        return True
+
+    def _make_of_bucket(self, buckets: Buckets, bucket: int) -> Panel:
+        try:
+            return self.assembly.make(buckets.table(bucket))
+        except DataError:
+            self.assembly.make(buckets.table_with_rows(bucket))  # says the same with the rows of the table
+            raise
+
+    def _evidence(self) -> FrequencyEvidence:
+        """Read all names and times."""
+        evidence = FrequencyEvidence()
+        names = [self.rows.schema.time, *([self.rows.id] if self.rows.id else [])]
+        last: Any = None
+        for done, table in self._tables(names):
+            layout = lay_out(table, self.rows.schema, is_resolved=True)
+            if last is not None and layout.ids[0] <= last:
+                raise UnsortedError
+            last = layout.ids[-1]
+            evidence.update(layout.times, layout.offsets)
+            self._reporter.update("checking times", done, len(self.rows))
+        return evidence
+
+    def _tables(self, names: Sequence[str]) -> Iterator[tuple[int, Table]]:
+        if self.buckets is None:
+            for table, end in series_parts(self.rows, self.batch, 0, names):
+                yield end, table
+        else:
+            for bucket in range(len(self.buckets)):
+                yield self._rows_before(bucket + 1), self.buckets.table(bucket, names)
+
+
+def convert(
+    source: str,
+    directory: Path,
+    schema: Schema,
+    *,
+    memory: int | None = None,
+    progress: Report | None = None,
+    restart: bool = False,
+) -> None:
+    """Convert CSV or Parquet files of any size and order into a stored panel.
+
+    The panel has the values that ``build_panel`` gives for the whole table. It is there completely or not at all. A
+    conversion that was killed goes on where it was when it is called again with the same files and settings, and the
+    result is the same, byte for byte.
+
+    Args:
+        source: A file or a pattern of several.
+        directory: Where to write the panel; a panel that is there is replaced.
+        schema: The roles of the columns and the policies.
+        memory: Bytes to plan with; if not given, 512 MiB or, where that is less, a quarter of what is available. A
+            series that needs more takes what it needs.
+        progress: Called some times a second.
+        restart: Begin again even if an earlier conversion could go on.
+
+    Raises:
+        DataError: If the table cannot be used.
+        InputError: If something else is at the target, or if another process writes it.
+        StorageError: If the disk refuses; where it is full, nothing is left.
+    """
+    if memory is not None and memory < _LEAST_MEMORY:
+        raise InputError(f"memory: {format_bytes(memory)} is too little; give at least {format_bytes(_LEAST_MEMORY)}.")
+    files = find_files(source)
+    directory = directory.absolute()
+    require_replaceable(directory)
+    work = work_directory(directory)
+    try:
+        make_parents(work)
+        work.mkdir(exist_ok=True)
+    except OSError as error:
+        raise storage_error(directory, "written", error) from error
+    with RunLock(work / "lock"):
+        journal = Journal(work, identify(files, schema, memory))
+        if restart:
+            journal.clear()
+        elif reason := journal.read():
+            warnings.warn(
+                f"{directory}: an unfinished conversion is not gone on with: {reason}. It begins again.",
+                ConversionWarning,
+                stacklevel=3,
+            )
+        memory = int(journal.state.get("memory") or memory or _usual_memory())
+        journal.state["memory"] = memory  # what was written is divided by it
+        _convert(_Conversion(source, files, directory, schema, memory, Reporter(progress)), journal)
+
+
+def _usual_memory() -> int:
+    available = available_memory()
+    return MEMORY if available is None else min(MEMORY, max(available // 4, _LEAST_MEMORY))
+
+
+class _Conversion:
+    """A conversion to a stored panel, in a work directory."""
+
+    def __init__(
+        self, source: str, files: list[str], directory: Path, schema: Schema, memory: int, reporter: Reporter
+    ) -> None:
+        self.source, self.files, self.directory = source, files, directory
+        self.schema, self.memory, self.reporter = schema, memory, reporter
+        self.work = work_directory(directory)
+        self.needed = 0
+
+    def run(self, journal: Journal) -> None:
+        """Go on from the recorded state to the end."""
+        panel = self.work / "panel"
+        if journal.state.get("stage") != "complete":
+            rows = open_files(self.source, self.files, self.schema, self.work / "text", self.memory, self.reporter)
+            converter = Converter(rows, self.memory, self.reporter, self.work)
+            self.needed = _panel_bytes(rows)
+            if journal.state.get("is_partitioned"):
+                self._partition(converter, journal)
+            self._check_room()
+            try:
+                while not self._write(converter, journal, panel):
+                    pass
+            finally:
+                if converter.buckets is not None:
+                    converter.buckets.close()
+            converter.assembly.warn()
+            journal.write(stage="complete", manifest=_digest(panel))
+        if _digest(self.directory) != journal.state["manifest"]:  # unless that was the last thing before a kill
+            with lock_panel(self.directory):
+                swap_directory(panel, self.directory)
+        shutil.rmtree(self.work, ignore_errors=True)
+        flush_directory(self.directory.parent)
+
+    def _write(self, converter: Converter, journal: Journal, panel: Path) -> bool:
+        """Write the panel; return whether it is complete or has to be written again."""
+        with self._open_writer(converter, journal, panel) as writer:
+            last = time.monotonic()
+            try:
+                for part in converter.parts():
+                    writer.append(part)
+                    if time.monotonic() - last > _SECONDS_BETWEEN_RECORDS:
+                        self._record(converter, journal, writer)
+                        last = time.monotonic()
+            except (UnsortedError, OtherFrequencyError) as error:
+                writer.__exit__()
+                self._begin_again(converter, journal, panel)
+                if isinstance(error, UnsortedError):
+                    if converter.buckets is not None:
+                        raise DataError(f"{self.source}: the files changed while they were read") from None
+                    self._partition(converter, journal)
+                return False
+            self._record(converter, journal, writer)
+            kept = self.work / "chunks"
+            kept.mkdir(exist_ok=True)
+            for chunk in panel.glob("index-*.parquet"):  # which ``finish`` removes, and a resumed writer needs
+                if not (kept / chunk.name).exists():
+                    os.link(chunk, kept / chunk.name)
+            seal_directory(panel, writer.finish())
+        return True
+
+    def _record(self, converter: Converter, journal: Journal, writer: PanelWriter) -> None:
+        journal.write(
+            stage="writing",
+            position=converter.position,
+            assembly=converter.assembly.state(),
+            writer=writer.state(),
+        )
+
+    def _open_writer(self, converter: Converter, journal: Journal, panel: Path) -> PanelWriter:
+        state = journal.state
+        if state.get("stage") == "writing":
+            try:
+                for name in (MANIFEST,):
+                    (panel / name).unlink(missing_ok=True)
+                for chunk in (self.work / "chunks").glob("index-*.parquet"):
+                    if not (panel / chunk.name).exists():
+                        os.link(chunk, panel / chunk.name)
+                writer = PanelWriter.resume(panel, state["writer"])
+                converter.position = int(state["position"])
+                converter.assembly.load_state(state["assembly"])
+                return writer
+            except UntrustedFileError as error:
+                message = f"{self.directory}: an unfinished conversion is not gone on with: {error}"
+                warnings.warn(message, ConversionWarning, stacklevel=2)
+        self._begin_again(converter, journal, panel)
+        return PanelWriter(panel)
+
+    def _begin_again(self, converter: Converter, journal: Journal, panel: Path) -> None:
+        for path in (panel, self.work / "chunks"):
+            shutil.rmtree(path, ignore_errors=True)
+        panel.mkdir()
+        converter.restart()
+        journal.write(stage="beginning")
+
+    def _partition(self, converter: Converter, journal: Journal) -> None:
+        self.needed = _panel_bytes(converter.rows) + len(converter.rows) * converter.rows.run_bytes
+        self._check_room()
+        if journal.state.get("boot") != _boot():  # Runs are not flushed to the disk.
+            shutil.rmtree(self.work / "runs", ignore_errors=True)
+        journal.write(is_partitioned=True, boot=_boot())
+        converter.partition()
+
+    def _check_room(self) -> None:
+        """Refuse to begin what surely does not fit on the disk."""
+        free = free_bytes(self.work)
+        there = sum(path.stat().st_size for path in self.work.rglob("*") if path.is_file())
+        if free is not None and self.needed > free + there:
+            raise StorageError(
+                f"{self.directory}: not enough room: needs about {format_bytes(self.needed)}, "
+                f"{format_bytes(free + there)} free."
+            )
+
+
+def _convert(conversion: _Conversion, journal: Journal) -> None:
+    """Convert, and leave nothing where it cannot go on later."""
+    try:
+        with keeping_memory():  # Each part has arrays of the same sizes.
+            conversion.run(journal)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        cause = _cause(error)
+        if isinstance(error, NeuroDivergentError) and not isinstance(error, StorageError):
+            raise
+        if cause is not None and cause.errno in FULL:
+            shutil.rmtree(conversion.work, ignore_errors=True)
+            raise storage_error(conversion.directory, "written", cause, needed=conversion.needed) from error
+        if isinstance(error, NeuroDivergentError):
+            if "not enough room" in str(error):
+                shutil.rmtree(conversion.work, ignore_errors=True)
+            raise
+        if cause is None:
+            raise
+        raise storage_error(conversion.directory, "written", cause) from error
+    except NeuroDivergentError:
+        shutil.rmtree(conversion.work, ignore_errors=True)
+        raise
+
+
+def _boot() -> str:
+    """Return what tells one start of the system from the next."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _digest(panel: Path) -> str:
+    """Return the digest of the manifest of a panel, or nothing if there is none."""
+    try:
+        return hashlib.sha256((panel / MANIFEST).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _cause(error: BaseException) -> OSError | None:
+    """Return the error of the system behind an error; polars tells its number only in the text."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno is not None:
+            return seen
+        if found := _SYSTEM_ERROR.search(str(seen)):
+            number = int(found[1])
+            return OSError(number, os.strerror(number))
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def convert_in_memory(rows: Rows, memory: int) -> Panel:
+    """Return the panel of a table whose rows are sorted by series, with hardly more memory than it needs itself.
+
+    Raises:
+        UnsortedError: If they are not sorted.
+        DataError: If the table cannot be used.
+    """
+    converter = Converter(rows, memory, Reporter(None))
+    while True:
+        sink = GrowingPanel(len(rows))
+        try:
+            for part in converter.parts():
+                sink.append(part)
+        except OtherFrequencyError:
+            converter.restart()
+            continue
+        panel = sink.finish()
+        converter.assembly.warn()
+        return panel
+
+
+def panel_bytes(rows: int, schema: Schema) -> int:
+    """Return about how many bytes a panel of so many rows takes."""
+    values = 1 + bool(schema.weight) + len(schema.past) + len(schema.future) + len(schema.calendar)
+    masks = 1 if "mask" in (schema.missing, schema.gaps) else 0
+    return rows * (4 * values + masks)
+
+
+def _panel_bytes(rows: Rows) -> int:
+    return panel_bytes(len(rows), rows.schema)
+
+
+def plan_rows(memory: int, row_bytes: int) -> tuple[int, int]:
+    """Return how many rows are read together, and how many may be sorted together, within a bound of memory."""
+    return min(max(memory // (6 * row_bytes), _FEWEST_ROWS), _MOST_ROWS), max(memory // (10 * row_bytes), _FEWEST_ROWS)
