@@ -13,7 +13,7 @@ CELLS ?= *
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-browser check format bench bench-training bench-search bench-serving parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
+.PHONY: help setup demo test test-long test-browser check format bench bench-training bench-search bench-serving bench-large parity golden mutants reproduce m4 epf defaults auto zoo coverage cross-validation soak clean
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -82,6 +82,9 @@ bench-training: setup ## Measure the trainer: overhead, being watched, ladder, v
 bench-search: $(BENCH)/.ready ## Search the space of NeuralForecast's AutoNHITS on both sides, and measure what a search takes; writes into docs/benchmarks.md
 	$(BENCH)/bin/python benchmarks/search.py --data $(DATA) --page
 	$(BIN)/python benchmarks/search_overhead.py
+
+bench-large: $(BENCH)/.ready ## Measure panels larger than memory: reading, steps, growth, conversion; wants a quiet machine and 10 GB of disk
+	$(BIN)/python benchmarks/out_of_core.py --data $(DATA)
 
 bench-serving: $(BENCH)/.ready ## Measure prediction, export, handler, cold start, server and scoring of a million series; wants a quiet machine
 	$(BENCH)/bin/python benchmarks/predict_latency.py

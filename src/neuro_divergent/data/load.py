@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.available_memory import available_memory
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.storage.disk import free_bytes
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.conversion.assembly import OtherFrequencyError, UnsortedError
-from neuro_divergent.data.conversion.cache import cached_panel
+from neuro_divergent.data.conversion.cache import cache_directory, cached_panel
 from neuro_divergent.data.conversion.conversion import Converter, convert_in_memory, panel_bytes
 from neuro_divergent.data.conversion.progress import Reporter
 from neuro_divergent.data.conversion.row_files import is_parquet
@@ -22,7 +22,7 @@ from neuro_divergent.data.io.source import find_files
 from neuro_divergent.data.io.thrift import ThriftError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
-from neuro_divergent.data.panel_store.files import PANEL
+from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.data.schema import Schema
 
 _BATCH = 1 << 20  # rows that are read from disk together
@@ -53,15 +53,15 @@ def load_panel(source: Any, schema: Schema) -> Panel:
     if not isinstance(source, (str, os.PathLike)):
         return build_panel(source, schema)
     name, schema = os.fspath(source), schema or Schema()
-    if (Path(name) / PANEL).is_file():
+    if is_stored_panel(name):
         return open_panel(name, schema)
     if (rows := _parquet_rows(name)) is None:
         needed = _text_bytes(name)
-        return cached_panel(name, schema, needed=needed) if _is_too_much(needed) else build_panel(name, schema)
+        return cached_panel(name, schema, needed=needed) if _is_to_convert(needed) else build_panel(name, schema)
     needed = panel_bytes(rows, schema)
-    if _is_too_much(needed):
+    if _is_to_convert(needed):
         return cached_panel(name, schema, needed=needed)
-    if rows <= _LARGE:
+    if rows <= _LARGE or _is_too_much(needed):
         return build_panel(name, schema)
     table = open_rows(name, schema)
     try:
@@ -118,6 +118,14 @@ def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
         raise DataError(f"{source}: sort the rows by series") from None
     except OtherFrequencyError:
         raise DataError(f"{source}: series differ in their frequency. Pass the right one (--frequency)") from None
+
+
+def _is_to_convert(needed: int) -> bool:
+    """Whether a panel of so many bytes is too much for the memory, and the cache has room for it.
+
+    A table that fits neither is read into memory after all, which refuses it if it is larger than that.
+    """
+    return _is_too_much(needed) and needed < (free_bytes(cache_directory()) or 0)
 
 
 def _is_too_much(needed: int) -> bool:

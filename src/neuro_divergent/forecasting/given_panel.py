@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,23 +12,22 @@ from neuro_divergent.core.errors import DataError
 from neuro_divergent.core.spec import Feature
 from neuro_divergent.data.io.table import describe
 from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_store.stored import is_stored_panel
 
 _ROLES = ("past", "future", "static")
-_STORED = "panel.json"
 
 
-def is_stored_panel(data: Any) -> bool:
-    """Whether data are the path of a stored panel."""
-    return isinstance(data, (str, os.PathLike)) and (Path(data) / _STORED).is_file()
-
-
-def as_panel(data: Any, context: Panel) -> Panel | None:
+def as_panel(data: Any, context: Panel, *, last: int | None = None) -> Panel | None:
     """Return data that are a panel or the path of a stored one as new data for a model; ``None`` for other data.
+
+    A panel on disk whose categories differ from those of training, as after new ones were appended, is coded again in
+    memory, which only its last rows are.
 
     Args:
         data: Any data.
         context: The panel that the model holds, with its roles, frequency and categories. Its policy for short series
             counts.
+        last: Rows at the end of each series that are enough.
 
     Raises:
         DataError: If the panel does not have what the model was trained with.
@@ -43,10 +40,24 @@ def as_panel(data: Any, context: Panel) -> Panel | None:
         return None
     panel = panel.without_weights().without_covariates(*(role for role in _ROLES if not getattr(context, role)))
     _check(panel, context)
+    if panel.is_memory_mapped and last is not None and panel.categories != context.categories:
+        panel = panel.tail(last)
     panel = _with_codes_of(panel, context)
     if panel.schema.short != context.schema.short:
         panel = dataclasses.replace(panel, schema=panel.schema.replace(short=context.schema.short))
     return panel
+
+
+def with_categories_of(panel: Panel, context: Panel) -> Panel:
+    """Return a panel to go on training with, coded like the one that a model was trained on.
+
+    Raises:
+        DataError: If it has other covariates, or is on disk and has other categories.
+    """
+    if panel.categories == context.categories:
+        return panel
+    _check(panel, context)
+    return _with_codes_of(panel, context)
 
 
 def _check(panel: Panel, context: Panel) -> None:

@@ -157,7 +157,7 @@ class PredictionContext:
 
 def read_history(data: Any, context: Panel, task: Task) -> tuple[Panel, Backend]:
     """Read series to forecast, with the columns of the context, and return the kind of their table too."""
-    given = as_panel(data, context)
+    given = as_panel(data, context, last=task.history)
     backend: Backend = "polars"
     if given is None:
         table = read_table(data, context.schema)

@@ -17,12 +17,14 @@ from neuro_divergent.data.io.source import Backend, backend_of
 from neuro_divergent.data.load import load_panel
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel, check_lengths
+from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.data.scaling.covariates import CovariateScaling
 from neuro_divergent.data.scaling.series_fit import fit_series_scaler
 from neuro_divergent.data.scaling.spreads import Spreads
 from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.splits import Split
 from neuro_divergent.forecasting.fitted import FittedModel, build_batcher, build_spec
+from neuro_divergent.forecasting.given_panel import with_categories_of
 from neuro_divergent.forecasting.history import choose_season
 from neuro_divergent.forecasting.row_weights import RowWeights, row_weights
 from neuro_divergent.forecasting.task import Task
@@ -131,7 +133,9 @@ def read_panel(data: Any, schema: Mapping[str, Any], before: FittedModel | None 
     For a warm start its columns are those of the fitted model, unless others are given, and so are its categories.
     """
     if isinstance(data, Panel):
-        return data
+        return data if before is None else with_categories_of(data, before.context)
+    if before is not None and is_stored_panel(data):
+        return with_categories_of(load_panel(data, Schema(**schema)), before.context)
     names = Schema(**schema) if schema or before is None else before.context.schema
     if before is None or not before.context.categories:
         return load_panel(data, names)

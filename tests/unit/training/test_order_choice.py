@@ -101,7 +101,7 @@ def test_automatic_order_is_exact_in_memory_and_where_memory_has_room_without_me
     monkeypatch.setattr("neuro_divergent.training.engine.step_seconds", refuse)
     expected = losses(fit(panels[0], True))
     assert losses(fit(panels[0], "auto")) == expected
-    monkeypatch.setattr(read_ahead, "available_memory", lambda: 2**30)
+    monkeypatch.setattr(read_ahead, "available_memory", lambda *, for_files: 2**30)
     assert losses(fit(panels[1], "auto")) == expected
 
 

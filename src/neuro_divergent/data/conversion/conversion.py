@@ -9,6 +9,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,7 @@ class _Conversion:
             converter.assembly.warn()
             journal.write(stage="complete", manifest=_digest(panel))
         if _digest(self.directory) != journal.state["manifest"]:  # unless that was the last thing before a kill
-            with lock_panel(self.directory):
+            with lock_panel(self.directory) if self.directory.exists() else nullcontext():
                 swap_directory(panel, self.directory)
         shutil.rmtree(self.work, ignore_errors=True)
         flush_directory(self.directory.parent)

@@ -38,7 +38,7 @@ def read_parquet(path: str, wanted: Sequence[str] | None) -> Table:
     if max(unpacked, laid_out) > memory_limit():
         rows = f"{laid_out:.2f} GiB in {header.rows:,} rows"
         size = f"{unpacked:.2f} GiB uncompressed" if unpacked > laid_out else rows
-        limit = f"limit {memory_limit():.2f} GiB, the memory. Panel.from_parquet reads tables larger than that"
+        limit = f"limit {memory_limit():.2f} GiB, the memory. 'nd panel build' converts tables larger than that"
         raise DataError(f"{path}: declares {size}, {limit}")
     try:
         frame = pl.scan_parquet(path, glob=False).select(chosen).collect()

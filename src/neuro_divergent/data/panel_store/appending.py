@@ -30,8 +30,9 @@ from neuro_divergent.data.io.source import DEFAULT_ID, read_table
 from neuro_divergent.data.io.table import Table, show_type
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import assemble
-from neuro_divergent.data.panel_store.files import PANEL, PARTS, PARTS_LIST, WITH_PARTS
+from neuro_divergent.data.panel_store.files import PARTS, PARTS_LIST, WITH_PARTS
 from neuro_divergent.data.panel_store.reading import read_parts_list, read_settings
+from neuro_divergent.data.panel_store.stored import PANEL
 from neuro_divergent.data.panel_store.writing import PanelWriter
 from neuro_divergent.data.schema import Policy, Schema
 

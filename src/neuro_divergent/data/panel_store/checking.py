@@ -11,7 +11,7 @@ from neuro_divergent.core.errors import UntrustedFileError
 from neuro_divergent.core.storage.manifest import Entry, check_digest
 from neuro_divergent.core.storage.regular_file import opened, read_file
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_store.files import PANEL, PARTS, WITH_PARTS
+from neuro_divergent.data.panel_store.files import PARTS, WITH_PARTS
 from neuro_divergent.data.panel_store.progress import ByteProgress
 from neuro_divergent.data.panel_store.reading import (
     first_settings,
@@ -20,6 +20,7 @@ from neuro_divergent.data.panel_store.reading import (
     read_parts_list,
     read_settings,
 )
+from neuro_divergent.data.panel_store.stored import PANEL
 
 _BLOCK = 1 << 24
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from neuro_divergent.core.storage.manifest import Entry
 from neuro_divergent.data.panel_store.mapping import MappedFile
+from neuro_divergent.data.panel_store.stored import PANEL
 
 FORMAT_NPY = 1
 """Format of panels of earlier versions, whose arrays are ``.npy`` files."""
@@ -29,7 +30,6 @@ FORMAT = 2
 WITH_PARTS = 3
 """Format of a panel of either kind to which parts were appended."""
 
-PANEL = "panel.json"
 INDEX = "index.parquet"
 PARTS = "parts"
 PARTS_LIST = "parts.json"

@@ -30,7 +30,6 @@ from neuro_divergent.data.panel_store.files import (
     FORMAT,
     FORMAT_NPY,
     INDEX,
-    PANEL,
     PARTS,
     PARTS_LIST,
     ROLES,
@@ -39,6 +38,7 @@ from neuro_divergent.data.panel_store.files import (
 )
 from neuro_divergent.data.panel_store.mapping import CURE, MappedFile, map_array, map_values, read_values, reading_error
 from neuro_divergent.data.panel_store.parts import Part, join_parts
+from neuro_divergent.data.panel_store.stored import PANEL
 from neuro_divergent.data.schema import Schema
 
 _DAMAGES = (

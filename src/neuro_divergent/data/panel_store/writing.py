@@ -17,7 +17,8 @@ from neuro_divergent.core.errors import DataError, UntrustedFileError
 from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import new_directory
 from neuro_divergent.core.storage.manifest import Entry
-from neuro_divergent.data.panel_store.files import ARRAY_FILES, BY_ROW, FORMAT, INDEX, PANEL, ROLES
+from neuro_divergent.data.panel_store.files import ARRAY_FILES, BY_ROW, FORMAT, INDEX, ROLES
+from neuro_divergent.data.panel_store.stored import PANEL
 
 if TYPE_CHECKING:
     from neuro_divergent.data.panel import Panel

@@ -37,7 +37,7 @@ def evaluate(
     path = model_directory(model)
     percent = None if levels is None else parse_levels(levels)
     amount = parse_amount(last)
-    from neuro_divergent.interfaces.cli.scoring import is_stored_panel
+    from neuro_divergent.data.panel_store.stored import is_stored_panel
 
     if not is_stored_panel(data):
         from neuro_divergent.data.io.source import find_files

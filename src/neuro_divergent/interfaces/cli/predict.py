@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuro_divergent.core.errors import InputError, NeuroDivergentError
+from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.interfaces.cli.exported_forecast import (
     PredictOptions,
     SmallForecast,
@@ -19,12 +20,7 @@ from neuro_divergent.interfaces.cli.exported_forecast import (
     is_exported_file,
 )
 from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
-from neuro_divergent.interfaces.cli.scoring import (
-    ScoringOptions,
-    is_stored_panel,
-    score_to_directory,
-    writes_directory,
-)
+from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
 
 if TYPE_CHECKING:
     import polars as pl

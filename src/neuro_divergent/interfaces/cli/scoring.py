@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError, check_choice
 from neuro_divergent.core.formatting import format_count
+from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 _TABLES = (".csv", ".parquet", ".json")
 _FORMATS = ("parquet", "csv", "delta")
 _LINES = 10
-_PANEL = "panel.json"
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,6 @@ class ScoringOptions:
             "--database": self.database, "--format": self.source_format,
         }  # fmt: skip
         return next((name for name, value in options.items() if value is not None), None)
-
-
-def is_stored_panel(data: str | None) -> bool:
-    """Whether data are the directory of a stored panel."""
-    return data is not None and (Path(data) / _PANEL).is_file()
 
 
 def writes_directory(output: str | None, data: str | None, scoring: ScoringOptions) -> bool:
