@@ -45,7 +45,7 @@ _DAMAGES = (
     KeyError, IndexError, TypeError, ValueError, EOFError, pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
 _SMALL = 2**20  # bytes up to which an array of an appended part is read at once: a map needs an open file
-_TIMES = 3  # a panel is opened again when another process replaced it meanwhile
+_TIMES = 10  # a panel is opened again when another process replaced it meanwhile
 
 
 def read_panel(directory: Path, *, mmap: bool = True, parts: tuple[str, ...] | None = None) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def read_panel(directory: Path, *, mmap: bool = True, parts: tuple[str, ...] | N
         before = _identity(directory)
         try:
             fields = _read(directory, mmap, parts)
-        except (UntrustedFileError, StorageError):
+        except (DataError, UntrustedFileError, StorageError):
             if _identity(directory) == before:
                 raise
             continue
@@ -153,7 +153,9 @@ def _read(directory: Path, mmap: bool, parts: tuple[str, ...] | None) -> dict[st
         raise UntrustedFileError(
             f"{directory}: damaged panel ({error}). {CURE} {directory}, or build it again."
         ) from None
-    except MemoryError as error:
+    except (MemoryError, OSError) as error:
+        if isinstance(error, StorageError):
+            raise
         raise reading_error(directory, error) from None
     earlier = tuple(str(item) for item in settings.get("earlier", ()))
     files = PanelFiles(directory.absolute(), tuple(listed), tuple(manifests), tuple(mapped), earlier, dict(fields))
