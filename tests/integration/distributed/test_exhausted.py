@@ -39,7 +39,7 @@ def test_full_disk_of_the_process_that_writes_ends_all_with_one_message(table: P
     assert not ranks_of(run)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_process_without_memory_ends_all_with_one_message(table: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "run"
     made = limited(table, run, rank, resource.RLIMIT_AS, 1)

@@ -148,7 +148,7 @@ def test_training_on_two_nodes_goes_on_after_a_kill_and_gives_the_weights_of_pro
     assert not ranks_of(place / run)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)])
 def test_training_on_a_ray_of_its_own_is_saved_once_by_a_signal_and_nothing_stays_running(
     place: Path, ray_environment: dict[str, str], uninterrupted: bytes, number: signal.Signals
 ) -> None:
@@ -250,6 +250,7 @@ def test_folds_as_ray_tasks_equal_those_of_one_process(ray_environment: dict[str
     assert re.fullmatch(r"killedforecaster, fold [123]: task [012]: its Ray worker died: .*", found["died"])
 
 
+@pytest.mark.soak
 def test_workers_of_ray_train_share_batches_and_go_on_after_a_kill(
     place: Path, ray_environment: dict[str, str], address: str
 ) -> None:

@@ -91,6 +91,7 @@ def is_part_of(process: Path, run: Path) -> bool:
     return parent != "0" and is_part_of(process.parent / parent, run)
 
 
+@pytest.mark.long
 def test_two_processes_write_the_run_that_one_writes(table: Path, tmp_path: Path) -> None:
     train(table, tmp_path / "one")
     train(table, tmp_path / "two", "--processes", "2")
@@ -120,7 +121,7 @@ def test_torchrun_starts_the_same_training(table: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes through /proc")
 @pytest.mark.long
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_killed_process_ends_all_and_retries_give_the_same_weights(table: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "killed"
     more = ("--processes", "2", "--retries", "2", "--max-steps", "400")

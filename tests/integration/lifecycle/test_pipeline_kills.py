@@ -76,7 +76,7 @@ def test_kills_at_every_boundary_and_inside_of_all_stages_change_nothing(
     assert report["versions"] == expected["versions"] == [1]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_kill_at_any_write_of_a_whole_pipeline_changes_nothing(
     server: PipelineServer, data: str, tmp_path: Path
 ) -> None:

@@ -52,7 +52,7 @@ THEIRS: dict[str, Any] = {
     "tsb": library.TSB(alpha_d=0.1, alpha_p=0.1),
 }
 # Compiling what auto_ces needs takes half a minute the first time.
-NAMES = [pytest.param(name, marks=[pytest.mark.long] * (name == "auto_ces")) for name in THEIRS]
+NAMES = [pytest.param(name, marks=[pytest.mark.soak] * (name == "auto_ces")) for name in THEIRS]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -159,7 +159,7 @@ def test_place_of_an_export_is_beside_its_model() -> None:
     assert beside(Path("sales/"), "torch") == Path("sales.pt2")
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "task",
     [
