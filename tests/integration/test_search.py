@@ -311,7 +311,7 @@ def test_search_without_optuna_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         load_optuna()
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_killed_searches_end_with_the_trials_of_one_that_was_never_killed(tmp_path: Path) -> None:
     """SIGKILL at random moments, again and again, until the search is done."""
     DATA.write_csv(tmp_path / "sales.csv")

@@ -305,7 +305,7 @@ def test_no_zombie_is_left(place: Path) -> None:
     process.communicate(timeout=120)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_real_training_that_is_killed_twice_gives_the_model_of_one_that_was_not(tmp_path: Path) -> None:
     Synthetic(num_series=3, length=120).frame().write_csv(tmp_path / "sales.csv")
     settings = [

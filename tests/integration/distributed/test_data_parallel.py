@@ -68,6 +68,7 @@ def test_two_processes_train_with_every_loss_as_one_does() -> None:
     assert not differences("loss", list(LOSSES), drawing=drawing)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::neuro_divergent.training.GradientCostWarning")
 def test_two_processes_train_with_every_other_setting_as_one_does() -> None:
     assert not differences("option", list(trainings.OPTIONS), drawing=["gradient noise"])

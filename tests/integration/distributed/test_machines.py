@@ -118,6 +118,7 @@ def test_two_machines_give_the_weights_of_one_process(
     assert largest_difference(weights(run), weights(tmp_path / "one")) < 1e-6
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("namespaces_exist")
 def test_a_cut_link_ends_all_with_a_message_and_the_same_commands_go_on(
     tmp_path: Path, agents: dict[str, Agent]

@@ -108,7 +108,7 @@ def test_audit_of_one_round_disproves_sampling_of_a_fixed_size(kind: type[Mechan
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [FixedSize, FixedNumber])
+@pytest.mark.parametrize("kind", [FixedSize, pytest.param(FixedNumber, marks=pytest.mark.soak)])
 def test_audit_of_50_rounds_disproves_sampling_of_a_fixed_size(kind: type[Mechanism]) -> None:
     assert not audit(kind, 50, 2500).passes
 
