@@ -1,3 +1,5 @@
+"""Readers of a panel that another process writes."""
+
 from __future__ import annotations
 
 import subprocess
@@ -26,13 +28,13 @@ for step in range(1, 16):
 def test_who_opens_a_panel_while_another_appends_and_compacts_sees_all_or_nothing_of_a_part(tmp_path: Path) -> None:
     directory = tmp_path / "panel"
     build_panel(pl.DataFrame({"ds": range(10), "y": np.arange(10.0)})).save(directory)
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(directory)])
     sizes = []
-    while writer.poll() is None:
-        panel = Panel.open(directory)
-        assert len(panel) % 10 == 0
-        np.testing.assert_array_equal(np.asarray(panel.y), np.arange(len(panel)))
-        sizes.append(len(panel))
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(directory)]) as writer:
+        while writer.poll() is None:
+            panel = Panel.open(directory)
+            assert len(panel) % 10 == 0
+            np.testing.assert_array_equal(np.asarray(panel.y), np.arange(len(panel)))
+            sizes.append(len(panel))
     assert writer.returncode == 0
     assert sizes == sorted(sizes)
     assert len(set(sizes)) > 2
