@@ -218,3 +218,18 @@ def test_conversions_stay_within_a_limit_of_memory(tmp_path: Path) -> None:
     first, second = Panel.open(tmp_path / "sorted"), Panel.open(tmp_path / "by-time")
     assert np.array_equal(first.y, second.y)
     assert np.array_equal(first.y, table["y"].cast(pl.Float32).to_numpy())
+
+
+def test_unsorted_rows_with_a_covariate_called_code_are_converted_with_its_values(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "unique_id": [2, 1, 2, 1, 2, 1],
+            "ds": [1, 1, 2, 2, 3, 3],
+            "y": range(6),
+            "code": [5.0, 7.0, 6.0, 8.0, 9.0, 4.0],
+        }
+    )
+    frame.write_parquet(tmp_path / "table.parquet")
+    panel = Panel.build(tmp_path / "table.parquet", tmp_path / "panel", past=["code"])
+    assert panel.past_x is not None
+    assert panel.past_x[:, 0].tolist() == [7.0, 8.0, 4.0, 5.0, 6.0, 9.0]
