@@ -11,7 +11,7 @@ from neuro_divergent.core.arrays import Floats32, Ints
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import calendar_features, check_times, show, show_time
 from neuro_divergent.data.cleaning.categories import ALLOW_UNKNOWN, encode_categories
-from neuro_divergent.data.io.source import Table, read_table
+from neuro_divergent.data.io.source import Table, read_table_ahead
 from neuro_divergent.data.io.table import show_type
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.scaling.base import LARGEST
@@ -43,7 +43,7 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
                 f"future covariates {', '.join(schema.future)} are needed to forecast. Pass future= (--future) with "
                 f"{count}, beginning {show_time(times, 0)}"
             )
-        table = read_table(source, schema, only=[*_keys(panel), *schema.future])
+        table = read_table_ahead(source, schema)
         rows = _find_rows(table, panel, times, horizon)
         for position in range(len(schema.future)):
             values[:, position] = _column(table, panel, position, rows, times, horizon)
@@ -51,20 +51,18 @@ def read_future(source: Any, panel: Panel, horizon: int) -> Floats32 | None:
     return values.reshape(panel.num_series, horizon, len(panel.future))
 
 
-def _keys(panel: Panel) -> list[str]:
-    return [panel.schema.time] if panel.schema.id is None else [panel.schema.id, panel.schema.time]
-
-
 def _find_rows(table: Table, panel: Panel, times: pl.Series, horizon: int) -> Ints:
     """Return the row of the table for each series and step."""
     frame, schema = table.frame, panel.schema
-    for name in (*_keys(panel), *schema.future):
+    # The series of a wide table share their covariates, so these may come without ids.
+    id_column = None if schema.wide and schema.id not in frame.columns else schema.id
+    for name in (*([id_column] if id_column else []), schema.time, *schema.future):
         if name not in frame.columns:
             raise table.lacks(name)
     given = [_match(table, check_times(frame[schema.time], table.error, table.date_format), panel.starts).alias("time")]
     wanted = [times.alias("time")]
-    if schema.id is not None:
-        given.append(_match(table, frame[schema.id], panel.ids).alias("id"))
+    if id_column is not None:
+        given.append(_match(table, frame[id_column], panel.ids).alias("id"))
         wanted.append(panel.ids.gather(np.repeat(np.arange(panel.num_series), horizon)).alias("id"))
     keys = [key.name for key in given]
     right = pl.DataFrame(given).with_row_index("row")
@@ -133,7 +131,7 @@ def _place(panel: Panel, step: int, horizon: int) -> str:
 
 def _strangers(panel: Panel, given: pl.DataFrame) -> str:
     """Mention a series that is not in the panel, since its name may be misspelled."""
-    if panel.schema.id is None:
+    if "id" not in given.columns:
         return ""
     unknown = given["id"].filter(~given["id"].is_in(panel.ids.implode()))
     return f"; series {show(unknown[0])} of the table is not in the data" if len(unknown) else ""

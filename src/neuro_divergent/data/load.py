@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuro_divergent.core.available_memory import available_memory
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import DataError, NeuroDivergentError
 from neuro_divergent.core.storage.disk import free_bytes
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.conversion.assembly import OtherFrequencyError, UnsortedError
 from neuro_divergent.data.conversion.cache import cache_directory, cached_panel
 from neuro_divergent.data.conversion.conversion import Converter, convert_in_memory, panel_bytes
 from neuro_divergent.data.conversion.progress import Reporter
-from neuro_divergent.data.conversion.row_files import is_parquet
+from neuro_divergent.data.conversion.row_files import is_parquet, is_streamed
 from neuro_divergent.data.conversion.rows import Rows, open_parquet
 from neuro_divergent.data.io.parquet_header import read_header
 from neuro_divergent.data.io.source import find_files
@@ -23,7 +23,7 @@ from neuro_divergent.data.io.thrift import ThriftError
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.data.panel_builder import build_panel
 from neuro_divergent.data.panel_store.stored import is_stored_panel
-from neuro_divergent.data.schema import Schema
+from neuro_divergent.data.schema import READING, Schema
 
 _BATCH = 1 << 20  # rows that are read from disk together
 _LARGE = 2 * _BATCH
@@ -32,7 +32,6 @@ _LEAST_READING_MEMORY = 16 * 2**20
 _TABLE_TIMES = 4  # how many times the bytes of its columns a table takes that is read and sorted as a whole
 _PACKED_TIMES = 20  # how many times larger packed text may become
 _USED_LATER = ("short", "unknown_category", "strict")  # fields of a schema that are not about how a panel is made
-_OF_TABLES = ("encoding", "date_format")  # fields that say how to read a table
 
 
 def load_panel(source: Any, schema: Schema) -> Panel:
@@ -55,6 +54,8 @@ def load_panel(source: Any, schema: Schema) -> Panel:
     name, schema = os.fspath(source), schema or Schema()
     if is_stored_panel(name):
         return open_panel(name, schema)
+    if not _is_in_parts(name, schema):
+        return build_panel(name, schema)
     if (rows := _parquet_rows(name)) is None:
         needed = _text_bytes(name)
         return cached_panel(name, schema, needed=needed) if _is_to_convert(needed) else build_panel(name, schema)
@@ -83,7 +84,7 @@ def open_panel(directory: str, schema: Schema) -> Panel:
     given = {
         name: value
         for name in Schema.model_fields
-        if name not in _OF_TABLES and (value := getattr(schema, name)) != getattr(usual, name)
+        if name not in READING and (value := getattr(schema, name)) != getattr(usual, name)
     }
     if "frequency" in given and Frequency.parse(given["frequency"]) == panel.frequency:
         del given["frequency"]
@@ -118,6 +119,14 @@ def read_in_parts(source: str, schema: Schema) -> Iterator[Panel]:
         raise DataError(f"{source}: sort the rows by series") from None
     except OtherFrequencyError:
         raise DataError(f"{source}: series differ in their frequency. Pass the right one (--frequency)") from None
+
+
+def _is_in_parts(name: str, schema: Schema) -> bool:
+    """Whether a source can be read in parts; what is wrong with one that cannot be read is said by who reads it."""
+    try:
+        return is_streamed(find_files(name), schema)
+    except NeuroDivergentError:
+        return False
 
 
 def _is_to_convert(needed: int) -> bool:

@@ -11,18 +11,21 @@ import dataclasses
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter, methodcaller
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset, default_collate
 
 from neuro_divergent.core.arrays import Ints
 from neuro_divergent.core.errors import ConfigError, DataError
+from neuro_divergent.core.nested import map_tensors, num_rows, tensors_in
 from neuro_divergent.core.spec import Batch
 from neuro_divergent.data.batcher import WindowBatcher
 from neuro_divergent.data.block_shuffle import BlockShuffle
@@ -249,17 +252,18 @@ class WindowLoader(Loader):
 
 
 class TensorLoader(Loader):
-    """Batches of rows of tensors of equal length, as tuples."""
+    """Batches of rows of tensors of equal length, as tuples; inputs may be dicts, lists or tuples of tensors."""
 
-    def __init__(self, tensors: tuple[Tensor, ...], order: Order, device: torch.device) -> None:
-        sizes = [len(tensor) for tensor in tensors]
+    def __init__(self, tensors: tuple[Any, ...], order: Order, device: torch.device) -> None:
+        sizes = [len(tensor) for tensor in tensors_in(tensors)]
         if not sizes or len(set(sizes)) > 1 or sizes[0] == 0:
             raise DataError(f"tensors to train on must have the same number of rows, at least 1; got {sizes}.")
-        self._tensors = [tensor.to(device) for tensor in tensors]
+        self._tensors = [map_tensors(methodcaller("to", device), item) for item in tensors]
+        self._size = sizes[0]
         self._order = order
 
     def __len__(self) -> int:
-        return self._order.num_batches(len(self._tensors[0]))
+        return self._order.num_batches(self._size)
 
     def part(self, rank: int, world_size: int) -> Self:
         """Return the part of one of several processes: every batch has some of its rows for each."""
@@ -267,12 +271,47 @@ class TensorLoader(Loader):
         part._order = self._order.part(rank, world_size)
         return part
 
-    def epoch(self, number: int, start: int = 0) -> Iterator[tuple[Tensor, ...]]:
-        size = len(self._tensors[0])
+    def epoch(self, number: int, start: int = 0) -> Iterator[tuple[Any, ...]]:
+        device = next(tensors_in(self._tensors)).device
+        for batch, numbers in enumerate(self._order.batches(self._size, number, start), start):
+            rows = torch.from_numpy(np.ascontiguousarray(numbers)).to(device)
+            made = tuple(map_tensors(itemgetter(rows), item) for item in self._tensors)
+            yield without_weight(made) if self._order.stands_in(self._size, batch) else made
+
+
+class DatasetLoader(Loader):
+    """Batches of items of a torch ``Dataset``, in an order of its own: no ``DataLoader`` is needed.
+
+    Items are stacked by torch's ``default_collate``. Workers, and another way to stack, are what a ``DataLoader`` is
+    for.
+    """
+
+    def __init__(self, dataset: Any, order: Order, device: torch.device) -> None:
+        if len(dataset) == 0:
+            raise DataError("the data set to train on is empty.")
+        self._dataset = dataset
+        self._order = order
+        self._device = device
+
+    def __len__(self) -> int:
+        return self._order.num_batches(len(self._dataset))
+
+    def part(self, rank: int, world_size: int) -> Self:
+        """Return the part of one of several processes: every batch has some of its items for each."""
+        part = copy.copy(self)
+        part._order = self._order.part(rank, world_size)
+        return part
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Any]:
+        size = len(self._dataset)
         for batch, numbers in enumerate(self._order.batches(size, number, start), start):
-            rows = torch.from_numpy(np.ascontiguousarray(numbers)).to(self._tensors[0].device)
-            made = tuple(tensor[rows] for tensor in self._tensors)
+            made = _moved(default_collate(self._items(numbers.tolist())), self._device)
             yield without_weight(made) if self._order.stands_in(size, batch) else made
+
+    def _items(self, numbers: list[int]) -> list[Any]:
+        if hasattr(self._dataset, "__getitems__"):
+            return list(self._dataset.__getitems__(numbers))
+        return [self._dataset[number] for number in numbers]
 
 
 class IterableLoader(Loader):
@@ -292,24 +331,61 @@ class IterableLoader(Loader):
         batches = iter(self._batches)
         for _ in range(start):
             next(batches, None)
-        return map(self._moved, batches)
-
-    def _moved(self, batch: Any) -> Any:
-        parts = (item.to(self._device) if isinstance(item, Tensor) else item for item in batch)
-        return Batch(*parts) if isinstance(batch, Batch) else tuple(parts)
+        return (_moved(batch, self._device) for batch in batches)
 
 
 def as_loader(data: Any, order: Order, device: torch.device) -> Loader:
-    """Return a loader for a loader, a tuple of tensors or an iterable of batches."""
+    """Return a loader for a loader, tensors, a torch ``Dataset`` or an iterable of batches.
+
+    Tensors are inputs and targets, and weights if there are any; inputs may be dicts, lists or tuples of tensors.
+    """
     if hasattr(data, "epoch"):
         return data  # type: ignore[no-any-return]
-    if isinstance(data, (tuple, list)) and data and all(isinstance(item, Tensor) for item in data):
+    if are_tensors(data):
         return TensorLoader(tuple(data), order, device)
+    if isinstance(data, (Tensor, np.ndarray)):
+        raise DataError(f"one {type(data).__name__} is not enough to train on: pass a pair, (inputs, targets).")
+    if isinstance(data, (tuple, list)) and any(isinstance(item, np.ndarray) for item in data):
+        raise DataError("arrays of NumPy have no gradients: pass tensors, such as torch.as_tensor(array).float().")
+    if _is_dataset(data):
+        return DatasetLoader(data, order, device)
     if isinstance(data, Iterable):
         return IterableLoader(data, device)
     raise DataError(
-        f"cannot train on {type(data).__name__}: pass tensors, a DataLoader, a list of batches or a loader."
+        f"cannot train on {type(data).__name__}: pass tensors, a Dataset, a DataLoader, a list of batches or a loader."
     )
+
+
+def are_tensors(data: Any) -> bool:
+    """Whether data are inputs and targets as tensors, where the inputs may be several in a dict, list or tuple."""
+    if not isinstance(data, (tuple, list)) or not data:
+        return False
+    inputs, *others = data
+    is_several = isinstance(inputs, (Mapping, list, tuple)) and bool(others)
+    return (isinstance(inputs, Tensor) or (is_several and any(True for _ in tensors_in(inputs)))) and all(
+        isinstance(item, Tensor) for item in others
+    )
+
+
+def num_items(data: Any) -> int:
+    """Return the items of an epoch of tensors or of a torch ``Dataset``; 0 where batches are made elsewhere."""
+    if are_tensors(data):
+        return num_rows(data[0])
+    return len(data) if _is_dataset(data) else 0
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether data are items of a torch ``Dataset``; one that can be iterated over gives batches."""
+    return isinstance(data, Dataset) and isinstance(data, Sized) and not isinstance(data, Iterable)
+
+
+def _moved(batch: Any, device: torch.device) -> Any:
+    """Return a batch on a device, as a tuple if it is a list."""
+    if isinstance(batch, Mapping):
+        names = ", ".join(map(str, batch))
+        raise DataError(f"a batch is a pair (inputs, targets), where inputs may be a dict; got one dict of {names}.")
+    made = map_tensors(methodcaller("to", device), batch)
+    return tuple(made) if isinstance(made, list) else made
 
 
 def without_weight(batch: Any) -> Any:

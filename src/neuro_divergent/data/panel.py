@@ -55,11 +55,24 @@ class Panel:
         past_x: Covariates known only in the past, ``(rows, features)``.
         future_x: Covariates known ahead, ``(rows, features)``; calendar features come last.
         static_x: Covariates per series, ``(num_series, features)``.
-        past: Names and cardinalities of the columns of ``past_x``; likewise ``future`` and ``static``.
+        past: Names and cardinalities of the columns of ``past_x``.
+        future: The same of ``future_x``.
+        static: The same of ``static_x``.
         categories: For each categorical column, its values in code order: the code of ``categories[c][k]`` is ``k + 1``
             because 0 is the slot for unknown values.
         source: The file that the series come from, for messages.
         files: The files that values are read from, where they are on disk.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> nd.datasets.Synthetic(num_series=3, length=40).frame().write_parquet("sales.parquet")
+        >>> panel = nd.Panel.build("sales.parquet", "panel")
+        >>> panel.num_series, len(panel), panel.is_memory_mapped
+        (3, 120, True)
+        >>> panel.tail(7).lengths.tolist()
+        [7, 7, 7]
+        >>> str(panel.times_ahead(1)[0])
+        '2020-02-10 00:00:00'
     """
 
     schema: Schema
@@ -79,6 +92,16 @@ class Panel:
     categories: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
     source: str = IN_MEMORY
     files: PanelFiles | None = dataclasses.field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        from neuro_divergent.data.panel_display import describe_panel
+
+        return f"{type(self).__name__}({describe_panel(self)})"
+
+    def _repr_html_(self) -> str:
+        from neuro_divergent.data.panel_display import panel_html
+
+        return panel_html(self)
 
     def __len__(self) -> int:
         """Number of rows of all series together."""

@@ -17,10 +17,19 @@ import polars as pl
 from neuro_divergent.core.arrays import Array, Floats32, Ints, UInts32
 from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.spec import Feature
-from neuro_divergent.data.cleaning.calendar import calendar_features, check_calendar, check_times, show, show_time
+from neuro_divergent.data.cleaning.calendar import (
+    TRANSPOSED,
+    calendar_features,
+    check_calendar,
+    check_times,
+    holds_dates,
+    show,
+)
 from neuro_divergent.data.cleaning.categories import encode_column, is_category
+from neuro_divergent.data.cleaning.duplicates import combine_duplicates, duplicates_error
 from neuro_divergent.data.cleaning.filling import Grid, complete, fill, find_frequency, find_grid, refuse_holes
-from neuro_divergent.data.cleaning.frequency import PIECE, Frequency, extremes, pairs, physical
+from neuro_divergent.data.cleaning.frequency import Frequency, extremes, physical
+from neuro_divergent.data.cleaning.numbers import NumberStyle, explain_number
 from neuro_divergent.data.io.source import DEFAULT_ID, Table, read_table
 from neuro_divergent.data.io.table import describe, run_borders, show_type, take_rows
 from neuro_divergent.data.panel import Panel
@@ -29,6 +38,7 @@ from neuro_divergent.data.schema import Schema
 from neuro_divergent.data.sort_order import sort_order
 
 Known = dict[str, list[Any]]
+SAME_NAMES = " The columns of new rows must be named as those of the rows before."
 _CACHED = 1 << 16  # Rows that stay in the cache of a processor.
 
 
@@ -75,7 +85,7 @@ def assemble(
     table: Table, schema: Schema, *, frequency: Frequency | None = None, categories: Known | None = None
 ) -> Panel:
     """Do the work of ``build_panel`` with a frequency and categories that may be known already."""
-    layout = lay_out(table, schema)
+    layout = lay_out(table, schema, is_new=frequency is not None)
     if layout.moved is not None:
         warn_reordered(layout.moved, table, layout.schema)
     return fill_in(layout, find_frequency(layout, frequency), categories)
@@ -231,7 +241,7 @@ def _label(schema: Schema, ids: pl.Series, series: int) -> str:
     return "" if schema.id is None else f"series {show(ids[series])}"
 
 
-def _resolve(table: Table, schema: Schema) -> Schema:
+def _resolve(table: Table, schema: Schema, *, is_new: bool) -> Schema:
     """Check that every column is there and name the series column if the table has the usual one."""
     found = table.frame.columns
     taken = (schema.time, schema.target, *([schema.weight] if schema.weight else []), *schema.covariates)
@@ -239,19 +249,40 @@ def _resolve(table: Table, schema: Schema) -> Schema:
         schema = schema.replace(id=DEFAULT_ID)
     for name in (*([schema.id] if schema.id else []), *taken):
         if name not in found:
-            raise table.lacks(name)
+            raise table.lacks(name, _explain_role(name, table, schema, is_new=is_new))
     return schema
 
 
-def lay_out(table: Table, schema: Schema, *, is_resolved: bool = False) -> Layout:
+def _explain_role(name: str, table: Table, schema: Schema, *, is_new: bool) -> str:
+    """Return how to name the columns that have a role, or what to do with a wide table; roles of new rows are given."""
+    roles = {"time": schema.time, "target": schema.target, "id": schema.id}
+    if name not in roles.values():
+        return ""
+    if holds_dates(table.columns):
+        return TRANSPOSED
+    if is_new:
+        return SAME_NAMES
+    found = set(table.columns)
+    lost = ", ".join(f"{role}= (--{role})" for role, column in roles.items() if column and column not in found)
+    cure = f" Say which it is: {lost}"
+    may_have_id = len(found) > 2 and schema.id is None and DEFAULT_ID not in found
+    if may_have_id:
+        cure += "; and id= (--id) if a column names the series"
+    if may_have_id and not schema.wide:
+        cure += ". If each column is a series, pass wide=True (--wide)"
+    return f"{cure}."
+
+
+def lay_out(table: Table, schema: Schema, *, is_resolved: bool = False, is_new: bool = False) -> Layout:
     """Check names and times of a table and put its rows in the order of a panel.
 
-    ``is_resolved`` says that the schema names the series column and that every column is there which is needed later.
+    ``is_resolved`` says that the schema names the series column and that every column is there which is needed later;
+    ``is_new`` says that the rows are new ones for a schema that is known, as that of a trained model.
 
     Raises:
         DataError: If a column is missing, or names or times cannot be used.
     """
-    schema = schema if is_resolved else _resolve(table, schema)
+    schema = schema if is_resolved else _resolve(table, schema, is_new=is_new)
     times = check_times(table.frame[schema.time], table.error, table.date_format, table.row)
     order = codes = None
     if schema.id is None:
@@ -273,7 +304,9 @@ def lay_out(table: Table, schema: Schema, *, is_resolved: bool = False) -> Layou
             ascending = ascending[sort_order(codes[ascending])]
         layout = _ordered(table, schema, names, offsets, times, ascending)
     if layout.spread and layout.spread[0] == 0:
-        _refuse_duplicates(layout)
+        if schema.duplicates == "error":
+            raise duplicates_error(layout)
+        return lay_out(combine_duplicates(layout), schema, is_resolved=True)
     check_calendar(schema.calendar, layout.times.dtype, schema.time)
     if layout.order is not order:
         moved = _moved(layout, np.arange(len(times)) if order is None else order)
@@ -335,30 +368,6 @@ def warn_reordered(moved: Moved, table: Table, schema: Schema) -> None:
     if schema.strict:
         raise table.error(f"{message}{others}; strict=True (--strict) allows none")
     warnings.warn(table.describe(f"{message} and are sorted{others}"), DataWarning, stacklevel=4)
-
-
-def _refuse_duplicates(layout: Layout) -> None:
-    pieces = enumerate(pairs(layout.times, layout.offsets))
-    found = np.concatenate(
-        [np.setdiff1d((a == b).arg_true().to_numpy(), apart) + piece * PIECE for piece, (a, b, apart) in pieces]
-    )
-    first = int(found[0])
-    rows = sorted((layout.row(first), layout.row(first + 1)))
-    place = ": ".join(filter(None, [layout.label(int(layout.series(first))), show_time(layout.times, first)]))
-    total = f"; {len(found)} such rows in all" if len(found) > 1 else ""
-    cure = "Keep one row per series and time"
-    if _repeats_an_hour(layout.times.gather(found)):
-        cure = "Clocks are set back at such an hour: write the times in UTC or with their offset, as 02:30+01:00"
-    raise layout.table.error(f"{place} twice (rows {rows[0]}, {rows[1]}){total}. {cure}")
-
-
-def _repeats_an_hour(times: pl.Series) -> bool:
-    """Whether all of some times without a zone lie where clocks are set back: a Sunday night of autumn."""
-    if not isinstance(times.dtype, pl.Datetime) or times.dtype.time_zone is not None:
-        return False
-    time = pl.first()
-    night = (time.dt.weekday() == 7) & (time.dt.hour() < 4) & time.dt.month().is_in([3, 4, 9, 10, 11])
-    return bool(times.to_frame().select(night.all()).item())
 
 
 @dataclass(frozen=True)
@@ -443,12 +452,13 @@ def explain_size(value: float) -> str:
 
 def _refuse_text(layout: Layout, column: pl.Series) -> None:
     if column.dtype == pl.String:
-        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-        wrong = (numbers.is_null() & column.is_not_null()).arg_true().to_numpy()
+        style = NumberStyle.of(layout.schema, has_points=layout.table.has_points)
+        wrong = style.find_wrong(column).arg_true().to_numpy()
         if len(wrong):
             first = layout.earliest(wrong)
             place = f"row {layout.row(first)}, column {column.name!r}"
-            raise layout.table.error(f"{place}: {show(column[first])} is not a number")
+            cure = explain_number(str(column[first]), style)
+            raise layout.table.error(f"{place}: {show(column[first])} is not a number{cure}")
     raise layout.table.error(
         f"column {column.name!r} is {show_type(column.dtype)}; numbers are needed, so convert it first"
     )

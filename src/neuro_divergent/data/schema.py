@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,7 +12,18 @@ from neuro_divergent.core.config import Config
 # Day, month, year and time of day, as strptime has them; without those that depend on the language of the machine.
 _DATE_MARKS = frozenset("YymdjbBaAHIMSfpz%")
 
+_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+_SPACES = ("\u00a0", "\u202f")  # no-break spaces, which programs write between thousands
+
 Policy = Literal["error", "interpolate", "forward", "zero", "mask"]
+Duplicates = Literal["error", "first", "last", "mean", "sum"]
+DateFormat = str | tuple[str, ...]
+
+READING = (
+    "encoding", "separator", "decimal", "thousands", "null_values", "date_format", "skip_rows", "sheet", "query",
+    "wide",
+)  # fmt: skip
+"""Fields of a schema that say how a table is read; a panel, which was read already, does not need them."""
 
 
 class Schema(Config):
@@ -38,9 +49,33 @@ class Schema(Config):
             ``drop`` leaves out, with a warning, and ``error`` refuses those that are too short for one window.
         unknown_category: Policy for a category at prediction that training never saw: refuse, or use the slot
             reserved for unknown ones.
+        duplicates: Policy for several rows of one series and time: refuse, keep the first or last one, or put the mean
+            or sum of the targets; numeric covariates then take their mean, and others keep the first value.
         encoding: How the text of CSV files is written, such as ``"latin-1"``; UTF-8 when unset.
-        date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``.
-        strict: Turn warnings into errors: rows out of time order and constant series.
+        separator: Character between the columns of CSV files, such as ``";"`` or ``"tab"``, found in the file when
+            unset.
+        decimal: Decimal mark of numbers that are text, ``"."`` or ``","``. When unset, commas are taken for one where
+            they cannot be anything else, with a warning.
+        thousands: Mark between thousands in numbers that are text: a comma, point, apostrophe, underscore or space.
+        null_values: Texts and numbers that mean a missing value, such as ``("n/a", "-999")``; empty ones always do.
+        date_format: How times are written where not in ISO 8601, as for ``strptime``: ``"%d/%m/%Y"``, or several
+            formats where a column mixes them.
+        skip_rows: Lines above the header of CSV files and Excel sheets.
+        sheet: Name or number of an Excel sheet, the first one when unset.
+        query: SELECT statement whose rows are the table, where the source is the address of a database.
+        wide: Whether each column but the time and the covariates is a series, named by its header. Covariates are
+            those of all series. The time is the column ``time`` or, if there is none, the first one.
+        strict: Turn warnings into errors: rows out of time order, constant series, guessed decimal marks.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> schema = nd.Schema(target="units", time="date", id="store", future="price", calendar="day_of_week")
+        >>> schema.covariates
+        ('price',)
+        >>> nd.Schema(target="units", past="units")
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: column 'units' has more than one role; give it one of target, ...
     """
 
     target: str = "y"
@@ -57,11 +92,20 @@ class Schema(Config):
     gaps: Policy = "error"
     short: Literal["error", "drop", "pad"] = "pad"
     unknown_category: Literal["error", "unknown"] = "error"
+    duplicates: Duplicates = "error"
     encoding: str | None = None
-    date_format: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    null_values: tuple[str, ...] = ()
+    date_format: DateFormat | None = None
+    skip_rows: int = Field(default=0, ge=0)
+    sheet: str | int | None = None
+    query: str | None = None
+    wide: bool = False
     strict: bool = False
 
-    @field_validator("past", "future", "static", "categorical", "calendar", mode="before")
+    @field_validator("past", "future", "static", "categorical", "calendar", "null_values", mode="before")
     @classmethod
     def _one_name(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
@@ -76,17 +120,43 @@ class Schema(Config):
         except (LookupError, ValueError, TypeError):
             raise ValueError(f"{value!r} is not known; write 'utf-8', 'latin-1', 'cp1252', 'utf-16', ...") from None
 
+    @field_validator("separator", mode="before")
+    @classmethod
+    def _one_character(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        value = _SEPARATORS.get(value.lower(), value)
+        if len(value) != 1 or not value.isascii() or value in "\"'\r\n\0" or value.isalnum():
+            raise ValueError(f"{value!r} cannot separate columns; write one character, such as ';', or 'tab'")
+        return value
+
+    @field_validator("decimal")
+    @classmethod
+    def _known_decimal(cls, value: str | None) -> str | None:
+        value = {"comma": ",", "point": "."}.get(value or "", value)
+        if value not in (None, ".", ","):
+            raise ValueError(f"{value!r} is no decimal mark; write '.' or ','")
+        return value
+
+    @field_validator("thousands")
+    @classmethod
+    def _known_mark(cls, value: str | None) -> str | None:
+        value = " " if value in (*_SPACES, "space") else value
+        if value is not None and value not in (",", ".", " ", "'", "_"):
+            raise ValueError(f"{value!r} is not known; write ',', '.', ' ', \"'\" or '_'")
+        return value
+
     @field_validator("date_format")
     @classmethod
-    def _known_format(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        marks = re.findall(r"%(.?)", value)
-        strange = [mark for mark in marks if mark not in _DATE_MARKS]
-        if strange or not {"Y", "y"} & set(marks):
-            wrong = f"'%{strange[0]}' in {value!r} is not known" if strange else f"{value!r} has no year"
-            raise ValueError(f"{wrong}; write it as for strptime, such as '%d/%m/%Y' or '%Y-%m-%d %H:%M'")
-        return value
+    def _known_formats(cls, value: DateFormat | None) -> DateFormat | None:
+        formats = (value,) if isinstance(value, str) else value or ()
+        for form in formats:
+            marks = re.findall(r"%(.?)", form)
+            strange = [mark for mark in marks if mark not in _DATE_MARKS]
+            if strange or not {"Y", "y"} & set(marks):
+                wrong = f"'%{strange[0]}' in {form!r} is not known" if strange else f"{form!r} has no year"
+                raise ValueError(f"{wrong}; write it as for strptime, such as '%d/%m/%Y' or '%Y-%m-%d %H:%M'")
+        return formats if len(formats) > 1 else formats[0] if formats else None
 
     @model_validator(mode="after")
     def _one_role_each(self) -> Schema:
@@ -101,6 +171,14 @@ class Schema(Config):
         stray = [name for name in self.categorical if name not in (*self.past, *self.future, *self.static)]
         if stray:
             raise ValueError(f"categorical column {stray[0]!r} is not listed as past, future or static")
+        return self
+
+    @model_validator(mode="after")
+    def _readable(self) -> Schema:
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise ValueError(f"{self.thousands!r} cannot be both the decimal mark and the mark between thousands")
+        if self.wide and self.static:
+            raise ValueError("static: a wide table has no values that differ between series; leave wide or static out")
         return self
 
     @property

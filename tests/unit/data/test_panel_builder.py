@@ -139,7 +139,7 @@ def test_chunked_checks_equal_checks_of_the_whole_table(monkeypatch: pytest.Monk
     frame = long(A=7, B=5, C=9)
     expected = build_panel(frame, Schema(past="x")).to_frame()
     for size in (1, 2, 3, 7):
-        for module in ("cleaning.frequency", "panel_builder", "cleaning.calendar"):
+        for module in ("cleaning.frequency", "cleaning.duplicates", "cleaning.calendar"):
             monkeypatch.setattr(f"neuro_divergent.data.{module}.PIECE", size)
         assert build_panel(frame, Schema(past="x")).to_frame().equals(expected)
         with pytest.raises(DataError, match=r"series 'B': 3 twice \(rows 11, 22\)"):

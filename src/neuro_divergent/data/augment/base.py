@@ -24,6 +24,14 @@ class Augmentation(Component):
         probability: Chance of each window to be changed.
         needs_time: Whether inputs must have a time axis.
         changes_targets: Whether targets change along with the history.
+
+    Examples:
+        Augmentations are a setting of training, applied in their order:
+
+        >>> import neuro_divergent as nd
+        >>> config = nd.TrainingConfig(augment=[nd.augment.Jitter(sigma=0.1), "mixup"])
+        >>> [(item.name, item.probability) for item in config.augment]
+        [('jitter', 0.5), ('mixup', 0.5)]
     """
 
     registry: ClassVar[Registry] = Registry("augmentation", "neuro_divergent.data.augment")

@@ -21,6 +21,16 @@ class Jitter(Augmentation):
 
     Attributes:
         sigma: Standard deviation of the noise, in units of the standard deviation of the history it is added to.
+
+    Examples:
+        Inputs get noise, and targets stay what they were:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> inputs, targets = torch.arange(8.0).view(1, 8, 1), torch.ones(1, 2, 1)
+        >>> noisy, same = nd.augment.Jitter(sigma=0.1, probability=1.0).apply((inputs, targets))
+        >>> bool((noisy != inputs).all()), same is targets
+        (True, True)
     """
 
     sigma: float = knob(0.05, low=0.01, high=0.3, log=True, ge=0.0)

@@ -22,6 +22,16 @@ class MaskHistory(Augmentation):
     Attributes:
         share: Fraction of the history that is hidden on average.
         block: Steps hidden at once; shorter at the ends of the history.
+
+    Examples:
+        Of many values about the fraction ``share`` is hidden, and is 0 for the network:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> batch = nd.models.Batch(past_y=torch.ones(1000, 24, 1))
+        >>> hidden = nd.augment.MaskHistory(share=0.3, block=4, probability=1.0).apply(batch)
+        >>> round((hidden.past_mask == 0).float().mean().item(), 1), bool((hidden.past_y == hidden.past_mask).all())
+        (0.3, True)
     """
 
     needs_time: ClassVar[bool] = True

@@ -24,6 +24,16 @@ class Mixup(Augmentation):
 
     Attributes:
         alpha: Both parameters of the beta distribution that the weight is drawn from; larger mixes more evenly.
+
+    Examples:
+        Inputs and targets are averaged with the same weight, of which at least one half stays with the window itself:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> inputs = torch.tensor([[0.0], [0.0], [1.0], [1.0]])
+        >>> mixed, targets = nd.augment.Mixup(probability=1.0).apply((inputs, inputs))
+        >>> bool((mixed == targets).all()), bool((mixed[:2] <= 0.5).all()), bool((mixed[2:] >= 0.5).all())
+        (True, True, True)
     """
 
     changes_targets: ClassVar[bool] = True

@@ -20,6 +20,16 @@ class Scale(Augmentation):
 
     Attributes:
         sigma: Standard deviation of the logarithm of the factor.
+
+    Examples:
+        History and target of a window are multiplied by the same number:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> inputs, targets = torch.ones(4, 8, 1), torch.ones(4, 2, 1)
+        >>> larger, changed = nd.augment.Scale(sigma=0.3, probability=1.0).apply((inputs, targets))
+        >>> bool((larger[:, :2] == changed).all()), len(changed.unique())
+        (True, 4)
     """
 
     changes_targets: ClassVar[bool] = True

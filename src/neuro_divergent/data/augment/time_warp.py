@@ -27,6 +27,16 @@ class TimeWarp(Augmentation):
     Attributes:
         sigma: Standard deviation of the logarithm of the speed.
         knots: Steps at which the speed is drawn.
+
+    Examples:
+        A history that rises still does, between the same ends:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history, target = torch.arange(8.0).view(1, 8, 1), torch.ones(1, 2, 1)
+        >>> warped, _ = nd.augment.TimeWarp(probability=1.0).apply((history, target))
+        >>> warped[0, 0].item(), warped[0, -1].item(), bool((warped.diff(dim=1) > 0).all())
+        (0.0, 7.0, True)
     """
 
     needs_time: ClassVar[bool] = True

@@ -23,6 +23,16 @@ class WindowSlice(Augmentation):
         share: Smallest fraction of the history that is kept; that of each window is drawn between this and 1.
         position: Which part is kept: the ``end``, which the target follows, or one that lies ``anywhere``, which suits
             targets that describe the window as a whole.
+
+    Examples:
+        At least the last half of the history is kept, and stretched to its length:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history, target = torch.arange(8.0).view(1, 8, 1), torch.ones(1, 2, 1)
+        >>> stretched, _ = nd.augment.WindowSlice(share=0.5, probability=1.0).apply((history, target))
+        >>> 0 <= stretched[0, 0].item() <= 3.5, stretched[0, -1].item(), stretched.shape == history.shape
+        (True, 7.0, True)
     """
 
     needs_time: ClassVar[bool] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import numpy as np
@@ -13,10 +13,23 @@ from neuro_divergent.core.arrays import Floats32
 from neuro_divergent.core.errors import ConfigError, DataError, did_you_mean
 from neuro_divergent.data.cleaning.frequency import PIECE, bounds
 from neuro_divergent.data.io.table import show_type
+from neuro_divergent.data.schema import DateFormat
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:([T ])\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?")
+_ISO_T = re.compile(r"\d{4}-\d{2}-\d{2}T")
+# How dates with the name of a month, which the first group is, are written.
+_WITH_NAMES = {
+    r"([A-Za-z]{3,}) \d{4}": "%b %Y",
+    r"([A-Za-z]{3,})-\d{4}": "%b-%Y",
+    r"([A-Za-z]{3,}) \d{1,2}, \d{4}": "%b %d, %Y",
+    r"\d{1,2} ([A-Za-z]{3,}) \d{4}": "%d %b %Y",
+    r"\d{1,2}-([A-Za-z]{3,})-\d{4}": "%d-%b-%Y",
+    r"\d{1,2}-([A-Za-z]{3,})-\d{2}": "%d-%b-%y",
+}
+_ROWS_SHOWN = 3  # of each format
+TRANSPOSED = " The header holds dates: turn the table, so that each date is a row."
+_MOST_FORMATS = 4  # of a column that has several; with more of them it holds something else
 _AMBIGUOUS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
-_OFFER = 'Pass how it is written, such as date_format="{0}" (--date-format {0})'
 _NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 # The days between them, counted from 1970, without those that a time zone could move beyond them.
@@ -91,20 +104,22 @@ def _next(index: int) -> int:
 def check_times(
     times: pl.Series,
     fail: Callable[[str], DataError],
-    date_format: str | None = None,
+    date_format: DateFormat | None = None,
     number: Callable[[int], int] = _next,
 ) -> pl.Series:
     """Refuse a time column that is missing somewhere, of a wrong type or out of range; read it where it is text.
 
     ``fail`` makes the error from a message that names the row and the value. ``date_format`` is how times are written,
-    as for ``strptime``, in a column of text or integers. ``number`` returns how messages number a row.
+    as for ``strptime``, in a column of text or integers; of several formats each text has one. ``number`` returns how
+    messages number a row.
 
     Returns:
         Dates, datetimes or integers without missing values.
     """
     place = f"column {times.name!r}"
     if date_format is not None and (times.dtype == pl.String or times.dtype.is_integer()):
-        times = _parse_format(times.cast(pl.String), date_format, fail, number)
+        formats = (date_format,) if isinstance(date_format, str) else date_format
+        times = _parse_formats(times.cast(pl.String), formats, fail, number)
     elif times.dtype == pl.String:
         times = parse_times(times, fail, number)
     if missing := times.null_count():
@@ -115,7 +130,7 @@ def check_times(
     if times.dtype.is_integer():
         low, high = (times.min(), times.max()) if len(times) else (0, 0)
         if low >= 19_000_101 and high <= 21_001_231 and _are_dates(times):  # type: ignore[operator]
-            offer = _OFFER.format("%Y%m%d")
+            offer = _offer("%Y%m%d")
             raise fail(f"row {number(0)}, {place}: {times[0]} looks like a date without separators. {offer}")
         if low >= -_LARGEST_NUMBER and high <= _LARGEST_NUMBER:  # type: ignore[operator]
             return times
@@ -158,10 +173,36 @@ def parse_times(column: pl.Series, fail: Callable[[str], DataError], number: Cal
     return times
 
 
-def _parse_format(
-    column: pl.Series, date_format: str, fail: Callable[[str], DataError], number: Callable[[int], int]
+def _parse_formats(
+    column: pl.Series, formats: Sequence[str], fail: Callable[[str], DataError], number: Callable[[int], int]
 ) -> pl.Series:
-    """Turn text into dates or datetimes; one without a month or a day begins at the first."""
+    """Turn text into dates or datetimes, each in one of some formats; what two formats read differently is refused."""
+    found = [_parse_format(column, date_format, fail) for date_format in formats]
+    times, place = found[0], f"column {column.name!r}"
+    zoned = {getattr(item.dtype, "time_zone", None) is not None for item in found}
+    if len(zoned) > 1:
+        raise fail(f"{place}: of the formats {', '.join(map(repr, formats))} some have a zone and some have none")
+    if len({item.dtype for item in found}) > 1:
+        found = [item.cast(pl.Datetime("us")) for item in found]
+        times = found[0]
+    for form, other in zip(formats[1:], found[1:], strict=True):
+        twice = ((times != other).fill_null(value=False)).arg_true()
+        if len(twice):
+            row = int(twice[0])
+            raise fail(
+                f"row {number(row)}, {place}: {show(column[row])} is {show_time(other, row)} as {form!r}, and "
+                f"{show_time(times, row)} as a format before; leave one of them out"
+            )
+        times = times.zip_with(times.is_not_null(), other)
+    wrong = (times.is_null() & column.str.strip_chars().replace("", None).is_not_null()).arg_true()
+    if len(wrong):
+        row, shown = int(wrong[0]), " or ".join(map(repr, formats))
+        raise fail(f"row {number(row)}, {place}: {show(column[row])} is not written as {shown}")
+    return times
+
+
+def _parse_format(column: pl.Series, date_format: str, fail: Callable[[str], DataError]) -> pl.Series:
+    """Turn text into dates or datetimes, missing for other text; one without a month or a day begins at the first."""
     marks = set(re.findall(r"%(.)", date_format))
     texts, form = column.str.strip_chars(), re.sub(r"\.%f|%f", "%.f", date_format)
     for needed, mark in (("mbBj", "%m"), ("dj", "%d")):
@@ -169,16 +210,10 @@ def _parse_format(
             texts, form = texts + " 01", f"{form} {mark}"
     try:
         if marks.isdisjoint("HIMSfpz"):
-            times = texts.str.to_date(form, strict=False)
-        else:
-            times = texts.str.to_datetime(form, strict=False, time_unit="us")
+            return texts.str.to_date(form, strict=False)
+        return texts.str.to_datetime(form, strict=False, time_unit="us")
     except pl.exceptions.PolarsError:
         raise fail(f"date_format {date_format!r} cannot be used: it does not make a whole date and time") from None
-    wrong = (times.is_null() & column.is_not_null()).arg_true()
-    if len(wrong):
-        row = int(wrong[0])
-        raise fail(f"row {number(row)}, column {column.name!r}: {show(column[row])} is not written as {date_format!r}")
-    return times
 
 
 def _parse_iso(texts: pl.Series, first: re.Match[str]) -> pl.Series:
@@ -195,16 +230,102 @@ def _explain_time(column: pl.Series, texts: pl.Series, row: int, number: Callabl
     here, there = _TIME.fullmatch(str(texts[row])), _TIME.fullmatch(str(texts[begin]))
     if here and there and here[1] and there[1] and bool(here[3]) != bool(there[3]):
         return f"rows {number(begin)}, {number(row)}: zoned and naive timestamps mixed in column {column.name!r}"
-    if here and there and row != begin and here.groups() != there.groups():
-        return f"{place} is written unlike row {number(begin)} ({show(texts[begin])}); write all times in one format"
-    if parts := _AMBIGUOUS.fullmatch(str(texts[row])):
-        year = "%Y" if len(parts[4]) == 4 else "%y"
-        offer = _OFFER.format(f"%d{parts[2]}%m{parts[2]}{year}")
-        return f"{place} is ambiguous: is the day first or the month? {offer}"
+    if mixture := _explain_mixture(texts, number):
+        return f"column {column.name!r} {mixture}"
+    day_first, proof = _day_first(texts)
+    guess = _guess_format(str(texts[row]), day_first=day_first is not False)
+    if guess is not None and _AMBIGUOUS.fullmatch(str(texts[row]).partition(" ")[0]):
+        if day_first is None:
+            return f"{place} is ambiguous: is the day first or the month? {_offer(guess)}"
+        first = "day" if day_first else "month"
+        shown = f"the {first} is first, as row {number(proof)} ({show(texts[proof])}) shows"
+        return f"{place} is not ISO 8601; {shown}. {_offer(guess)}"
+    if not re.search(r"\d", str(texts[row])):
+        return f"{place} is not a date. If it is a total or a note that does not belong to the table, delete that row"
+    if guess is not None and not _parse_format(texts.slice(row, 1), guess, DataError).null_count():
+        return f"{place} is not ISO 8601. {_offer(guess)}"
     return (
         f"{place} is not a date that can be read without guessing; write ISO 8601, such as 2024-03-31 or "
-        f"2024-03-31T15:00. Or {_OFFER[0].lower()}{_OFFER[1:].format('%d.%m.%Y')}"
+        f"2024-03-31T15:00. Or p{_offer('%d.%m.%Y')[1:]}"
     )
+
+
+def _explain_mixture(texts: pl.Series, number: Callable[[int], int]) -> str:
+    """Return which formats a column has, with rows, if they are several; nothing where others are no times at all."""
+    shapes = texts.str.replace_all(r"\d+", "0").str.replace_all("[A-Za-z]+", "a")
+    names = shapes.drop_nulls().unique().to_list()
+    if not 1 < len(names) <= _MOST_FORMATS or any("0" not in name for name in names):
+        return ""
+    day_first, _ = _day_first(texts)
+    shown, formats = [], []
+    for name in names:
+        rows = (shapes == name).fill_null(value=False).arg_true().head(_ROWS_SHOWN + 1).to_list()
+        row, numbers = rows[0], [str(number(row)) for row in rows[:_ROWS_SHOWN]]
+        listed = ", ".join([*numbers, *(["..."] if len(rows) > _ROWS_SHOWN else [])])
+        shown.append((row, f"{show(texts[row])} (row{'s' * (len(rows) > 1)} {listed})"))
+        formats.append((row, _guess_format(str(texts[row]), day_first=day_first is not False)))
+    message = f"has times in {len(names)} formats: {', '.join(text for _, text in sorted(shown))}"
+    known = [form for _, form in sorted(formats) if form is not None]
+    if len(known) < len(formats):
+        return f"{message}. Write all of them in one format"
+    flags = " ".join(map(_flag, known))
+    if len(set(known)) == 1:
+        return f"{message}. Write all of them in one format"
+    listed = ", ".join(f'"{form}"' for form in known)
+    dates = [str(texts[row]) for row, _ in sorted(shown)]
+    unclear = [text for text in dates if (parts := _AMBIGUOUS.fullmatch(text.partition(" ")[0])) and parts[2] != "."]
+    question = ""
+    if unclear and day_first is None:
+        question = f" {show(unclear[0])} is ambiguous: is the day first or the month?"
+    return f"{message}.{question} Write all of them in one, or pass each: date_format=[{listed}] ({flags})"
+
+
+def _day_first(texts: pl.Series) -> tuple[bool | None, int]:
+    """Return whether dates such as 31/01/2024 begin with the day, if that is certain, and the row that shows it."""
+    parts = texts.str.extract_groups(r"^(\d{1,2})[./-](\d{1,2})[./-]\d{2,4}(?:\D|$)")
+    first, second = (parts.struct.field(str(place)).cast(pl.Int64, strict=False) for place in (1, 2))
+    day, month = (first > 12).arg_true(), (second > 12).arg_true()
+    if len(day) and not len(month):
+        return True, int(day[0])
+    return (False, int(month[0])) if len(month) and not len(day) else (None, 0)
+
+
+def _guess_format(text: str, *, day_first: bool) -> str | None:
+    """Return the format of a text for a suggestion, or nothing."""
+    for pattern, named in _WITH_NAMES.items():
+        if parts := re.fullmatch(pattern, text):
+            return named.replace("%b", "%b" if len(parts[1]) == 3 else "%B")
+    date_part, blank, clock = text.partition("T" if _ISO_T.match(text) else " ")
+    if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", date_part):
+        form = "%Y-%m-%d"
+    elif re.fullmatch(r"\d{4}/\d{1,2}/\d{1,2}", date_part):
+        form = "%Y/%m/%d"
+    elif parts := _AMBIGUOUS.fullmatch(date_part):
+        form = _format_of(parts, day_first=day_first)
+    else:
+        return None
+    for pattern, mark in ((r"", ""), (r"\d{1,2}:\d{2}", "%H:%M"), (r"\d{1,2}:\d{2}:\d{2}", "%H:%M:%S")):
+        if re.fullmatch(pattern, clock):
+            return f"{form}{blank}{mark}"
+    return None
+
+
+def _format_of(parts: re.Match[str], *, day_first: bool) -> str:
+    year, mark = "%Y" if len(parts[4]) == 4 else "%y", parts[2]
+    return f"%d{mark}%m{mark}{year}" if day_first else f"%m{mark}%d{mark}{year}"
+
+
+def _offer(form: str) -> str:
+    return f'Pass how it is written, such as date_format="{form}" ({_flag(form)})'
+
+
+def _flag(form: str) -> str:
+    return f'--date-format "{form}"' if " " in form else f"--date-format {form}"
+
+
+def holds_dates(names: Sequence[str]) -> bool:
+    """Whether names of columns are dates, so that the table has a row for each series and not for each time."""
+    return sum(bool(_TIME.fullmatch(name) or _AMBIGUOUS.fullmatch(name)) for name in names) > 1
 
 
 def show(value: object) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Floats32, Ints
 from neuro_divergent.data.cleaning.calendar import show
+from neuro_divergent.data.cleaning.numbers import NumberStyle, explain_number
 from neuro_divergent.data.io.table import show_type
 
 if TYPE_CHECKING:
@@ -61,12 +62,13 @@ def encode_column(layout: Layout, name: str, known: list[Any] | None) -> tuple[F
 
 def _refuse_mixture(layout: Layout, column: pl.Series) -> None:
     """Refuse text among numbers in a column with inferred types: it is more often an error than a category."""
-    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-    if numbers.null_count() < len(numbers):
-        first = layout.earliest((numbers.is_null() & column.is_not_null()).arg_true().to_numpy())
+    style = NumberStyle.of(layout.schema, has_points=layout.table.has_points)
+    if style.parse(column).null_count() < len(column):
+        first = layout.earliest(style.find_wrong(column).arg_true().to_numpy())
         place = f"row {layout.row(first)}, column {column.name!r}: {show(column[first])}"
+        cure = explain_number(str(column[first]), style)
         raise layout.table.error(
-            f"{place} is not a number; list the column as categorical (--categorical) if it holds categories"
+            f"{place} is not a number; list the column as categorical (--categorical) if it holds categories{cure}"
         )
 
 

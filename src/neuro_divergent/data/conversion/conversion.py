@@ -42,14 +42,14 @@ from neuro_divergent.data.conversion.buckets import Buckets
 from neuro_divergent.data.conversion.growing_panel import GrowingPanel
 from neuro_divergent.data.conversion.journal import Journal, identify, work_directory
 from neuro_divergent.data.conversion.progress import Report, Reporter
-from neuro_divergent.data.conversion.row_files import open_files
+from neuro_divergent.data.conversion.row_files import is_parquet, is_streamed, open_files
 from neuro_divergent.data.conversion.rows import Rows
 from neuro_divergent.data.conversion.series_index import SeriesIndex, count_series
 from neuro_divergent.data.conversion.series_parts import series_parts
 from neuro_divergent.data.io.source import find_files
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.panel import Panel
-from neuro_divergent.data.panel_builder import lay_out
+from neuro_divergent.data.panel_builder import build_panel, lay_out
 from neuro_divergent.data.panel_store.appending import lock_panel
 from neuro_divergent.data.panel_store.writing import PanelWriter
 from neuro_divergent.data.schema import Schema
@@ -58,6 +58,7 @@ MEMORY = 512 * 2**20
 """Bytes that a conversion plans with if nothing else is said; what Python and polars take comes on top."""
 _LEAST_MEMORY = 16 * 2**20
 _SECONDS_BETWEEN_RECORDS = 5.0
+_WHOLE_TIMES = 8  # how many times its size on the disk a table takes that is read as a whole
 _FEWEST_ROWS, _MOST_ROWS = 1 << 10, 1 << 20
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
 
@@ -189,7 +190,7 @@ def convert(
     progress: Report | None = None,
     restart: bool = False,
 ) -> None:
-    """Convert CSV or Parquet files of any size and order into a stored panel.
+    """Convert CSV or Parquet files of any size and order into a stored panel; others, if they fit into the memory.
 
     The panel has the values that ``build_panel`` gives for the whole table. It is there completely or not at all. A
     conversion that was killed goes on where it was when it is called again with the same files and settings, and the
@@ -215,6 +216,9 @@ def convert(
     directory = directory.absolute()
     require_replaceable(directory)
     work = work_directory(directory)
+    if not is_streamed(files, schema):
+        _convert_whole(source, files, directory, schema)
+        return
     try:
         make_parents(work)
         work.mkdir(exist_ok=True)
@@ -233,6 +237,26 @@ def convert(
         memory = int(journal.state.get("memory") or memory or _usual_memory())
         journal.state["memory"] = memory  # what was written is divided by it
         _convert(_Conversion(source, files, directory, schema, memory, Reporter(progress)), journal)
+
+
+def _convert_whole(source: str, files: list[str], directory: Path, schema: Schema) -> None:
+    """Convert a table that cannot be read in parts.
+
+    Raises:
+        DataError: If it is so large that it should be.
+    """
+    size, available = sum(os.path.getsize(path) for path in files), available_memory()  # noqa: PTH202
+    if available is not None and size > available // _WHOLE_TIMES:
+        texts = "Parquet files are, with settings of how numbers are written in text,"
+        kind = texts if all(map(is_parquet, files)) else "files of this kind are"
+        what = "wide tables are" if schema.wide else kind
+        raise DataError(
+            f"{source}: {format_bytes(size)}, and {what} read as a whole. Write it as a long CSV or Parquet table, "
+            "with one row per series and time"
+        )
+    panel = build_panel(source, schema)
+    with lock_panel(directory):
+        panel.save(directory)
 
 
 def _usual_memory() -> int:

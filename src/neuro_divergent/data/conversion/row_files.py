@@ -6,21 +6,31 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuro_divergent.core.errors import DataError, UntrustedFileError
-from neuro_divergent.core.storage.pickle_guard import PICKLES
+from neuro_divergent.data.cleaning.numbers import NumberStyle
 from neuro_divergent.data.conversion.progress import Reporter
 from neuro_divergent.data.conversion.rows import RowFile, Rows, open_parquet
 from neuro_divergent.data.conversion.text_file import TextFile
 from neuro_divergent.data.io.csv_file import CsvFile
+from neuro_divergent.data.io.file_kind import is_of, kind_of
 from neuro_divergent.data.io.source import columns_of
 from neuro_divergent.data.schema import Schema
-
-_SEPARATORS = ((".csv", ","), (".csv.gz", ","), (".tsv", "\t"), (".tsv.gz", "\t"))
 
 
 def is_parquet(path: str) -> bool:
     """Whether a file is named as Parquet."""
-    return path.lower().endswith((".parquet", ".pq"))
+    return is_of("parquet", path)
+
+
+def is_streamed(files: Sequence[str], schema: Schema) -> bool:
+    """Whether files can be read in parts; others, wide tables and numbers of Parquet that are text are read as a whole.
+
+    Raises:
+        DataError: If a file is of an unknown kind.
+        UntrustedFileError: If it is a pickle, which is never loaded.
+    """
+    # Texts of Parquet files that are numbers by the schema are read as such only where the table is read as a whole.
+    streamed = ("text", "parquet") if NumberStyle.of(schema).is_plain else ("text",)
+    return not schema.wide and all(kind_of(path) in streamed for path in files)
 
 
 def open_files(
@@ -35,18 +45,11 @@ def open_files(
     total = sum(os.path.getsize(path) for path in files if not is_parquet(path))  # noqa: PTH202
     done = 0
     for number, path in enumerate(files):
-        lower = path.lower()
-        if lower.endswith(PICKLES):
-            raise UntrustedFileError(f"{path}: pickle is never loaded; save the table as CSV or Parquet")
         if is_parquet(path):
             opened.append(open_parquet(path, schema))
             continue
-        separator = next((mark for ending, mark in _SEPARATORS if lower.endswith(ending)), None)
-        if separator is None:
-            known = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet and .pq"
-            raise DataError(f"{path}: unknown kind of file; known are {known}")
         directory.mkdir(exist_ok=True)
-        text = TextFile(CsvFile(path, separator, schema.encoding), schema, columns_of(schema), memory)
+        text = TextFile(CsvFile.of(path, schema), schema, columns_of(schema), memory)
         opened.extend(text.convert(directory / f"{number:06d}"))
         done += os.path.getsize(path)  # noqa: PTH202
         reporter.update("reading text", done, total)

@@ -12,6 +12,7 @@ import polars as pl
 from neuro_divergent.core.errors import DataError
 from neuro_divergent.data.cleaning.calendar import check_times, show
 from neuro_divergent.data.cleaning.categories import is_category, learn_categories
+from neuro_divergent.data.cleaning.numbers import NumberStyle, explain_number, find_decimal_commas
 from neuro_divergent.data.io.parquet_file import PROBLEMS, check_parquet
 from neuro_divergent.data.io.source import DEFAULT_ID, columns_of
 from neuro_divergent.data.io.table import Table, first_line, show_type
@@ -195,28 +196,30 @@ class Rows:
 
     def _refuse_text(self, name: str) -> None:
         """Refuse the first value of a column that is not a number."""
+        style = NumberStyle.of(self.schema)
         for begin, frame in self.batches(1 << 18, only=[name]):
             column = frame[name]
-            numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-            wrong = (numbers.is_null() & column.is_not_null()).arg_true()
+            wrong = style.find_wrong(column).arg_true()
             if len(wrong):
                 place = f"row {begin + int(wrong[0]) + 1}, column {name!r}"
-                raise self.table(frame).error(f"{place}: {show(column[int(wrong[0])])} is not a number")
+                text = str(column[int(wrong[0])])
+                cure = explain_number(text, style)
+                raise self.table(frame).error(f"{place}: {show(text)} is not a number{cure}")
 
     def _refuse_mixture(self, name: str, values: pl.Series) -> None:
         """Refuse text among numbers in a column with inferred types: it is more often an error than a category."""
-        texts = values.drop_nulls()
-        if texts.str.strip_chars().cast(pl.Float64, strict=False).null_count() == len(texts):
+        texts, style = values.drop_nulls(), NumberStyle.of(self.schema)
+        if find_decimal_commas([texts], style) is None and style.parse(texts).null_count() == len(texts):
             return
         for begin, frame in self.batches(1 << 18, only=[name]):
             column = frame[name]
-            numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-            wrong = (numbers.is_null() & column.is_not_null()).arg_true()
+            wrong = style.find_wrong(column).arg_true()
             if len(wrong):
                 first = int(wrong[0])
+                cure = explain_number(str(column[first]), style)
                 raise self.table(frame).error(
                     f"row {begin + first + 1}, column {name!r}: {show(column[first])} is not a number; list the column "
-                    "as categorical (--categorical) if it holds categories"
+                    f"as categorical (--categorical) if it holds categories{cure}"
                 )
 
     def _read_times(self, times: pl.Series, begin: int) -> pl.Series:

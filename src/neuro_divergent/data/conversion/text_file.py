@@ -14,8 +14,10 @@ from typing import Any
 import polars as pl
 
 from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.cleaning.numbers import exact_numbers, floats
 from neuro_divergent.data.conversion.rows import RowFile
-from neuro_divergent.data.io.csv_file import CsvFile, CsvHeader, exact_numbers, floats
+from neuro_divergent.data.io.csv_file import CsvFile, CsvHeader
+from neuro_divergent.data.io.number_columns import clear_texts
 from neuro_divergent.data.io.table import first_line
 from neuro_divergent.data.schema import Schema
 
@@ -71,7 +73,7 @@ class TextFile:
         file = self._file
         if file.encoding is not None or file.path.lower().endswith(".gz"):
             self._spool(spooled)
-            file = CsvFile(str(spooled), file.separator, None, file.name)
+            file = file.copied_to(str(spooled))
         header = file.look_over(self._schema, self._wanted)
         try:
             chunks, kept = self._parse(file, header, dict(header.types), stem)
@@ -85,7 +87,9 @@ class TextFile:
             frame = pl.read_parquet(path, glob=False)
             # Read into memory completely before it is written again; a killed process begins with the text anyway.
             frame.with_columns(
-                floats(frame[name]) if name in header.numbers else exact_numbers(frame[name], fractions=False)
+                floats(frame[name], file.style)
+                if name in header.numbers
+                else exact_numbers(frame[name], fractions=False)
                 for name in kept
             ).write_parquet(path)
         spooled.unlink(missing_ok=True)
@@ -99,10 +103,11 @@ class TextFile:
         number = 0
         for frame in _without_blank_end(file.batches(header, types, rows)):
             chosen = frame.select(header.chosen)
+            chosen = chosen.with_columns(clear_texts(chosen, self._schema))
             for name in texts:
                 if narrow[name]:
-                    column = chosen[name]
-                    found = floats(column) if name in header.numbers else exact_numbers(column, fractions=False)
+                    column, is_number = chosen[name], name in header.numbers
+                    found = floats(column, file.style) if is_number else exact_numbers(column, fractions=False)
                     narrow[name] = found.dtype != pl.String
             chosen.write_parquet(_chunk(stem, number))
             number += 1

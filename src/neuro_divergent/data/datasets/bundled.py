@@ -24,7 +24,14 @@ _AIR_PASSENGERS = """
 
 
 def air_passengers() -> pl.DataFrame:
-    """Return the monthly airline passengers of 1949 to 1960 in thousands: ``unique_id``, ``ds`` and ``y``, 144 rows."""
+    """Return the monthly airline passengers of 1949 to 1960 in thousands: ``unique_id``, ``ds`` and ``y``, 144 rows.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> table = nd.datasets.air_passengers()
+        >>> table.height, table["y"][0], str(table["ds"][-1])
+        (144, 112.0, '1960-12-01')
+    """
     values = [float(value) for value in _AIR_PASSENGERS.split()]
     months = pl.date_range(date(1949, 1, 1), date(1960, 12, 1), "1mo", eager=True)
     return pl.DataFrame({"unique_id": ["AirPassengers"] * len(values), "ds": months, "y": values})

@@ -37,6 +37,17 @@ class Synthetic(Config):
         regime_change: Where in a series its level jumps, as a fraction of the length.
         missing: Fraction of targets that are missing.
         seed: Seed of everything random.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> hourly = nd.datasets.Synthetic(num_series=2, length=100, frequency="1h", seasonalities=(24,), missing=0.1)
+        >>> table = hourly.frame()
+        >>> table.columns, table.height
+        (['unique_id', 'ds', 'y'], 200)
+        >>> 0 < table["y"].null_count() < 40
+        True
+        >>> nd.datasets.Synthetic(length=5, covariates=True).frame().columns[3:]
+        ['price', 'weather', 'visitors', 'size', 'region']
     """
 
     num_series: int = Field(default=1, ge=1)

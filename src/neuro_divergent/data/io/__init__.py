@@ -1,1 +1,1 @@
-"""Reading tables: a path or a frame of polars, pandas or Arrow comes in, a ``Table`` comes out; see ``source.py``."""
+"""Reading tables: a path, the address of a database or a frame comes in, a ``Table`` comes out; see ``source.py``."""

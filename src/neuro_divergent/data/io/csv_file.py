@@ -8,17 +8,21 @@ import gzip
 import io
 import mmap
 import re
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import IO, Any, NamedTuple
 
 import polars as pl
 
-from neuro_divergent.core.errors import DataError
+from neuro_divergent.core.errors import DataError, DataWarning
 from neuro_divergent.core.memory import memory_limit
+from neuro_divergent.data.cleaning.numbers import PLAIN, NumberStyle, exact_numbers, find_decimal_commas, floats
+from neuro_divergent.data.io.file_kind import usual_separator
+from neuro_divergent.data.io.number_columns import clear_texts, number_roles, read_decimal_commas
+from neuro_divergent.data.io.separator import LARGEST_FIELD, flag_of, large_fields, possible_separators
 from neuro_divergent.data.io.table import Table, first_line, show_name
 from neuro_divergent.data.schema import Schema
 
@@ -26,8 +30,8 @@ _WRONG_BYTE = r"[\udc80-\udcff]"  # Python's surrogates for bytes that cannot be
 _UNREADABLE = (OSError, EOFError, zlib.error, MemoryError)
 _PROBLEMS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, *_UNREADABLE)
 _PIECE = 1 << 20
-LARGEST_FIELD = 1 << 20
-"""Bytes of one value; longer ones are forgotten quotation marks or attacks."""
+_SAMPLE = 1 << 16  # characters that show how columns are separated
+_TITLES, _MORE = 20, 10  # lines above a header that are explained, and lines below it that are looked at
 
 
 class CsvHeader(NamedTuple):
@@ -51,13 +55,67 @@ class CsvFile:
 
     Args:
         path: Where it is; a name that ends in ``.gz`` is unpacked.
+        separator: What is between the columns; found in the file when left out.
         encoding: How its text is written, by the name that Python has for it; UTF-8 when left out.
         name: How messages call it, where it is a copy of another file.
+        style: How its numbers are written.
+        skip_rows: Lines above the header.
     """
 
-    def __init__(self, path: str, separator: str, encoding: str | None = None, name: str | None = None) -> None:
-        self.path, self.separator, self.name = path, separator, name or path
+    def __init__(
+        self,
+        path: str,
+        separator: str | None = None,
+        encoding: str | None = None,
+        name: str | None = None,
+        *,
+        style: NumberStyle = PLAIN,
+        skip_rows: int = 0,
+    ) -> None:
+        self.path, self.name, self.style, self.skip_rows = path, name or path, style, skip_rows
         self.encoding = None if encoding is None or _is_utf8(encoding) else encoding
+        self._separator = separator
+
+    @classmethod
+    def of(cls, path: str, schema: Schema | None) -> CsvFile:
+        """Return a file that is written as a schema says."""
+        if schema is None:
+            return cls(path)
+        style = NumberStyle.of(schema)
+        return cls(path, schema.separator, schema.encoding, style=style, skip_rows=schema.skip_rows)
+
+    @cached_property
+    def separator(self) -> str:
+        """What is between the columns: as given, or what the first lines have in common.
+
+        Raises:
+            DataError: If that may be one of two.
+        """
+        if self._separator is not None:
+            return self._separator
+        try:
+            with self._open(errors="surrogateescape") as file:
+                text = file.read(_SAMPLE)
+                if file.read(1):  # The last line is not complete.
+                    text = text[: text.rfind("\n") + 1] or text
+        except _UNREADABLE as error:
+            raise self._fail(f"not a complete file ({first_line(error)})") from None
+        usual = usual_separator(self.path)
+        found = possible_separators(text, usual)
+        if len(found) > 1:
+            shown = f"separator={found[0]!r} (--separator {flag_of(found[0])})"
+            raise self._fail(f"columns may be separated by {' or '.join(map(repr, found))}. Say which: pass {shown}")
+        return found[0] if found else usual
+
+    def copied_to(self, path: str) -> CsvFile:
+        """Return a copy of this file that is in UTF-8 and not packed."""
+        return CsvFile(path, self.separator, None, self.name, style=self.style, skip_rows=self.skip_rows)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """Arguments for polars."""
+        skipped = {"skip_lines": self.skip_rows} if self.skip_rows else {}  # which older versions do not have
+        return {"separator": self.separator, "glob": False, **skipped}
 
     def read(self, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
         """Return the wanted columns, or all of them, with the types that their roles ask for.
@@ -66,13 +124,23 @@ class CsvFile:
             DataError: If a row is not a row, with its number.
         """
         header = self.look_over(schema, wanted)
-        frame = self._parse(header)
-        texts = [column for column in frame if column.dtype == pl.String]
-        numbers = [
-            floats(column) if column.name in header.numbers else exact_numbers(column, fractions=schema is None)
-            for column in texts
+        frame, style = self._parse(header), self.style
+        texts = [frame[name] for name in header.numbers if frame.schema[name] == pl.String]
+        texts = [text for text in texts if floats(text, style) is text]
+        if schema is not None and schema.decimal is None and find_decimal_commas(texts, style) is not None:
+            # Columns that were read as numbers tell, too, what a comma or a point is.
+            everything = self._parse(header._replace(types=dict.fromkeys(header.names, pl.String)))
+            numbers = everything.select(header.numbers)
+            style, notice = read_decimal_commas(numbers, style, self._fail, strict=schema.strict)
+            if notice:
+                frame = frame.with_columns(numbers)
+                warnings.warn(f"{self.name}: {notice}", DataWarning, stacklevel=4)
+        columns = [
+            floats(column, style) if column.name in header.numbers else exact_numbers(column, fractions=schema is None)
+            for column in clear_texts(frame, schema)
+            if column.dtype == pl.String
         ]
-        return Table(frame.with_columns(numbers), self.name, "polars", tuple(header.names), guessed=True)
+        return Table(frame.with_columns(columns), self.name, "polars", _named(header.names), guessed=True)
 
     def look_over(self, schema: Schema | None, wanted: Sequence[str] | None) -> CsvHeader:
         """Check what can be checked without parsing all rows, and return the columns with the types to try.
@@ -84,13 +152,15 @@ class CsvFile:
         names = self._header()
         chosen = [name for name in names if wanted is None or name in wanted]
         # Nothing may be lost by guessing a type: the series "007" is not the series 7, and 3/4/21 is no date yet.
-        guessed = [name for name in chosen if schema and name in schema.covariates and name not in schema.categorical]
+        numbers = _numbers_of(schema, chosen)
+        guessed = [name for name in numbers if schema and name not in (schema.target, schema.weight)]
         types: dict[str, Any] = {**dict.fromkeys(names, pl.String), **self._guess(guessed, names)}
         for name in (schema.target, schema.weight) if schema else ():
-            if name in chosen:
+            if name in numbers:
                 types[name] = pl.Float64
-                guessed.append(name)
-        return CsvHeader(names, chosen, types, guessed)
+        if not self.style.is_plain:  # which polars would not understand, or understand as something else
+            types = {name: pl.String if dtype == pl.Float64 else dtype for name, dtype in types.items()}
+        return CsvHeader(names, chosen, types, numbers)
 
     def batches(self, header: CsvHeader, types: Mapping[str, Any], rows: int) -> Iterator[pl.DataFrame]:
         """Yield all columns, about so many rows at a time; the file is UTF-8 and not packed.
@@ -99,7 +169,7 @@ class CsvFile:
             DataError: If a row is not a row, with its number.
             ValueError: If a value is not of its type.
         """
-        lazy = pl.scan_csv(self.path, separator=self.separator, glob=False, schema_overrides=list(types.values()))
+        lazy = pl.scan_csv(self.path, schema_overrides=list(types.values()), **self._options)
         is_checked = False
         try:
             for frame in lazy.collect_batches(chunk_size=rows, maintain_order=True):
@@ -152,6 +222,8 @@ class CsvFile:
     def _open(self, errors: str = "strict") -> IO[str]:
         content = self._content
         file: Any = open(self.path, "rb") if content is None else io.BytesIO(content)  # noqa: PTH123, SIM115
+        for _ in range(self.skip_rows):
+            file.readline(LARGEST_FIELD)
         return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
 
     def _look_over(self) -> None:
@@ -177,7 +249,7 @@ class CsvFile:
 
     def _header(self) -> list[str]:
         try:
-            with self._open(errors="surrogateescape") as file, _large_fields():
+            with self._open(errors="surrogateescape") as file, large_fields():
                 # More than the header is decoded, and not all of it is.
                 names = next((row for row in csv.reader(file, delimiter=self.separator) if row), [])
         except csv.Error as error:
@@ -188,19 +260,23 @@ class CsvFile:
             raise self._fail(_not_utf8(0, wrong))
         if not names:
             raise self._fail("no data rows")
+        if names[0].lower().startswith("sep="):
+            skip = self.skip_rows + 1
+            raise self._fail(f"the first line tells Excel the separator; pass skip_rows={skip} (--skip-rows {skip})")
         if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
-            raise self._fail(f"columns are separated by {other!r}; write commas (.csv) or tabs (.tsv)")
+            cure = f"pass separator={other!r} (--separator {flag_of(other)}), or leave it out"
+            raise self._fail(f"columns are separated by {other!r}; {cure}")
         for name, count in Counter(filter(None, names)).items():
             if count > 1:
                 places = [str(place) for place, other in enumerate(names, 1) if other == name]
                 raise self._fail(f"column {show_name(name)!r} appears twice ({', '.join(places[:5])})")
-        return names
+        return [name or _unnamed(place) for place, name in enumerate(names)]
 
     def _scan(self, names: list[str], types: Mapping[str, Any] | None, rows: int | None = None) -> pl.DataFrame:
         # Unused columns are read too: without them a row with too many fields would not be detected.
-        options = {"schema_overrides": list(types.values())} if types else {"infer_schema_length": rows}
+        how: dict[str, Any] = {"schema_overrides": list(types.values())} if types else {"infer_schema_length": rows}
         source = self.path if self._content is None else self._content
-        frame = pl.read_csv(source, separator=self.separator, n_rows=rows, glob=False, **options)
+        frame = pl.read_csv(source, n_rows=rows, **how, **self._options)
         return frame.rename(dict(zip(frame.columns, names, strict=True))) if len(set(names)) == len(names) else frame
 
     def _guess(self, inferred: list[str], names: list[str]) -> dict[str, Any]:
@@ -247,10 +323,11 @@ class CsvFile:
         """Read the file the slow way and raise an error for the first row that is not a row."""
         row = -1
         try:
-            with self._open() as file, _large_fields():
+            with self._open() as file, large_fields():
                 for row, values in enumerate(csv.reader(file, delimiter=self.separator, strict=True)):
                     if fields is not None and values and row and len(values) != fields:
-                        raise self._fail(f"row {row}: {len(values)} field{'s' * (len(values) != 1)}, expected {fields}")
+                        message = f"row {row}: {len(values)} field{'s' * (len(values) != 1)}, expected {fields}"
+                        raise self._fail(message + self._explain_fields(row, values, fields))
         except UnicodeDecodeError:
             self._find_wrong_byte()
         except csv.Error as error:
@@ -258,11 +335,44 @@ class CsvFile:
         except _UNREADABLE as error:
             raise self._fail(f"not a complete file ({first_line(error)})") from None
 
+    def _explain_fields(self, row: int, values: list[str], fields: int) -> str:
+        """Return what may be the reason for a wrong number of fields near the top, or nothing."""
+        if row <= _TITLES and len(values) > fields:
+            with self._open(errors="surrogateescape") as file:
+                lines = [line for _, line in zip(range(_TITLES + _MORE), file, strict=False)]
+            counts = [len(line) for line in csv.reader(lines, delimiter=self.separator)]
+            begin = next((place for place, count in enumerate(counts) if count == len(values)), 0)
+            below = counts[begin:]
+            if begin and len(below) > 2 and all(count in (0, len(values)) for count in below):
+                skip = self.skip_rows + begin
+                return f". If the header is line {skip + 1} of the file, pass skip_rows={skip} (--skip-rows {skip})"
+        return ""
+
     def _find_wrong_byte(self) -> None:
         with self._open(errors="surrogateescape") as file:
             for row, line in enumerate(file):
                 if wrong := re.search(_WRONG_BYTE, line):
                     raise self._fail(_not_utf8(row, wrong))
+
+
+def _unnamed(place: int) -> str:
+    """Return what a column is called whose header is empty, by its place counted from 0; the first one has no name."""
+    return f"column {place + 1}" if place else ""
+
+
+def _named(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that have a header, or are the first."""
+    return tuple(name for place, name in enumerate(names) if not place or name != _unnamed(place))
+
+
+def _numbers_of(schema: Schema | None, chosen: Sequence[str]) -> list[str]:
+    """Return the columns that hold numbers if every value is one."""
+    if schema is None:
+        return []
+    if schema.wide:
+        time = schema.time if schema.time in chosen else next(iter(chosen), "")
+        return [name for name in chosen if name not in (time, *schema.categorical)]
+    return [name for name in number_roles(schema) if name in chosen]
 
 
 def _has_long_line(content: bytes | mmap.mmap) -> bool:
@@ -277,16 +387,6 @@ def _has_long_line(content: bytes | mmap.mmap) -> bool:
 
 def _is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
-
-
-@contextmanager
-def _large_fields() -> Iterator[None]:
-    """Let the csv module take fields up to the largest size that is allowed; its own limit is lower."""
-    before = csv.field_size_limit(LARGEST_FIELD)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _row(row: int) -> str:
@@ -307,21 +407,3 @@ def _not_utf8(row: int, wrong: re.Match[str]) -> str:
     byte = ord(wrong[0]) - 0xDC00
     cure = 'pass its encoding, such as encoding="latin-1" (--encoding latin-1)'
     return f"{_row(row)}: byte 0x{byte:02X} is not UTF-8; {cure}"
-
-
-def floats(column: pl.Series) -> pl.Series:
-    """Turn text into numbers where every value is one; errors are reported later, where the roles are known.
-
-    Nothing between two quotation marks is a missing value: some programs quote every field.
-    """
-    texts = column.str.strip_chars().replace("", None)
-    numbers = texts.cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == texts.null_count() else column
-
-
-def exact_numbers(column: pl.Series, *, fractions: bool) -> pl.Series:
-    """Turn text into integers, or fractions, where nothing is lost by it: ``"007"`` stays text."""
-    whole = column.cast(pl.Int64, strict=False)
-    if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
-        return whole
-    return column if not fractions or column.str.contains(r"^[+-]?0\d").any() else floats(column)

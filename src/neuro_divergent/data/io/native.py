@@ -40,8 +40,12 @@ def to_native(columns: Mapping[str, Any], backend: Backend) -> Any:
     return first.to_frame().with_columns(*others).to_native()
 
 
-def read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
-    """Return the wanted columns, or all of them, of a frame of any library."""
+def read_frame(source: Any, wanted: Sequence[str] | None, *, keep_index: bool = False) -> Table:
+    """Return the wanted columns, or all of them, of a frame of any library.
+
+    With ``keep_index`` the dates that a pandas frame has as its index become the first column, named ``ds`` where the
+    index has no name.
+    """
     if isinstance(source, (pl.DataFrame, pl.LazyFrame)):
         try:
             known = source.columns if isinstance(source, pl.DataFrame) else source.collect_schema().names()
@@ -60,6 +64,8 @@ def read_frame(source: Any, wanted: Sequence[str] | None) -> Table:
         raise DataError(
             f"{type(source).__name__} is not a table; pass a path, a polars or pandas DataFrame or a pyarrow Table"
         )
+    if keep_index and backend == "pandas" and hasattr(source.index, "tz"):
+        source = source.rename_axis(index=source.index.name or "ds").reset_index()
     try:
         native = nw.from_native(source, eager_only=True)
         chosen = [name for name in native.columns if wanted is None or name in wanted]

@@ -1,4 +1,4 @@
-"""Where tables come from: CSV and Parquet files, and frames of polars, pandas and Arrow.
+"""Where tables come from: files of several kinds, databases, and frames of polars, pandas and Arrow.
 
 A row number in a message counts rows of data from 1; the header of a CSV file is not one, a blank line is. The rows of
 a pattern (``"sales/*.csv"``) are counted on from file to file, in the order of their names.
@@ -11,36 +11,47 @@ import glob
 import os
 import stat
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from neuro_divergent.core.errors import DataError, UntrustedFileError
-from neuro_divergent.core.storage.pickle_guard import PICKLES
+from neuro_divergent.core.errors import DataError
+from neuro_divergent.data.io.address import is_address, refuse_password, without_password
 from neuro_divergent.data.io.csv_file import CsvFile
+from neuro_divergent.data.io.file_kind import kind_of
 from neuro_divergent.data.io.native import backend_of, read_frame, to_native
+from neuro_divergent.data.io.number_columns import read_numbers
 from neuro_divergent.data.io.parquet_file import read_parquet
 from neuro_divergent.data.io.table import Backend, Table
+from neuro_divergent.data.io.wide import DEFAULT_ID, time_column, to_long
 from neuro_divergent.data.schema import Schema
 
-__all__ = ["DEFAULT_ID", "Backend", "Table", "backend_of", "columns_of", "find_files", "read_table", "to_native"]
-
-DEFAULT_ID = "unique_id"
+__all__ = [
+    "DEFAULT_ID",
+    "Backend",
+    "Table",
+    "backend_of",
+    "check_source",
+    "columns_of",
+    "find_files",
+    "read_table",
+    "read_table_ahead",
+    "to_native",
+]
 
 
 def read_table(source: Any, schema: Schema | None = None, *, only: Sequence[str] | None = None) -> Table:
-    """Read a table from a file, a pattern of files or a frame.
+    """Read a table from files, a database or a frame.
 
-    A CSV file is comma-separated (``.tsv``: tab-separated), in UTF-8 or ``schema.encoding``, and has a header; it may
-    be compressed (``.csv.gz``). Columns become numbers (covariates also true/false) where every value is one, else
-    text; the names of series and categories stay text if a number would lose their leading zeros. Dates stay text until
-    their role is known; ``calendar.check_times`` reads them.
+    Columns of CSV files, JSON lines and Excel sheets become numbers (covariates also true/false) where every value is
+    one, else text; the names of series and categories stay text if a number would lose their leading zeros. Dates stay
+    text until their role is known; ``calendar.check_times`` reads them. A wide table becomes a long one.
 
     Args:
-        source: A path or pattern (CSV or Parquet, by its ending), a polars, pandas or Arrow frame, or a ``Table``,
-            which is returned as it is.
-        schema: The roles of the columns. Only the columns that have one are read; all are read without a schema.
+        source: A path or pattern of files of the kinds that ``file_kind`` lists, the address of a database, a polars,
+            pandas or Arrow frame, or a ``Table``, which is returned as it is.
+        schema: The roles of the columns, and how they are written. Only the columns that have a role are read; all are
+            read without a schema.
         only: Names of columns to read instead of all those that have a role.
 
     Raises:
@@ -50,13 +61,57 @@ def read_table(source: Any, schema: Schema | None = None, *, only: Sequence[str]
     if isinstance(source, Table):
         return source
     wanted = only if only is not None else columns_of(schema) if schema else None
-    if isinstance(source, (str, os.PathLike)):
-        table = _read_files(os.fspath(source), schema, wanted)
+    if schema is None or not schema.wide:
+        table = _read(source, schema, wanted)
     else:
-        table = read_frame(source, wanted)
+        table = to_long(_read(source, schema, None), schema)
+        table = table.with_frame(table.frame.select(name for name in table.frame.columns if name in (wanted or ())))
     if not table.frame.height and (table.frame.width or wanted is None):
         raise DataError(f"{table.name}: no data rows")
     return table if schema is None else dataclasses.replace(table, date_format=schema.date_format)
+
+
+def read_table_ahead(source: Any, schema: Schema) -> Table:
+    """Read the ids, times and covariates known ahead, which have no target.
+
+    For wide tables, whose series share their covariates, there are no ids, and the times may be the first column.
+
+    Raises:
+        DataError: If the source cannot be read.
+    """
+    wanted = [schema.id or DEFAULT_ID, schema.time, *schema.future]
+    if isinstance(source, Table) or not schema.wide:
+        return read_table(source, schema, only=wanted)
+    table = _read(source, schema.replace(wide=False), None)
+    time = time_column(table, schema)
+    frame = table.frame.rename({time: schema.time}) if time != schema.time else table.frame
+    frame = frame.select(name for name in frame.columns if name in wanted)
+    return dataclasses.replace(table, frame=frame, date_format=schema.date_format)
+
+
+def check_source(name: str) -> None:
+    """Refuse a source that cannot be read, before anything heavy is loaded.
+
+    Raises:
+        DataError: If there is no such file.
+        ConfigError: If it is the address of a database with a password.
+    """
+    if is_address(name):
+        refuse_password(name)
+    else:
+        find_files(name)
+
+
+def _read(source: Any, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
+    if not isinstance(source, (str, os.PathLike)):
+        table = read_frame(source, wanted, keep_index=schema is not None and schema.wide)
+    elif is_address(name := os.fspath(source)):
+        from neuro_divergent.data.io.database import read_query
+
+        table = read_query(name, None if schema is None else schema.query, None if wanted is None else list(wanted))
+    else:
+        return _read_files(name, schema, wanted)
+    return table if schema is None or schema.wide else read_numbers(table, schema)
 
 
 def columns_of(schema: Schema) -> list[str]:
@@ -76,6 +131,8 @@ def find_files(name: str) -> list[str]:
         paths = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 (Path.glob refuses absolute patterns)
         if not paths:
             raise DataError(f"{name}: not found: no file matches")
+    if is_address(name):
+        raise DataError(f"{without_password(name)}: is a database, and files are needed here; write its rows to one")
     for path in paths:
         try:
             kind = os.stat(path).st_mode  # noqa: PTH116
@@ -117,12 +174,13 @@ def _read_files(name: str, schema: Schema | None, wanted: Sequence[str] | None) 
 
 
 def _read_file(path: str, schema: Schema | None, wanted: Sequence[str] | None) -> Table:
-    ending = "".join(Path(path).suffixes[-2:]).lower()
-    if ending.endswith(PICKLES):
-        raise UntrustedFileError(f"{path}: pickle is never loaded; save the table as CSV or Parquet")
-    if ending.endswith((".parquet", ".pq")):
-        return read_parquet(path, wanted)
-    for known, separator in ((".csv", ","), (".csv.gz", ","), (".tsv", "\t"), (".tsv.gz", "\t")):
-        if ending.endswith(known):
-            return CsvFile(path, separator, schema.encoding if schema else None).read(schema, wanted)
-    raise DataError(f"{path}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet and .pq")
+    kind = kind_of(path)
+    if kind == "text":
+        return CsvFile.of(path, schema).read(schema, wanted)
+    if kind == "parquet":
+        table = read_parquet(path, wanted)
+    else:
+        from neuro_divergent.data.io.isolated import read_isolated
+
+        table = read_isolated(path, kind, schema, wanted)
+    return table if schema is None or schema.wide else read_numbers(table, schema)

@@ -11,6 +11,7 @@ import polars as pl
 
 from neuro_divergent.core.arrays import Array, Ints
 from neuro_divergent.core.errors import DataError, did_you_mean
+from neuro_divergent.data.schema import DateFormat
 
 Backend = Literal["polars", "pandas", "pyarrow"]
 
@@ -31,6 +32,9 @@ class Table:
         columns: Names of all columns of the source, also of those that were not read.
         guessed: Whether types were inferred from the values, as for a CSV file.
         date_format: How the times are written where they are not in ISO 8601.
+        has_points: Whether numbers that share a column with text were turned into text, with a decimal point whatever
+            mark the texts have.
+        note: What else a message about a missing column should say, such as which sheet was read.
         rows: The row of the source that each row is, counted from 0, where these are only some of its rows; the first
             one where they are consecutive.
     """
@@ -40,7 +44,9 @@ class Table:
     backend: Backend = "polars"
     columns: tuple[str, ...] = ()
     guessed: bool = False
-    date_format: str | None = None
+    date_format: DateFormat | None = None
+    has_points: bool = False
+    note: str = ""
     rows: Ints | int = 0
 
     def row(self, index: int) -> int:
@@ -59,12 +65,12 @@ class Table:
         """Return an error about this table."""
         return DataError(self.describe(message))
 
-    def lacks(self, column: str) -> DataError:
-        """Return the error for a column that is not there."""
+    def lacks(self, column: str, cure: str = "") -> DataError:
+        """Return the error for a column that is not there; ``cure`` says what to do where no name is similar."""
         names = [show_name(name) for name in self.columns[:_SHOWN]]
         found = ", ".join(names) + (", ..." if len(self.columns) > _SHOWN else "")
         close = did_you_mean(column, [name for name in self.columns[:_COMPARED] if len(name) < 100])
-        return self.error(f"column {column!r} missing; found {found}.{close}")
+        return self.error(f"column {column!r} missing; found {found}.{close or cure}{self.note}")
 
 
 def describe(name: str, message: str) -> str:

@@ -34,7 +34,7 @@ from neuro_divergent.data.panel_store.files import PARTS, PARTS_LIST, WITH_PARTS
 from neuro_divergent.data.panel_store.reading import read_parts_list, read_settings
 from neuro_divergent.data.panel_store.stored import PANEL
 from neuro_divergent.data.panel_store.writing import PanelWriter
-from neuro_divergent.data.schema import Policy, Schema
+from neuro_divergent.data.schema import DateFormat, Policy, Schema
 
 _MANY = 50  # parts from which on a warning says to join them
 
@@ -66,7 +66,7 @@ def append_rows(
     missing: Policy | None = None,
     gaps: Policy | None = None,
     encoding: str | None = None,
-    date_format: str | None = None,
+    date_format: DateFormat | None = None,
 ) -> Appended:
     """Add rows to a stored panel: later ones of known series, and new series.
 

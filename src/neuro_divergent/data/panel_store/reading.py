@@ -82,7 +82,9 @@ def read_settings(directory: Path) -> dict[str, Any]:
         UntrustedFileError: If it is damaged or of a newer version.
     """
     if not (directory / PANEL).is_file():
-        raise DataError(f"{directory}: not found, or not a saved panel")
+        raise DataError(
+            f"{directory}: not found, or not a saved panel; 'nd panel build FILES --output {directory}' makes one"
+        )
     rest = read_json(directory / PANEL)
     if not isinstance(rest, dict) or type(rest.get("format")) is not int:
         raise UntrustedFileError(f"{directory}: not a saved panel")

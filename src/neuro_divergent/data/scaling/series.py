@@ -33,7 +33,19 @@ class _Affine(SeriesScaler):
 
 @register("standard")
 class StandardSeriesScaler(_Affine):
-    """Subtracts the mean and divides by the standard deviation of the training part."""
+    """Subtracts the mean and divides by the standard deviation of the training part.
+
+    Examples:
+        Mean 12 and spread 2 of the training part are used for later values, too:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> import torch
+        >>> scaler = nd.scalers.StandardSeriesScaler()
+        >>> params = torch.from_numpy(scaler.fit(np.array([10.0, 14.0])))
+        >>> scaler.transform(torch.tensor([10.0, 14.0, 18.0]), params).tolist()
+        [-1.0, 1.0, 3.0]
+    """
 
     def fit(self, values: Array) -> Array:
         return _shift_and_spread(values.mean(), values.std())
@@ -45,7 +57,16 @@ class StandardSeriesScaler(_Affine):
 
 @register("robust")
 class RobustSeriesScaler(_Affine):
-    """Subtracts the median and divides by 0.7413 times the spread between the quartiles."""
+    """Subtracts the median and divides by 0.7413 times the spread between the quartiles.
+
+    Examples:
+        Median and spread, which one outlier does not move:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.scalers.RobustSeriesScaler().fit(np.array([1.0, 2.0, 3.0, 4.0, 100.0])).round(3).tolist()
+        [3.0, 1.483]
+    """
 
     def fit(self, values: Array) -> Array:
         low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
@@ -54,7 +75,19 @@ class RobustSeriesScaler(_Affine):
 
 @register("minmax")
 class MinMaxSeriesScaler(_Affine):
-    """Maps the lowest training value to 0 and the highest to 1."""
+    """Maps the lowest training value to 0 and the highest to 1.
+
+    Examples:
+        A value after the training part may lie beyond 1:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> import torch
+        >>> scaler = nd.scalers.MinMaxSeriesScaler()
+        >>> params = torch.from_numpy(scaler.fit(np.array([10.0, 15.0, 20.0])))
+        >>> scaler.transform(torch.tensor([10.0, 15.0, 25.0]), params).tolist()
+        [0.0, 0.5, 1.5]
+    """
 
     def fit(self, values: Array) -> Array:
         return _shift_and_spread(values.min(), values.max() - values.min())
@@ -67,7 +100,17 @@ class MinMaxSeriesScaler(_Affine):
 
 @register("log")
 class LogSeriesScaler(SeriesScaler):
-    """Takes ``log(1 + y)``, for series that grow by factors; values must be above -1."""
+    """Takes ``log(1 + y)``, for series that grow by factors; values must be above -1.
+
+    Examples:
+        Growth by a factor of ten becomes a step of the same size, wherever it starts:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> scaled = nd.scalers.LogSeriesScaler().transform(torch.tensor([0.0, 9.0, 99.0, 999.0]), torch.zeros(0))
+        >>> [round(value, 3) for value in scaled.tolist()]
+        [0.0, 2.303, 4.605, 6.908]
+    """
 
     lowest: ClassVar[float] = -1.0
 
@@ -88,6 +131,14 @@ class BoxCoxSeriesScaler(SeriesScaler):
     The power maximises the profile likelihood over a grid of steps of 0.05, among those that bring no value beyond what
     32-bit floats can be squared at. Values must be positive. A forecast outside the range of the transformation is
     brought to its edge.
+
+    Examples:
+        For a series that doubles at each step the best power is 0, which is the logarithm:
+
+        >>> import neuro_divergent as nd
+        >>> import numpy as np
+        >>> nd.scalers.BoxCoxSeriesScaler().fit(np.array([1.0, 2.0, 4.0, 8.0, 16.0])).tolist()
+        [0.0]
     """
 
     lowest: ClassVar[float] = 0.0

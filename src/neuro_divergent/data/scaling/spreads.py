@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from neuro_divergent.data.windows import Windows
 
 _PER_SERIES = 9  # windows of a series that are looked at
-_AT_ONCE = 4096  # windows that are measured together
+_AT_ONCE = 512 * _PER_SERIES  # windows that are measured together, all those of a series in one block
 _MOST_VALUES = 2**26  # of windows that span all series, so many values
 _RELATIVE = 0.01  # scale of a constant series compared with its level, where no series of the panel changes
 
@@ -56,8 +57,7 @@ class Spreads:
         scale, level = np.zeros(count), np.zeros(count)
         series, rows = windows.locate(windows.spread_out(_PER_SERIES))
         places = np.arange(count) if batcher.joint else series[::_PER_SERIES]
-        scales, levels = _measure(batcher, series, rows, weighted=True)
-        scale[places], level[places] = _medians(scales, levels, joint=batcher.joint)
+        scale[places], level[places] = _usual(batcher, series, rows)
         missing = np.setdiff1d(np.arange(count), places)
         scale[missing], level[missing] = _last_histories(batcher, missing, windows.ends)
         if batcher.series_scaler is None:
@@ -94,12 +94,22 @@ def _deviation(panel: Panel, series: int, end: int) -> float:
     return found.deviation if found.deviation > SMALLEST + ROUNDING * size else 0.0
 
 
-def _measure(batcher: WindowBatcher, series: Ints, rows: Ints, *, weighted: bool = False) -> tuple[Floats, Floats]:
-    """Return scale and level of the histories that begin at some rows, ``(rows, channels)`` each.
+def _usual(batcher: WindowBatcher, series: Ints, rows: Ints) -> tuple[Floats, Floats]:
+    """Return the median scale and level of the windows of each series; by blocks, unless a window has all series."""
+    if batcher.joint:
+        return _medians(*_joined(_measured(batcher, series, rows, weighted=True)), joint=True)
+    return _joined(
+        _medians(scale, level, joint=False) for scale, level in _measured(batcher, series, rows, weighted=True)
+    )
+
+
+def _measured(
+    batcher: WindowBatcher, series: Ints, rows: Ints, *, weighted: bool = False
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield scale and level of the histories that begin at some rows, ``(rows, channels)`` each, by blocks.
 
     Where ``weighted``, windows whose targets have no weight get a scale of NaN.
     """
-    parts = []
     at_once = _AT_ONCE
     if batcher.joint:
         at_once = max(1, min(at_once, _MOST_VALUES // (batcher.panel.num_series * batcher.input_size)))
@@ -109,7 +119,10 @@ def _measure(batcher: WindowBatcher, series: Ints, rows: Ints, *, weighted: bool
         scale, level = batcher.history_scale(series[first : first + at_once], chosen)
         if weighted and (weight := batcher.target_weight(chosen)) is not None:
             scale[(weight == 0).all(1).cpu().numpy()] = np.nan
-        parts.append((scale, level))
+        yield scale, level
+
+
+def _joined(parts: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     scale, level = (np.concatenate(part) for part in zip(*parts, strict=True))
     return scale, level
 
@@ -142,7 +155,7 @@ def _last_histories(batcher: WindowBatcher, series: Ints, ends: Ints) -> tuple[F
         return np.zeros(0), np.zeros(0)
     first = np.maximum(ends[series] - batcher.input_size, batcher.panel.offsets[series])
     if batcher.joint:  # one row cuts the history of all series
-        scale, level = _measure(batcher, series[:1], first[:1])
+        scale, level = _joined(_measured(batcher, series[:1], first[:1]))
         return scale[0, series], level[0, series]
-    scale, level = _measure(batcher, series, first)
+    scale, level = _joined(_measured(batcher, series, first))
     return scale[:, 0], level[:, 0]

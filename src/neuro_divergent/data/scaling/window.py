@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 @register("identity")
 class IdentityScaler(WindowScaler):
-    """Leaves windows as they are."""
+    """Leaves windows as they are.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> loc, scale = nd.scalers.IdentityScaler().statistics(torch.tensor([10.0, 14.0]).view(1, 2, 1), None)
+        >>> loc.item(), scale.item()
+        (0.0, 1.0)
+    """
 
     applied: ClassVar[bool] = False
     has_scale: ClassVar[bool] = False
@@ -27,7 +35,16 @@ class IdentityScaler(WindowScaler):
 
 @register("standard")
 class StandardScaler(WindowScaler):
-    """Subtracts the mean and divides by the standard deviation."""
+    """Subtracts the mean and divides by the standard deviation.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history = torch.tensor([10.0, 14.0]).view(1, 2, 1)
+        >>> loc, scale = nd.scalers.StandardScaler().statistics(history, None)
+        >>> loc.item(), scale.item(), ((history - loc) / scale).flatten().tolist()
+        (12.0, 2.0, [-1.0, 1.0])
+    """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:
@@ -46,6 +63,16 @@ class RobustScaler(WindowScaler):
 
     The spread is multiplied by 0.7413, which makes it the standard deviation of normal data. Where at least half of the
     values are equal, the mean absolute deviation from the median is used instead.
+
+    Examples:
+        One outlier moves neither the level nor the scale:
+
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history = torch.tensor([1.0, 2.0, 3.0, 4.0, 100.0]).view(1, 5, 1)
+        >>> loc, scale = nd.scalers.RobustScaler().statistics(history, None)
+        >>> loc.item(), round(scale.item(), 3)
+        (3.0, 1.483)
     """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -58,7 +85,16 @@ class RobustScaler(WindowScaler):
 
 @register("minmax")
 class MinMaxScaler(WindowScaler):
-    """Maps the lowest value to 0 and the highest to 1."""
+    """Maps the lowest value to 0 and the highest to 1.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history = torch.tensor([10.0, 15.0, 20.0]).view(1, 3, 1)
+        >>> loc, scale = nd.scalers.MinMaxScaler().statistics(history, None)
+        >>> ((history - loc) / scale).flatten().tolist()
+        [0.0, 0.5, 1.0]
+    """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:
@@ -73,7 +109,16 @@ class MinMaxScaler(WindowScaler):
 
 @register("mean_abs")
 class MeanAbsScaler(WindowScaler):
-    """Divides by the mean absolute value and keeps zero at zero, which suits counts and intermittent demand."""
+    """Divides by the mean absolute value and keeps zero at zero, which suits counts and intermittent demand.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> import torch
+        >>> history = torch.tensor([0.0, 0.0, 6.0]).view(1, 3, 1)  # two days without sales
+        >>> loc, scale = nd.scalers.MeanAbsScaler().statistics(history, None)
+        >>> ((history - loc) / scale).flatten().tolist()
+        [0.0, 0.0, 3.0]
+    """
 
     def statistics(self, past: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         scale = past.abs().mean(1, keepdim=True) if mask is None else _mean(past.abs(), mask)
@@ -86,6 +131,14 @@ class RevIN(StandardScaler):
 
     The loss is then measured in the units of the data (or of the series scaler), so windows of larger spread weigh
     more. Reversible instance normalisation, Kim et al., ICLR 2022.
+
+    Examples:
+        Batches come unscaled, and the network takes care of it:
+
+        >>> import neuro_divergent as nd
+        >>> scaler = nd.Forecaster("nlinear", horizon=12, scaler="revin").task.scaler
+        >>> scaler.applied, scaler.reversible
+        (False, True)
     """
 
     applied: ClassVar[bool] = False

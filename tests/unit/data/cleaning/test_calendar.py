@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -126,3 +127,50 @@ def test_dates_with_an_offset_become_utc() -> None:
 def test_what_is_no_date_format_is_refused(date_format: str) -> None:
     with pytest.raises(ConfigError, match="date_format: "):
         Schema(date_format=date_format)
+
+
+@pytest.mark.parametrize(
+    ("written", "formats", "expected"),
+    [
+        (["31.12.2024", " 2025-01-01"], ("%d.%m.%Y", "%Y-%m-%d"), [date(2024, 12, 31), date(2025, 1, 1)]),
+        (
+            ["2024-12-31", "2025-01-01 10:30"],
+            ("%Y-%m-%d", "%Y-%m-%d %H:%M"),
+            [datetime(2024, 12, 31), datetime(2025, 1, 1, 10, 30)],
+        ),
+        (["05/05/2024", "13/05/2024"], ("%m/%d/%Y", "%d/%m/%Y"), [date(2024, 5, 5), date(2024, 5, 13)]),
+    ],
+)
+def test_each_time_may_have_one_of_several_formats(
+    written: list[str], formats: tuple[str, ...], expected: list[date]
+) -> None:
+    assert (
+        check_times(pl.Series("ds", written), DataError, Schema(date_format=formats).date_format).to_list() == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "formats", "message"),
+    [
+        (
+            ["x", "2025-01-01"],
+            ("%Y-%m-%d", "%d.%m.%Y"),
+            "row 1, column 'ds': 'x' is not written as '%Y-%m-%d' or '%d.%m.%Y'",
+        ),
+        (["2025-01-01"], ("%Y-%m-%d", "%Y-%m-%d%z"), "some have a zone and some have none"),
+        (["1/2/24", "2/13/24"], None, "the month is first, as row 2 ('2/13/24') shows"),
+        (["2024-01-01", "1/2/24", "x"], None, "row 2, column 'ds': '1/2/24' is ambiguous"),
+        (["1/2/2024 10:00"], None, "is ambiguous: is the day first or the month?"),
+        (["Jan 2024"], None, 'such as date_format="%b %Y"'),
+        (["March 3, 2024"], None, 'such as date_format="%B %d, %Y"'),
+        (["2024-01-01", "1/2/2024"], None, "'1/2/2024' is ambiguous: is the day first or the month?"),
+        (["2024/01/31"], None, 'such as date_format="%Y/%m/%d"'),
+        (["2024/02/31"], None, "is not a date that can be read without guessing"),
+        (["2024-01-01", "Total"], None, "'Total' is not a date. If it is a total"),
+    ],
+)
+def test_what_has_none_of_the_formats_is_refused(
+    written: list[str], formats: tuple[str, ...] | None, message: str
+) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        check_times(pl.Series("ds", written), DataError, formats)

@@ -71,7 +71,7 @@ def test_a_missing_value_is_told_with_its_row_in_the_table(tmp_path: Path) -> No
         (
             {"ds": [*["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"] * 2, *["2024-01-01 10:00"] * 4]},
             {},
-            "row 9, column 'ds': '2024-01-01 10:00' is written unlike row 1",
+            "column 'ds' has times in 2 formats: '2024-01-01' (row 1), '2024-01-01 10:00' (rows 9, 10, 11, ...).",
         ),
         ({"w": [1.0] * 10 + [-1, 1]}, {"weight": "w"}, "column 'w', series 3, row 11: -1 is negative"),
         ({"s": [1] * 7 + [2] * 5}, {"static": "s"}, "column 's', series 2, row 8: 2 differs from a row before"),
@@ -233,3 +233,42 @@ def test_unsorted_rows_with_a_covariate_called_code_are_converted_with_its_value
     panel = Panel.build(tmp_path / "table.parquet", tmp_path / "panel", past=["code"])
     assert panel.past_x is not None
     assert panel.past_x[:, 0].tolist() == [7.0, 8.0, 4.0, 5.0, 6.0, 9.0]
+
+
+@pytest.mark.parametrize("policy", ["first", "last", "mean", "sum"])
+def test_several_rows_of_one_time_are_combined_like_those_of_the_whole_table(policy: str, tmp_path: Path) -> None:
+    table = frame(x=np.arange(12.0), c=["a", "b"] * 6)
+    twice = pl.concat([table, table.with_columns(pl.col("y") * 3, pl.col("x") + 1).slice(2, 7), table.slice(5, 1)])
+    schema = Schema(past=("x", "c"), duplicates=policy)
+    for place, given in enumerate([twice.sort("unique_id", maintain_order=True), twice]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            given.write_parquet(tmp_path / f"{place}.parquet")
+            convert(str(tmp_path / f"{place}.parquet"), tmp_path / f"panel-{place}", schema)
+            expected = build_panel(given, schema).to_frame()
+        assert Panel.open(tmp_path / f"panel-{place}").to_frame().equals(expected)
+        assert expected.height == 12
+
+
+def test_texts_of_parquet_files_are_numbers_as_in_the_whole_table(tmp_path: Path) -> None:
+    path = f"{tmp_path}/a.parquet"
+    frame(y=["1,5", "-", "3"] * 4, price=["2,5", "-", "4"] * 4, shop=["a", "-", "b"] * 4).write_parquet(path)
+    schema = Schema(past=("price", "shop"), categorical="shop", missing="mask", decimal=",", null_values="-")
+    convert(path, tmp_path / "panel", schema)
+    found, whole = Panel.open(tmp_path / "panel"), build_panel(path, schema)
+    assert whole.past_x is not None
+    assert found.past_x is not None
+    assert whole.past_x[0].tolist() == [2.5, 1.0]
+    np.testing.assert_array_equal(found.y, whole.y)
+    np.testing.assert_array_equal(found.past_x, whole.past_x)
+    assert found.categories == whole.categories == {"shop": ["a", "b"]}
+
+
+def test_a_decimal_comma_in_chunks_must_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuro_divergent.data.conversion.text_file._PARTS", 10**9)
+    for columns, schema in (("ds;y", {}), ("ds;x;y", {"past": "x"})):
+        (tmp_path / "a.csv").write_text(
+            f"{columns}\n" + "".join(f"{n};{n},5{';1' * bool(schema)}\n" for n in range(20))
+        )
+        with pytest.raises(DataError, match=r"'0,5' is not a number.*Pass decimal=\",\" \(--decimal ,\)"):
+            convert(str(tmp_path / "a.csv"), tmp_path / "panel", Schema(**schema))

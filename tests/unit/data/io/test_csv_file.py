@@ -1,0 +1,105 @@
+"""CSV files as other programs write them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuro_divergent.core.errors import DataError, DataWarning
+from neuro_divergent.data.conversion.conversion import convert
+from neuro_divergent.data.io.csv_file import CsvFile
+from neuro_divergent.data.io.source import read_table
+from neuro_divergent.data.panel import Panel
+from neuro_divergent.data.panel_builder import build_panel
+from neuro_divergent.data.schema import Schema
+
+HEADER, ROWS = ["unique_id", "ds", "y"], [["A", "2024-01-01", "1.5"], ["B, C", "2024-01-02", "2"]]
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> str:
+    content = text.encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return str(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt", "tsv", "csv.gz"])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_separator_is_found_whatever_the_file_is_called(mark: str, ending: str, tmp_path: Path) -> None:
+    lines = [HEADER, *([f'"{value}"' for value in row] for row in ROWS)]
+    path = write(tmp_path / f"a.{ending}", "".join(mark.join(line) + "\r\n" for line in lines))
+    assert read_table(path, Schema()).frame.rows() == [("A", "2024-01-01", 1.5), ("B, C", "2024-01-02", 2.0)]
+
+
+@settings(max_examples=60)
+@given(
+    mark=st.sampled_from([",", ";", "\t", "|"]),
+    rows=st.lists(st.lists(st.text("ab ,;|\t\n", max_size=6), min_size=3, max_size=3), max_size=6),
+)
+def test_a_separator_is_never_guessed_against_the_header(mark: str, rows: list[list[str]]) -> None:
+    """A header with one mark alone says what separates, whatever the values hold."""
+    lines = [HEADER, *([f'"{value}"' for value in row] for row in rows)]
+    file = CsvFile("a.csv")
+    file.__dict__["_content"] = "".join(mark.join(line) + "\n" for line in lines).encode()
+    assert file.separator == mark
+
+
+def test_a_given_separator_counts(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "ds;y, EUR\n1;1,5\n2;2,5\n")
+    table = read_table(path, Schema(target="y, EUR", separator=";", decimal=","))
+    assert table.frame.rows() == [(1, 1.5), (2, 2.5)]
+
+
+def test_a_line_for_excel_above_the_header_is_explained(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "sep=;\nds;y\n1;2\n")
+    with pytest.raises(DataError, match=r"pass skip_rows=1 \(--skip-rows 1\)"):
+        read_table(path, Schema())
+    assert read_table(path, Schema(skip_rows=1)).frame.rows() == [(1, 2.0)]
+
+
+UGLY = '\ufeffExport\r\n\r\nds;y;preis;laden;;\r\n1;1.234,50;"9,5";Köln;;\r\n2;-;10;n/a;;\r\n3;3;11;Köln;;\r\n;;;;;\r\n'
+STYLE = Schema(
+    past=("preis", "laden"), skip_rows=2, decimal=",", thousands=".", null_values=("-", "n/a"), missing="interpolate"
+)
+EXPECTED = [(1, 1234.5, 9.5, "Köln"), (2, None, 10.0, None), (3, 3.0, 11.0, "Köln")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_everything_at_once(encoding: str, ending: str, tmp_path: Path) -> None:
+    text = UGLY if encoding == "utf-8" else UGLY.removeprefix("\ufeff")
+    path = write(tmp_path / f"a.{ending}", text, encoding)
+    frame = read_table(path, STYLE.replace(encoding=encoding)).frame
+    assert frame.select("ds", "y", "preis", "laden").rows() == EXPECTED
+
+
+def test_a_conversion_in_chunks_reads_the_same(tmp_path: Path) -> None:
+    body = "".join(f"{n};{n % 7},{n % 100:02d};{n % 5};x{n % 3}\n" for n in range(4, 3000))
+    path = write(tmp_path / "a.csv", UGLY.removesuffix(";;;;;\r\n").replace(";;\r\n", "\r\n") + body)
+    schema = STYLE.replace(past=("preis",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("neuro_divergent.data.conversion.text_file._PARTS", 14_000)
+        convert(path, tmp_path / "panel", schema)
+    assert Panel.open(tmp_path / "panel").to_frame().equals(build_panel(path, schema).to_frame())
+
+
+def test_decimal_commas_that_can_be_nothing_else_are_read_with_a_warning(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "ds;y;price;whole\n1;1,5;1,234;7\n2;2;2,345;8\n")
+    schema = Schema(past=("price", "whole"))
+    with pytest.warns(DataWarning, match=r"row 1, column 'y': '1,5' is read with a decimal comma") as caught:
+        table = read_table(path, schema)
+    assert len(caught) == 1
+    expected = [(1, 1.5, 1.234, 7.0), (2, 2.0, 2.345, 8.0)]
+    assert table.frame.select("ds", "y", "price", "whole").rows() == expected
+    assert read_table(path, schema.replace(decimal=",")).frame.equals(table.frame)
+
+
+def test_a_category_with_commas_stays_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "ds;y;size\n1;1;1,5\n2;2;2,5\n")
+    assert read_table(path, Schema(past="size", categorical="size")).frame["size"].dtype == pl.String
+    path = write(tmp_path / "a.csv", "ds;y;size\n1;1;S\n2;2;1,5\n")
+    assert read_table(path, Schema(past="size")).frame["size"].dtype == pl.String
