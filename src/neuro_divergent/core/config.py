@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
+from neuro_divergent.core import html
 from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.registry import Registry
 
 C = TypeVar("C", bound="type[Component]")
@@ -45,6 +47,30 @@ class Config(BaseModel):
 
     def __str__(self) -> str:
         return repr(self)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        return self._changed().items()
+
+    def _repr_html_(self) -> str:
+        changed = self._changed()
+        others = {name: getattr(self, name) for name in type(self).model_fields if name not in changed}
+        usual = html.details(format_count(len(others), "default"), _facts(others)) if others else html.Html("")
+        return html.card(
+            type(self).__name__, "" if changed or not others else "with all defaults", _facts(changed), usual
+        )
+
+    def _changed(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults, and those that have no default."""
+        fields = type(self).model_fields
+        values = {name: getattr(self, name) for name in fields}
+        required = {name: value for name, value in values.items() if fields[name].is_required()}
+        try:
+            usual = type(self)(**required)
+        except (TypeError, ValueError):  # the defaults alone do not fit to what is required
+            return values
+        return {
+            name: value for name, value in values.items() if name in required or not _same(value, getattr(usual, name))
+        }
 
     def replace(self, **changes: Any) -> Self:
         """Return a checked copy with some fields changed."""
@@ -152,7 +178,17 @@ class Component(Config):
 
 
 def register(name: str) -> Any:
-    """Register a component class under ``name`` in the registry of its family."""
+    """Register a component class under ``name`` in the registry of its family.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> @nd.register("upside_down")
+        ... class UpsideDown(nd.augment.Augmentation):
+        ...     def change(self, batch):
+        ...         return batch._replace(past_y=-batch.past_y, future_y=-batch.future_y)
+        >>> nd.TrainingConfig(augment="upside_down").augment
+        (UpsideDown(),)
+    """
 
     def decorate(member: C) -> C:
         member.name = name
@@ -177,6 +213,19 @@ def knob(
     ``log`` explores the range on a logarithmic scale. A range whose ``unit`` is the horizon is in multiples of it.
     ``limits`` are the values that are valid (pydantic's ``ge``, ``gt``, ``le``, ``lt``), often wider than the search
     range.
+
+    Examples:
+        >>> import neuro_divergent as nd
+        >>> @nd.register("wider_mlp")
+        ... class WiderMLP(nd.MLP):
+        ...     factor: int = nd.knob(2, low=1, high=8, ge=1)
+        >>> space = nd.search.Space.of("wider_mlp").to_dict()
+        >>> space["model.factor"]
+        {'low': 1, 'high': 8}
+        >>> WiderMLP(factor=0)
+        Traceback (most recent call last):
+            ...
+        neuro_divergent.core.errors.ConfigError: wider_mlp: factor: 0 must be greater than or equal to 1
     """
     search: dict[str, Any] = {"choices": list(choices)} if choices else {"low": low, "high": high, "log": log}
     search |= {"unit": unit} if unit else {}
@@ -224,6 +273,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; values that cannot be compared, such as arrays, are not."""
+    try:
+        return bool(one == other)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+
+
+def _facts(values: Mapping[str, Any]) -> html.Html:
+    return html.facts((name, repr(value)) for name, value in values.items())
 
 
 def _optional(field: FieldInfo) -> bool:

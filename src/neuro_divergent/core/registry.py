@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from neuro_divergent.core.errors import ConfigError, did_you_mean
+from neuro_divergent.core.own_components import import_files
 
 _DECORATOR = re.compile(r'^@register\("([a-z0-9_]+)"\)', re.MULTILINE)
+_NAME = re.compile(r"[a-z0-9_]+")
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Registry:
@@ -33,7 +36,11 @@ class Registry:
         self._members: dict[str, type] = {}
 
     def add(self, name: str, member: type) -> None:
-        """Register a class. Two different classes cannot have the same name."""
+        """Register a class under a name of small letters, digits and ``_``, which no other class can have."""
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{self.kind} {name!r}: a name has small letters, digits and _ only.")
+        if member.__module__.partition(".")[0] != _PACKAGE and name in self._modules:
+            raise ConfigError(f"{self.kind} {name!r} is one of this package; give yours another name.")
         known = self._members.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (member.__module__, member.__qualname__):
             raise ConfigError(f"{self.kind} {name!r} is already registered by {known.__module__}.")
@@ -47,15 +54,22 @@ class Registry:
         return self._members[key]
 
     def check(self, name: str) -> str:
-        """Return the registered name, or raise with the closest known one; imports nothing."""
+        """Return the registered name, or raise with the closest known one.
+
+        Nothing is imported but files of the user's own that were named to be, if this package does not know the name.
+        """
         key = name.lower().replace("-", "_")
         if key not in self._members and key not in self._modules:
-            hint = did_you_mean(key, self.names())
-            raise ConfigError(f"Unknown {self.kind} {name!r}.{hint} Known: {', '.join(self.names())}.")
+            names = self.names()  # which imports files of the user
+            if key not in names:
+                hint = did_you_mean(key, names)
+                known = f"{hint} Known: {', '.join(names)}."
+                raise ConfigError(f"Unknown {self.kind} {name!r}.{known} For one of your own: nd --import FILE.")
         return key
 
     def names(self) -> list[str]:
-        """Return every name, sorted, without importing anything."""
+        """Return every name, sorted; only files of the user's own are imported for it."""
+        import_files()
         return sorted({*self._modules, *self._members})
 
     @cached_property

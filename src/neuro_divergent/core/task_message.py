@@ -47,8 +47,20 @@ def packed(value: Any, error: BaseException | None, caught: list[tuple[type[Warn
 
 
 def unpickled(message: bytes) -> Any:
-    """Return the value of a message that ``pickled`` made."""
-    return pickle.loads(message)
+    """Return the value of a message that ``pickled`` made.
+
+    Raises:
+        InputError: If it needs a class or function of a notebook, which other processes do not have.
+    """
+    try:
+        return pickle.loads(message)
+    except AttributeError as error:
+        if "'__main__'" not in str(error):
+            raise
+        raise InputError(
+            f"{error}: other processes do not have what a notebook or an interactive session defines. Put it into a "
+            "file and import it from there, or use one process (jobs=1)."
+        ) from None
 
 
 def unpacked(message: bytes) -> tuple[Any, BaseException | None, list[tuple[type[Warning], str]]]:
