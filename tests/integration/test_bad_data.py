@@ -22,6 +22,8 @@ from neuro_divergent.data.panel_builder import DataWarning, build_panel, check_h
 from neuro_divergent.data.schema import Schema
 
 HEADER = "unique_id,ds,y\n"
+_CURE = 'Pass null_values="n/a" (--null-values "n/a") if it means a missing value'
+TEXT_IN_TARGET = f"row 12, column 'y': 'n/a' is not a number. {_CURE}"
 
 
 def days(name: str, count: int, *, first: int = 0, value: str = "{}") -> str:
@@ -43,7 +45,19 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
     ("empty", "", {}, "no data rows"),
     ("header_only", HEADER, {}, "no data rows"),
     ("blank_lines_only", HEADER + "\n\n", {}, "no data rows"),
-    ("missing_column", "unique_id,ds,value\nA,2024-01-01,1\n", {}, "column 'y' missing; found unique_id, ds, value."),
+    (
+        "missing_column",
+        "unique_id,ds,value\nA,2024-01-01,1\n",
+        {},
+        "column 'y' missing; found unique_id, ds, value. Say which it is: target= (--target).",
+    ),
+    (
+        "wide_without_the_flag",
+        "date,store_1,store_2\n2024-01-01,1,2\n",
+        {},
+        "column 'ds' missing; found date, store_1, store_2. Say which it is: time= (--time), target= (--target); and "
+        "id= (--id) if a column names the series. If each column is a series, pass wide=True (--wide).",
+    ),
     (
         "misspelt_column",
         "unique_id,ds,unts\nA,2024-01-01,1\n",
@@ -71,14 +85,83 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         {},
         "row 2: 5 fields, expected 4",
     ),
-    ("semicolons", GOOD.replace(",", ";"), {}, "columns are separated by ';'; write commas (.csv) or tabs (.tsv)"),
-    ("text_in_target", replaced(GOOD, 12, "A,2024-01-12,n/a\n"), {}, "row 12, column 'y': 'n/a' is not a number"),
+    (
+        "wrong_separator",
+        GOOD.replace(",", ";"),
+        {"separator": ","},
+        "columns are separated by ';'; pass separator=';' (--separator \";\"), or leave it out",
+    ),
+    (
+        "two_separators",
+        "ds;y, EUR\n" + "2024-01-01;1,5\n2024-01-02;2,5\n",
+        {},
+        "columns may be separated by ',' or ';'. Say which: pass separator=',' (--separator \",\")",
+    ),
+    (
+        "title_above_the_header",
+        "Sales of 2024\n\nds;y\n" + "".join(f"2024-01-{n:02d};{n}\n" for n in range(1, 9)),
+        {},
+        "row 2: 2 fields, expected 1. If the header is line 3 of the file, pass skip_rows=2 (--skip-rows 2)",
+    ),
+    (
+        "text_in_target",
+        replaced(GOOD, 12, "A,2024-01-12,n/a\n"),
+        {},
+        TEXT_IN_TARGET,
+    ),
+    (
+        "comma_that_may_be_either",
+        "ds;y\n1;1,234\n2;2,345\n",
+        {},
+        "row 1, column 'y': '1,234' is with a decimal comma or with a comma between thousands. Pass decimal=\",\" "
+        '(--decimal ,) or thousands="," (--thousands ,)',
+    ),
+    (
+        "comma_and_point",
+        "ds;y;price\n1;1,25;1.5\n2;2,5;2.5\n",
+        {"past": "price"},
+        "row 1, column 'y': '1,25' has a decimal comma, but another column has '1.5'. Pass decimal=\",\" (--decimal ,) "
+        "or write one mark",
+    ),
+    (
+        "guessed_comma_and_strict",
+        "ds;y\n1;1,25\n2;2,5\n",
+        {"strict": True},
+        "row 1, column 'y': '1,25' is no number unless the comma is its decimal mark. Pass decimal=\",\" (--decimal "
+        ",); "
+        "strict=True guesses nothing",
+    ),
+    (
+        "thousands",
+        "ds;y\n1;1.234,50\n2;2\n",
+        {},
+        "row 1, column 'y': '1.234,50' is not a number. Pass decimal=\",\", thousands=\".\" (--decimal , --thousands "
+        "\".\") if '.' stands between thousands",
+    ),
+    (
+        "currency",
+        "ds,y\n1,$12.50\n2,2\n",
+        {},
+        "row 1, column 'y': '$12.50' is not a number. Write the number without the currency sign '$'",
+    ),
+    (
+        "percent",
+        "ds,y\n1,12%\n2,2\n",
+        {},
+        "row 1, column 'y': '12%' is not a number. Write the number without the percent sign",
+    ),
+    (
+        "unit",
+        "ds,y\n1,12 kg\n2,2\n",
+        {},
+        "row 1, column 'y': '12 kg' is not a number. Write the number without its unit",
+    ),
     (
         "text_in_covariate",
         "unique_id,ds,y,price\nA,2024-01-01,1,9.5\nA,2024-01-02,2,free\n",
         {"past": "price"},
         "row 2, column 'price': 'free' is not a number; list the column as categorical (--categorical) if it holds "
-        "categories",
+        'categories. Pass null_values="free" (--null-values "free") if it means a missing value',
     ),
     (
         "missing_target",
@@ -131,7 +214,25 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         "two_formats",
         HEADER + "A,2024-01-01,1\nA,2024-01-02 00:00,2\n",
         {},
-        "row 2, column 'ds': '2024-01-02 00:00' is written unlike row 1 ('2024-01-01'); write all times in one format",
+        "column 'ds' has times in 2 formats: '2024-01-01' (row 1), '2024-01-02 00:00' (row 2). Write all of them in "
+        "one, "
+        'or pass each: date_format=["%Y-%m-%d", "%Y-%m-%d %H:%M"] (--date-format %Y-%m-%d --date-format "%Y-%m-%d '
+        '%H:%M")',
+    ),
+    (
+        "formats_that_disagree",
+        HEADER + "A,13/01/2024,1\nA,02/03/2024,2\n",
+        {"date_format": ("%d/%m/%Y", "%m/%d/%Y")},
+        "row 2, column 'ds': '02/03/2024' is 2024-02-03 as '%m/%d/%Y', and 2024-03-02 as a format before; leave one of "
+        "them out",
+    ),
+    (
+        "day_that_comes_first",
+        HEADER + "A,03/04/2024,1\nA,13/04/2024,2\n",
+        {},
+        "row 1, column 'ds': '03/04/2024' is not ISO 8601; the day is first, as row 2 ('13/04/2024') shows. Pass "
+        "how it "
+        'is written, such as date_format="%d/%m/%Y" (--date-format %d/%m/%Y)',
     ),
     (
         "mixed_zones",
@@ -149,7 +250,38 @@ CSV: list[tuple[str, str | bytes, dict[str, object], str]] = [
         "duplicate_time",
         GOOD + "A,2024-01-10,1\n",
         {},
-        "series 'A': 2024-01-10 twice (rows 10, 61). Keep one row per series and time",
+        "series 'A': 2024-01-10 twice (rows 10, 61), with other values (column 'y': 9.0, 1.0). Keep one row per series "
+        "and time, or pass duplicates= (--duplicates): first, last, mean or sum",
+    ),
+    (
+        "equal_rows",
+        GOOD + "A,2024-01-10,9\n",
+        {},
+        "series 'A': 2024-01-10 twice (rows 10, 61), with the same values. Keep one row per series and time, or pass "
+        'duplicates="first" (--duplicates first)',
+    ),
+    (
+        "series_column_that_is_not_named",
+        "store,ds,y\nA,1,1\nB,1,2\nA,2,3\nB,2,4\n",
+        {},
+        "1 twice (rows 1, 2), with other values (column 'y': 1.0, 2.0); 2 such rows in all. Keep one row per series "
+        "and "
+        "time, or pass duplicates= (--duplicates): first, last, mean or sum. If a column names the series, pass it: "
+        "id= "
+        "(--id)",
+    ),
+    (
+        "text_in_a_wide_table",
+        "date,a,b\n2024-01-01,1,2\n2024-01-02,x,3\n",
+        {"wide": True},
+        "row 2, column 'a': 'x' is not a number. Pass null_values=\"x\" (--null-values \"x\") if it means a missing "
+        "value",
+    ),
+    (
+        "wide_table_without_numbers",
+        "date,a\n2024-01-01,u\n2024-01-02,v\n",
+        {"wide": True},
+        "column a without numbers; with wide=True (--wide) each column but the time and covariates is a series",
     ),
     (
         "gap",
@@ -288,10 +420,17 @@ def test_files(make: Callable[[Path], Path], message: str, tmp_path: Path) -> No
 
 
 def test_unknown_kind_of_file(tmp_path: Path) -> None:
-    path = tmp_path / "data.xlsx"
-    path.write_bytes(b"PK")
-    with pytest.raises(DataError, match=r"data\.xlsx: unknown kind of file; known are \.csv, \.csv\.gz, \.tsv"):
-        build_panel(path)
+    for ending, advice in {
+        "pdf": "known are .csv, .tsv, .txt, .jsonl (all also .gz), .xlsx, .parquet and .arrow",
+        "xls": "save the table as .xlsx or .csv",
+        "zip": "unpack it first",
+        "json": "write one object per line and call it .jsonl",
+    }.items():
+        path = tmp_path / f"data.{ending}"
+        path.write_bytes(b"PK")
+        with pytest.raises(DataError) as caught:
+            build_panel(path)
+        assert str(caught.value) == f"{path}: unknown kind of file; {advice}"
 
 
 @pytest.mark.parametrize("name", ["table.pkl", "table.pickle", "model.ckpt", "model.pt"])
@@ -518,7 +657,7 @@ except DataError as error:
 print([name for name in ("torch", "pandas", "pyarrow") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{bad}: row 12, column 'y': 'n/a' is not a number\n[]\n"
+    assert done.stdout == f"{bad}: {TEXT_IN_TARGET}\n[]\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -8,14 +8,18 @@ table takes seconds.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import pickle
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,6 +27,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import xlsxwriter
 
 from neuro_divergent.core.storage.atomic import write_directory
 
@@ -151,6 +156,23 @@ def daily(**columns: Any) -> bytes:
     return frame.with_columns(**columns).write_csv().encode()
 
 
+def excel(rows: list[list[Any]], *, corner: bool = False, declared: int | None = None) -> bytes:
+    """A workbook; perhaps with a cell in the last corner of the sheet, or with a part that declares a size."""
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer) as book:
+        sheet = book.add_worksheet()
+        for row, values in enumerate(rows):
+            sheet.write_row(row, 0, values)
+        if corner:
+            sheet.write(1048575, 16383, 1)
+    if declared is None:
+        return buffer.getvalue()
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr("xl/media/image.png", b"")
+        archive.filelist[-1].file_size = declared
+    return buffer.getvalue()
+
+
 @dataclass(frozen=True)
 class Case:
     """A file, what is done with it, and what must be said; ``{file}`` stands for its name."""
@@ -168,14 +190,31 @@ def toml(text: str) -> bytes:
 
 
 CASES = [
-    Case("missing_path", None, "{file}: not found"),
-    Case("pattern_without_files", None, "nowhere_*.csv: not found: no file matches", ("nowhere_*.csv",)),
+    Case("missing_path", None, r"re:{file}: not found\. Did you mean 'missing_\w+\.csv'\?"),
+    Case("pattern_without_files", None, r"re:nowhere_\*\.csv: not found: no file matches\. Tables here: .* more\.", ("nowhere_*.csv",)),
     Case("directory", None, "somewhere: is a directory; name a file or a pattern, such as 'somewhere/*.parquet'", ("somewhere",)),
-    Case("not_a_table", b"%PDF", "{file}: unknown kind of file; known are .csv, .csv.gz, .tsv, .tsv.gz, .parquet and .pq", ending="pdf"),
+    Case("not_a_table", b"%PDF", "{file}: unknown kind of file; known are .csv, .tsv, .txt, .jsonl (all also .gz), .xlsx, .parquet and .arrow", ending="pdf"),
     Case("pipe", None, "pipe.csv: is not a regular file; save the table as one", ("pipe.csv",)),
     Case("empty", b"", "{file}: no data rows"),
     Case("header_only", csv([]), "{file}: no data rows"),
-    Case("missing_column", csv(GOOD, "unique_id,ds,value"), "{file}: column 'y' missing; found unique_id, ds, value."),
+    Case("missing_column", csv(GOOD, "unique_id,ds,value"), "{file}: column 'y' missing; found unique_id, ds, value. Say which it is: target= (--target)."),
+    Case("wide_without_the_flag", csv(["2024-01-01,1,2"], "date,a,b"), "{file}: column 'ds' missing; found date, a, b. Say which it is: time= (--time), target= (--target); and id= (--id) if a column names the series. If each column is a series, pass wide=True (--wide)."),
+    Case("two_separators", b"ds;y, EUR\n2024-01-01;1,5\n", "{file}: columns may be separated by ',' or ';'. Say which: pass separator=',' (--separator \",\")"),
+    Case("unknown_separator", csv(GOOD), "DataConfig: separator: 'ab' cannot separate columns; write one character, such as ';', or 'tab'", ("--separator", "ab")),
+    Case("comma_that_may_be_either", b"ds;y\n1;1,234\n", "{file}: row 1, column 'y': '1,234' is with a decimal comma or with a comma between thousands. Pass decimal=\",\" (--decimal ,) or thousands=\",\" (--thousands ,)"),
+    Case("one_mark_for_two_things", csv(GOOD), "',' cannot be both the decimal mark and the mark between thousands", ("--decimal", ",", "--thousands", ",")),
+    Case("static_of_a_wide_table", csv(GOOD), "static: a wide table has no values that differ between series; leave wide or static out", ("--wide", "--static", "region")),
+    Case("excel_that_is_none", b"PK", "{file}: not a complete Excel file (File is not a zip file)", ending="xlsx"),
+    Case("excel_with_a_password", bytes.fromhex("d0cf11e0a1b11ae1"), "{file}: has a password or the old format .xls; save it as .xlsx without a password", ending="xlsx"),
+    Case("excel_that_unpacks_to_much", lambda: excel([["ds", "y"], [1, 2]], declared=1 << 45), r"re:{file}: declares 32768\.00 GiB uncompressed, limit [\d.]+ GiB\. Save it as CSV", ending="xlsx"),
+    Case("excel_with_cells_in_far_corners", lambda: excel([["ds", "y"], [1, 2]], corner=True), r"re:{file}: not a complete Excel file, or one that needs more than [\d.]+ GiB, half of the memory\. Save it as CSV", ending="xlsx"),
+    Case("excel_without_the_sheet", lambda: excel([["ds", "y"], [1, 2]]), "{file}: has no sheet 'May'; the sheets are 'Sheet1'", ("--sheet", "May"), ending="xlsx"),
+    Case("json_lines_broken", b'{"ds": 1, "y": 1}\n{"ds": 2\n', "{file}: row 2: Expecting ',' delimiter: line 1 column 9 (char 8)", ending="jsonl"),
+    Case("json_lines_nested", b'{"ds":' + b"[" * 9999, "{file}: row 1: nested too deeply", ending="jsonl"),
+    Case("arrow_that_is_none", b"ARROW1\0\0", r"re:{file}: cannot be read \(.*\)", ending="arrow"),
+    Case("database_without_query", None, 'sqlite:///shop.db: which rows? Pass query="SELECT ..." (--query "SELECT ..."); there are the tables sales', ("sqlite:///shop.db",)),
+    Case("database_that_is_absent", None, "sqlite:///nowhere.db: nowhere.db not found", ("sqlite:///nowhere.db", "--query", "SELECT 1")),
+    Case("database_with_a_password", None, "re:DataConfig: path: postgresql://me@host/shop: holds a password, which would be stored with the run\\. .*", ("postgresql://me:secret@host/shop", "--query", "SELECT 1")),
     Case("misspelt_column", csv(GOOD, "unique_id,ds,unts"), "{file}: column 'units' missing; found unique_id, ds, unts. Did you mean 'unts'?", ("--target", "units")),
     Case("duplicated_column", csv([f"{line},1,2" for line in GOOD], "unique_id,ds,y,x,y"), "{file}: column 'y' appears twice (3, 5)"),
     Case("not_utf8", csv(GOOD).replace(b"A,2024-01-17", b"\xe9,2024-01-17"), '{file}: row 17: byte 0xE9 is not UTF-8; pass its encoding, such as encoding="latin-1" (--encoding latin-1)'),
@@ -189,7 +228,7 @@ CASES = [
     Case("giant_field", lambda: csv([*GOOD[:3], "A" * (128 << 20) + ",2024-01-04,1"]), "{file}: row 4: field exceeds 1 MiB; is a quotation mark left open?"),
     Case("giant_number", lambda: csv([*GOOD[:3], "A,2024-01-04," + "1" * (8 << 20)]), "{file}: row 4: field exceeds 1 MiB; is a quotation mark left open?"),
     Case("giant_header", lambda: b"x" * (8 << 20), "{file}: header: field exceeds 1 MiB; is a quotation mark left open?"),
-    Case("text_in_target", with_line(12, "A,2024-01-12,n/a"), "{file}: row 12, column 'y': 'n/a' is not a number"),
+    Case("text_in_target", with_line(12, "A,2024-01-12,n/a"), "{file}: row 12, column 'y': 'n/a' is not a number. Pass null_values=\"n/a\" (--null-values \"n/a\") if it means a missing value"),
     Case("nan", with_line(40, "A,2024-02-09,NaN"), '{file}: column \'y\', series \'A\': 1 missing value, first at row 40. Pass missing="interpolate" (--missing interpolate) to fill them.'),
     Case("infinite", with_line(9, "A,2024-01-09,inf"), "{file}: column 'y', series 'A', row 9: infinite"),
     Case("beyond_float32", with_line(9, "A,2024-01-09,1e300"), "{file}: column 'y', series 'A', row 9: 1e+300 exceeds float32, which ends at 3.4e38"),
@@ -198,7 +237,7 @@ CASES = [
     Case("other_date", with_line(5, "A,2024-01-05,1"), "{file}: row 1, column 'ds': '2024-01-01' is not written as '%d/%m/%Y'", ("--date-format", "%d/%m/%Y")),
     Case("no_date_format", csv(GOOD), "DataConfig: date_format: '%d/%m' has no year; write it as for strptime, such as '%d/%m/%Y' or '%Y-%m-%d %H:%M'", ("--set", "data.date_format=%d/%m")),
     Case("year_9999", with_line(5, "A,9999-12-31,1"), "{file}: row 5, column 'ds': 9999-12-31 outside supported range, the years 1000 to 2999"),
-    Case("duplicate_time", csv([*GOOD, "A,2024-01-10,1"]), "{file}: series 'A': 2024-01-10 twice (rows 10, 121). Keep one row per series and time"),
+    Case("duplicate_time", csv([*GOOD, "A,2024-01-10,1"]), "{file}: series 'A': 2024-01-10 twice (rows 10, 121), with other values (column 'y': 3.125, 1.0). Keep one row per series and time, or pass duplicates= (--duplicates): first, last, mean or sum"),
     Case("unsorted_and_strict", csv([*GOOD[1::-1], *GOOD[2:]]), "{file}: series 'A': 2 rows were out of time order; 1 series affected; strict=True (--strict) allows none", ("--strict",)),
     Case("gap", csv([*GOOD[:10], *GOOD[12:]]), '{file}: series \'A\': gap after 2024-01-10 (2 steps at 1d); 2 missing rows in all. Pass gaps="interpolate" (--gaps interpolate) to fill them'),
     Case("mixed_frequencies", csv([*(f"A,{line[2:12]}T00:00,1" for line in GOOD[:60]), *(f"B,2024-01-01T{n:02d}:00,1" for n in range(20))]), "{file}: series 'A' is 1d, 'B' is 1h. All series need one frequency"),
@@ -225,7 +264,7 @@ CASES = [
     Case("toml_with_unknown_section", toml("[data]\npath='x.csv'\n[task]\nhorizon=3\n[trainning]\nmax_steps=3\n"), "{file}: unknown section 'trainning'. Did you mean 'training'?", ending="toml"),
     Case("toml_that_is_none", toml("[data\npath=1"), r"re:{file}: Expected ']' at the end of a table declaration \(at line 1, column 6\)", ending="toml"),
     Case("toml_not_utf8", b"[data]\npath='\xe9'", r"re:{file}: not UTF-8.*", ending="toml"),
-    Case("toml_missing", None, "{file}: not found", ending="toml"),
+    Case("toml_missing", None, r"re:{file}: not found\. Did you mean 'toml_\w+\.toml'\?", ending="toml"),
 ]  # fmt: skip
 
 
@@ -245,22 +284,22 @@ def new_csv(lines: list[str]) -> bytes:
 FUTURE = new_csv([f"N,2024-03-{day}T00:00,0,1,series-0" for day in (13, 14)])
 NEW = new_csv(new_rows())
 PREDICTIONS = [
-    Case("new_missing_path", None, "{file}: not found", ("model", "{file}")),
+    Case("new_missing_path", None, r"re:{file}: not found\. Did you mean 'new_\w+\.csv'\?", ("model", "{file}")),
     Case("new_directory", None, "somewhere: is a directory; name a file or a pattern, such as 'somewhere/*.parquet'", ("model", "somewhere")),
     Case("new_header_only", new_csv([]), "{file}: no data rows", ("model", "{file}")),
     Case("new_without_covariate", csv(GOOD), "{file}: column 'price' missing; found unique_id, ds, y.", ("model", "{file}")),
-    Case("new_text", new_csv([*new_rows(), "N,2024-03-13T00:00,x,1,series-0"]), "{file}: row 13, column 'y': 'x' is not a number", ("model", "{file}")),
+    Case("new_text", new_csv([*new_rows(), "N,2024-03-13T00:00,x,1,series-0"]), "{file}: row 13, column 'y': 'x' is not a number. Pass null_values=\"x\" (--null-values \"x\") if it means a missing value", ("model", "{file}")),
     Case("new_missing_value", new_csv(new_rows(value="")[:1] + new_rows()[1:]), '{file}: column \'y\', series \'N\': 1 missing value, first at row 1. Pass missing="interpolate" (--missing interpolate) to fill them.', ("model", "{file}")),
     Case("new_gap", new_csv([*new_rows()[:3], *new_rows()[4:]]), '{file}: series \'N\': gap after 2024-03-03 (1 step at 1d); 1 missing row. Pass gaps="interpolate" (--gaps interpolate) to fill them', ("model", "{file}")),
     Case("new_too_short", new_csv(new_rows(count=4)), '{file}: series \'N\': 4 rows, needs 9 (history); 1 series affected. Pass short="pad" (--short pad) to lengthen them, or short="drop" (--short drop) to leave them out.', ("model", "{file}")),
     Case("new_category", new_csv(new_rows("elsewhere")), '{file}: column \'shop\', series \'N\', row 1: category \'elsewhere\' not in training data; 12 such rows. Pass unknown_category="unknown" (--unknown-category unknown) to forecast without knowing it', ("model", "{file}")),
     Case("new_policy", NEW, "Schema: missing: 'guess' must be 'error', 'interpolate', 'forward', 'zero' or 'mask'", ("model", "{file}", "--missing", "guess")),
-    Case("new_dates", NEW.replace(b"2024-03-01T00:00", b"01.03.2024"), '{file}: row 1, column \'ds\': \'01.03.2024\' is ambiguous: is the day first or the month? Pass how it is written, such as date_format="%d.%m.%Y" (--date-format %d.%m.%Y)', ("model", "{file}")),
+    Case("new_dates", NEW.replace(b"2024-03-01T00:00", b"01.03.2024"), """{file}: column 'ds' has times in 2 formats: '01.03.2024' (row 1), '2024-03-02T00:00' (rows 2, 3, 4, ...). Write all of them in one, or pass each: date_format=["%d.%m.%Y", "%Y-%m-%dT%H:%M"] (--date-format %d.%m.%Y --date-format %Y-%m-%dT%H:%M)""", ("model", "{file}")),
     Case("future_absent", NEW, "future covariates price are needed to forecast. Pass future= (--future) with 3 rows for each of 1 series, beginning 2024-03-13", ("ahead", "{file}")),
     Case("future_row_absent", FUTURE, "{file}: series 'N': 'price' missing for 2024-03-15: no such row; 1 of 3 rows missing", ("ahead", "future_absent.csv", "--future", "{file}")),
-    Case("future_missing", None, "{file}: not found", ("ahead", "future_absent.csv", "--future", "{file}")),
+    Case("future_missing", None, "{file}: not found. Did you mean 'future_absent.csv'?", ("ahead", "future_absent.csv", "--future", "{file}")),
     *(Case(f"predict_horizon_{text}", NEW, f"horizon: {text} must be an integer of at least 1.", ("model", "{file}", f"--horizon={text}")) for text in ("0", "-3", "1.5", "x")),
-    Case("model_not_found", None, "nowhere: not found; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.", ("nowhere",)),
+    Case("model_not_found", None, "nowhere: not found; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits. Did you mean 'somewhere'?", ("nowhere",)),
     Case("model_that_is_a_pickle", pickle.dumps({"y": 1}), "{file}: pickle is never loaded; a model is a directory that we wrote.", ("{file}",), 3, "pt"),
     Case("model_that_was_altered", None, r"re:altered.*model\.json: .*(differs|changed|altered|manifest).*", ("altered",), 3),
 ]  # fmt: skip
@@ -286,7 +325,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Answ
 
 
 def make_models(place: Path) -> None:
-    """A good model, one that was altered, and one that needs to know the price ahead."""
+    """A good model, one that was altered, and one that needs to know the price ahead; and a database."""
+    with closing(sqlite3.connect(place / "shop.db")) as database:
+        database.execute("CREATE TABLE sales (ds INTEGER, y REAL)")
     shutil.copytree(MODEL, place / "model")
     shutil.copytree(MODEL, place / "altered")
     text = (MODEL / "model.json").read_text()

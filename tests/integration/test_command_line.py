@@ -207,7 +207,7 @@ def test_mistakes_in_the_data_are_answered_before_torch(sales: Path) -> None:
 def test_a_traceback_on_request(sales: Path) -> None:
     _, errors = nd("--debug", "train", "nope.csv", "--horizon", "7", cwd=sales, code=2)
     assert "Traceback" in errors
-    assert errors.splitlines()[-1] == "error: nope.csv: not found"
+    assert errors.splitlines()[-1] == "error: nope.csv: not found. Tables here: sales.csv."
 
 
 def test_help_is_quick_and_has_examples(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The README says what the code does: its commands and its Python run."""
+"""README and the page of features say what the code does: their commands and their Python run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -14,11 +15,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+FEATURES = (ROOT / "docs" / "guides" / "features.md").read_text("utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: str = FEATURES) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.fixture
@@ -38,22 +41,38 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_make_targets_of_the_readme_exist() -> None:
-    makefile = (Path(__file__).parents[2] / "Makefile").read_text("utf-8")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
     named = set(re.findall(r"\bmake ([a-z0-9-]+)", README))
     assert {"demo", "test"} <= named
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:
-    root = Path(__file__).parents[2]
-    missing = [
-        link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link and not (root / link).exists()
-    ]
-    assert not missing
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert not [link for link in links if "://" not in link and not (ROOT / link).exists()]
+
+
+def test_readme_fits_on_a_screen_and_its_code_is_that_of_the_page_of_features() -> None:
+    assert len(README.split()) < 350
+    (command,) = (line for block in blocks("sh", README) for line in block.splitlines() if line.startswith("nd "))
+    assert command in FEATURES
+    (code,) = blocks("python", README)
+    assert blocks("python")[0].startswith(code)
+
+
+def test_page_of_features_lists_the_extras() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    section = FEATURES.split("## Extras")[1].split("\n## ")[0]
+    named = {
+        name
+        for row in re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+        for name in re.findall(r"`([a-z0-9]+)`", row)
+    }
+    assert named == set(extras) - {"test", "docs", "browser", "dev", "bench"}
 
 
 @pytest.mark.long
-def test_commands_of_the_readme_run(place: Path) -> None:
+def test_commands_of_the_page_of_features_run(place: Path) -> None:
     lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     commands = [part.strip() for line in lines if line.startswith("nd ") for part in line.split("&&")]
     assert {shlex.split(command)[1] for command in commands} == {
@@ -109,7 +128,7 @@ def test_commands_of_the_readme_run(place: Path) -> None:
         assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
 
 
-def test_python_of_the_readme_runs(place: Path) -> None:
+def test_python_of_the_page_of_features_runs(place: Path) -> None:
     first, second, third = blocks("python")
     preparation = """
 import numpy, polars, torch

@@ -81,7 +81,7 @@ def test_what_has_changed_is_refused(sales: Path) -> None:
     table.with_columns(pl.col("units") * 1.001).write_csv(sales / "sales.csv")
     assert "the data have changed since the run began" in refused("train", "run", "--resume", cwd=sales)
     nd("train", "run", "--resume", "--lr", "0.1", "--max-steps", "20", "--allow-changes", "-q", cwd=sales)
-    assert "is a run; resume it (--resume)" in refused("train", "run", cwd=sales)
+    assert "is a run; resume it with 'nd train run --resume'" in refused("train", "run", cwd=sales)
     assert "exists already; resume it (--resume)" in refused(*TRAIN, "--output", "run", cwd=sales)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import neuro_divergent as nd
-from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.errors import InputError, StorageError
 from neuro_divergent.forecasting.run_config import RunConfig
 from neuro_divergent.interfaces.cli.drift import EXAMPLES, drift
 from neuro_divergent.lifecycle.drift.model_check import check_model
@@ -221,3 +223,26 @@ def test_mistakes_are_refused(place: Path, arguments: tuple[str, ...], words: st
     monkeypatch.chdir(place)
     with pytest.raises(InputError, match=words):
         call(*arguments)
+
+
+def test_a_program_gets_the_result_when_there_is_something_to_look_at(place: Path) -> None:
+    new = written(place, "alert.csv", table(change=shift))
+    got = place / "got.json"
+    hook = shlex.join([sys.executable, "-c", f"import sys; open({str(got)!r}, 'w').write(sys.stdin.read())"])
+    output = call(place / "run", new, "--on-alert", hook)
+    document = json.loads(got.read_text("utf-8"))
+    assert document["model"] == str(place / "run")
+    assert [result["verdict"] for result in document["results"]] == ["drift"]
+    assert "nd train" in output
+    assert str(place / "run" / "config.toml") in output
+    got.unlink()
+    call(place / "run", written(place, "calm.csv", table()), "--on-alert", hook)
+    assert not got.exists()
+
+
+def test_a_program_that_fails_or_is_not_there_is_an_error(place: Path) -> None:
+    new = written(place, "alert.csv", table(change=shift))
+    with pytest.raises(InputError, match="--on-alert: there is no program 'nosuchprogram'"):
+        call(place / "run", new, "--on-alert", "nosuchprogram --now")
+    with pytest.raises(StorageError, match="exit code 3"):
+        call(place / "run", new, "--on-alert", shlex.join([sys.executable, "-c", "raise SystemExit(3)"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -167,3 +169,18 @@ def test_token_opens_the_reload_on_this_machine(server: ServerProcess) -> None:
     answer = server.post("/admin/reload", b"", {"authorization": f"Bearer {TOKEN}"})
     assert answer.status == 200
     assert answer.json()["models"][0]["problem"] is None
+
+
+def test_path_of_an_exported_file_is_served_from_python(graph: Path) -> None:
+    script = (
+        "import neuro_divergent as nd\n"
+        "settings = nd.serving.ServerSettings(port=0)\n"
+        f"nd.serving.serve(settings, [{str(graph)!r}], ready=lambda found: print(found.port, flush=True))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            server = ServerProcess(process, int(process.stdout.readline()), [])
+            assert server.post("/models/mean/forecast", REQUEST).json()["series"][0]["forecast"] == expected(HISTORY)
+        finally:
+            process.terminate()

@@ -15,7 +15,8 @@ def test_lists_and_levels_are_split_at_commas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("80;95", "is not a number"), ("0", "percentage"), ("101", "percentage")]
+    ("text", "message"),
+    [("80;95", "is not a number"), ("0", "percentage"), ("101", "percentage"), ("0.95", "write 95")],
 )
 def test_wrong_levels_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

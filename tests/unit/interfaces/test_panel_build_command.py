@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from neuro_divergent.core.errors import InputError
+from neuro_divergent.core.progress import Task, use_display
+from neuro_divergent.core.progress_display import describe
 from neuro_divergent.data.conversion.progress import Progress
 from neuro_divergent.data.panel import Panel
 from neuro_divergent.interfaces.cli.panel import app
-from neuro_divergent.interfaces.cli.panel.build import parse_size, row_progress
+from neuro_divergent.interfaces.cli.panel.build import parse_size, stages
 
 
 @pytest.fixture
@@ -64,13 +65,24 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         parse_size(text)
 
 
-def test_progress_in_a_pipe_is_a_line_for_each_stage(capsys: pytest.CaptureFixture[str]) -> None:
-    with row_progress(Console(stderr=True)) as show:
-        assert show is not None
-        for rows in (10, 20, 30):
-            show(Progress("counting", rows * 10**6, 10**8, 10.0))
+def test_stages_are_tasks_with_their_rows_rate_and_time_left() -> None:
+    seen: list[str] = []
+
+    class Shown:
+        def update(self, tasks: tuple[Task, ...]) -> None:
+            seen.append(describe(tasks))
+
+        def close(self, task: Task, error: BaseException | None) -> None:
+            seen.append(f"end of {task.name}")
+
+    with use_display(Shown()), stages() as show:
+        show(Progress("counting", 10 * 10**6, 10**8, 10.0))
+        show(Progress("counting", 30 * 10**6, 10**8, 10.0))
         show(Progress("writing", 5 * 10**7, 10**8, 10.0))
-    assert capsys.readouterr().err.splitlines() == [
-        "counting: 10,000,000 of 100,000,000 rows 1 M rows/s, 90 s left",
-        "writing: 50,000,000 of 100,000,000 rows 5 M rows/s, 10 s left",
+    assert seen[2] == "Counting: 30,000,000/100,000,000 rows, 23 s left, 3 M rows/s"
+    assert seen[-4:] == [
+        "end of Counting",
+        "Writing: 0/100,000,000 rows",
+        "Writing: 50,000,000/100,000,000 rows, 10 s left, 5 M rows/s",
+        "end of Writing",
     ]

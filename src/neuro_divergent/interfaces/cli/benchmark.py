@@ -37,9 +37,11 @@ def benchmark(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train models on a public data set and rank them on its held-out part."""
+    """Rank models on a public data set. They are trained, and scored on its held-out part."""
     from neuro_divergent.evaluation.leaderboard.preset import PRESETS, preset_named
-    from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
+    from neuro_divergent.interfaces.cli.comparing import check_place, kept_folds, show_comparison, write_comparison
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
     screen = Screen(as_json=as_json)
@@ -59,10 +61,10 @@ def benchmark(
     from neuro_divergent.evaluation.leaderboard.leaderboard import METRICS, MODELS, run_leaderboard
 
     settings = {key: value for key, value in (("max_steps", max_steps), ("seed", seed)) if value is not None}
-    with progress_on(screen) as progress:
+    with ends_with(kept_folds(store)), shown_progress(screen.messages):
         board = run_leaderboard(
             chosen, data, names or MODELS, metrics=split_list(metrics) or METRICS, training=preset, settings=settings,
-            jobs=jobs, store=store, progress=progress,
+            jobs=jobs, store=store,
         )  # fmt: skip
     screen.say(chosen.title)
     show_comparison(screen, board.comparison, board.table)

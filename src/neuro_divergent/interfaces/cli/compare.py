@@ -37,7 +37,7 @@ Examples:
 
 @with_config_options(COMPARE_OPTIONS)
 def compare(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file, or a quoted glob.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Table (CSV, Excel, Parquet, ...), or a quoted glob.")],
     models: Annotated[
         list[str], typer.Argument(metavar="MODELS...", help="Architectures to train, or directories of trained models.")
     ],
@@ -65,30 +65,37 @@ def compare(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare models on one table, with naive baselines and significance tests."""
-    from neuro_divergent.data.io.source import find_files
-    from neuro_divergent.interfaces.cli.comparing import check_place, progress_on, show_comparison, write_comparison
+    """Compare models on one table. There are naive baselines and significance tests."""
+    from neuro_divergent.data.io.source import check_source
+    from neuro_divergent.evaluation.comparison.comparison import check_error_metric
+    from neuro_divergent.interfaces.cli.comparing import check_place, kept_folds, show_comparison, write_comparison
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
+    from neuro_divergent.interfaces.cli.session import suggest_horizon
 
     if ray is not None:
         check_ray(ray)
-    find_files(data)  # refuses what cannot be read before anything heavy is loaded
+    check_source(data)  # refuses what cannot be read before anything heavy is loaded
     check_place(output)
+    check_error_metric(metric)
     screen = Screen(as_json=as_json)
     trained = [model for model in models if Path(model).is_dir()]
     if trained and len(trained) < len(models):
         other = next(model for model in models if model not in trained)
         raise InputError(f"{other}: is no directory of a trained model, and {trained[0]} is; name only one kind.")
-    with progress_on(screen) as progress:
+    with ends_with(kept_folds(store)), shown_progress(screen.messages):
         if trained:
             result = _trained(data, trained, last, metric, reference, season_length)
         else:
             task = _section(fields, "task")
             if "horizon" not in task:
-                raise InputError("--horizon: say how many steps to forecast.")
+                raise InputError(
+                    f"how many steps to forecast? {suggest_horizon({'path': data, **_section(fields, 'data')})}"
+                )
             folds = {"n_splits": splits, "test_size": task["horizon"], "gap": gap}
             run = {"refit": _refit(refit), "jobs": jobs, "store": store, "season_length": season_length}
-            how = {**run, "executor": _executor(ray), "progress": progress, **_section(fields, "data")}
+            how = {**run, "executor": _executor(ray), **_section(fields, "data")}
             training = {"preset": preset, **_section(fields, "training")}
             result = _cross_validated(data, models, training, task, folds, how, metric, reference)
     comparison, forecasts, scores = result

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from neuro_divergent.evaluation.comparison.comparison import Comparison
-    from neuro_divergent.evaluation.cross_validation.cross_validation import Progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
 FILES = ("forecasts.parquet", "scores.parquet", "comparison.json", "comparison.html")
@@ -28,15 +25,11 @@ def check_place(directory: Path | None) -> None:
         raise InputError(f"--output: {directory} is there and is not a comparison; name a new directory.")
 
 
-@contextmanager
-def progress_on(screen: Screen) -> Iterator[Progress]:
-    """Show the progress over folds on one line of a terminal."""
-    with screen.messages.status("reading the data") as status:
-
-        def show(done: int, total: int, text: str) -> None:
-            status.update(f"{done} of {total} done, {text}")
-
-        yield show
+def kept_folds(store: Path | None) -> str:
+    """Return what remains of an interrupted comparison, and how to go on."""
+    if store is None:
+        return "Interrupted; nothing is kept. With --store DIRECTORY, finished folds are kept and not trained again."
+    return f"Interrupted; finished folds are in {store}. Run the same command again to go on."
 
 
 def show_comparison(

@@ -39,6 +39,7 @@ class ConfigOption:
         is_negated: Whether such a flag begins with ``no-`` and sets it to false.
         see: Command that lists what the field accepts.
         examples: The most used of the names that the field accepts, where they are too many to be listed.
+        is_repeated: Whether the flag may be given several times, each time with one value that is taken as it is.
         parse: Reads the text, for fields that need more than their type tells.
     """
 
@@ -48,6 +49,7 @@ class ConfigOption:
     is_negated: bool = False
     see: str = ""
     examples: tuple[str, ...] = ()
+    is_repeated: bool = False
     parse: Callable[[str], Any] | None = None
 
     @property
@@ -75,6 +77,8 @@ class ConfigOption:
         assert isinstance(given, list)
         if self.parse is not None:
             return self.parse(given[-1])
+        if self.is_repeated:
+            return given if len(given) > 1 else given[0]
         owner, name = self.locate()
         kinds = set(_kinds(owner.model_fields[name].annotation))
         if tuple in kinds:
@@ -113,7 +117,8 @@ class ConfigOption:
         default = default["name"] if isinstance(default, dict) else getattr(default, "name", default)
         if isinstance(default, (str, int, float)) and not isinstance(default, bool):
             text = f"{text}  [default: {default}]"
-        return (None if self.is_switch else _placeholder(set(_kinds(field.annotation)))), text
+        kinds = set(_kinds(field.annotation)) - ({tuple} if self.is_repeated else set())
+        return (None if self.is_switch else _placeholder(kinds)), text
 
 
 class ConfigCommand(TyperCommand):
@@ -198,12 +203,26 @@ def _placeholder(kinds: set[Any]) -> str:
     return "NUMBER" if float in kinds else "INTEGER" if int in kinds else "NAME"
 
 
-DATA_OPTIONS = tuple(
-    ConfigOption(f"data.{name}", is_switch=name == "strict")
-    for name in (
-        "target", "time", "id", "past", "future", "static", "weight", "categorical", "calendar", "frequency", "missing",
-        "gaps", "short", "unknown_category", "encoding", "date_format", "strict",
+_SWITCHES, _REPEATED = ("wide", "strict"), ("date_format",)
+
+
+def _data_options(*names: str) -> tuple[ConfigOption, ...]:
+    return tuple(
+        ConfigOption(f"data.{name}", is_switch=name in _SWITCHES, is_repeated=name in _REPEATED) for name in names
     )
+
+
+# How a table is written; a panel, which was read already, does not need them.
+READING_OPTIONS = _data_options(
+    "encoding", "separator", "decimal", "thousands", "null_values", "date_format", "skip_rows", "sheet", "query",
+)  # fmt: skip
+DATA_OPTIONS = (
+    *_data_options(
+        "target", "time", "id", "past", "future", "static", "weight", "categorical", "calendar", "frequency", "wide",
+        "missing", "gaps", "duplicates", "short", "unknown_category",
+    ),
+    *READING_OPTIONS,
+    *_data_options("strict"),
 )  # fmt: skip
 HORIZON = ConfigOption("task.horizon", parse=parse_horizon)
 INPUT_SIZE, MAX_STEPS = ConfigOption("task.input_size"), ConfigOption("training.max_steps")

@@ -52,7 +52,7 @@ def dashboard(
         ),
     ] = None,
 ) -> None:
-    """Show runs in the browser: live losses, forecasts, comparisons, diagnoses."""
+    """Show runs in the browser while they train. It has losses, forecasts, comparisons and diagnoses."""
     from neuro_divergent.core.errors import InputError
 
     if not path.is_dir() and (path != _USUAL or path.exists()):  # the usual place appears with the first run

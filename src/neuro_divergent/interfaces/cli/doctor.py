@@ -32,11 +32,20 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Diagnose a run: findings with evidence and settings to change."""
+    from neuro_divergent.core.errors import InputError
     from neuro_divergent.diagnostics.doctor import diagnose
+    from neuro_divergent.interfaces.cli.found_runs import latest_run
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    diagnosis = diagnose(run)
+    if not run.is_dir():
+        what = "is not a directory" if run.exists() else "not found"
+        raise InputError(
+            f"{run}: {what}; give a directory of 'nd train', such as {latest_run() or 'runs/sales-nhits'}."
+        )
     screen = Screen(as_json=as_json)
+    with shown_progress(screen.messages, "Diagnosing"):
+        diagnosis = diagnose(run)
     command = suggested_command(run, diagnosis)
     _show(diagnosis, command, screen)
     screen.result({"run": str(run), **diagnosis.to_dict(), "command": command})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +26,7 @@ Examples:
   nd drift runs/sales-nhits-20260101-120000 new.csv --output drift.html
   nd drift model/ new.csv --reference backtest.parquet --json
   nd drift models/::sales@champion new.csv --fail
+  nd drift models/::sales@champion new.csv --on-alert 'curl -sf --json @- https://chat.example.org/hook'
   nd drift runs/sales-nhits-20260101-120000 old-and-new.csv --inputs
 
 Exit codes with --fail: 10 drift, 11 a broken feed, 12 cannot be judged.
@@ -31,6 +34,7 @@ Exit codes with --fail: 10 drift, 11 a broken feed, 12 cannot be judged.
 _DRIFT, _INCIDENT, _NOT_JUDGED = 10, 11, 12
 _CODES = {"incident": _INCIDENT, "drift": _DRIFT, "not judged": _NOT_JUDGED}
 _MOST_ROWS = 10
+_SECONDS_FOR_ALERT = 60.0
 _KINDS = (".html", ".svg", ".json")
 _SEPARATOR = "::"
 
@@ -42,7 +46,7 @@ def drift(
             metavar="MODEL", help="Run, model directory, or a version in a registry: models/::sales@champion."
         ),
     ],
-    data: Annotated[str, typer.Argument(metavar="NEWDATA", help="CSV or Parquet file, or a quoted glob.")],
+    data: Annotated[str, typer.Argument(metavar="NEWDATA", help="Table (CSV, Excel, Parquet, ...), or a quoted glob.")],
     registry: Annotated[
         str | None, typer.Option("--registry", help="Registry that MODEL is a version of.", show_default=False)
     ] = None,
@@ -60,33 +64,87 @@ def drift(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Picture or page to write: .svg, .html or .json.")
     ] = None,
+    on_alert: Annotated[
+        str | None,
+        typer.Option(
+            "--on-alert",
+            metavar="COMMAND",
+            help="Program that gets the result as JSON on its standard input, unless there is no drift.",
+            show_default=False,
+        ),
+    ] = None,
     fail: Annotated[bool, typer.Option("--fail", help="Exit with 10, 11 or 12 (see below), for cron.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find out whether the errors of a model have changed, and whether the feed of its data is broken."""
-    from neuro_divergent.data.io.source import find_files
+    """Find out whether errors have changed or a feed is broken. The new rows are compared with held-out forecasts."""
+    from neuro_divergent.data.io.source import check_source
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
     if not (math.isfinite(alpha) and 0 < alpha < 1):
         raise InputError(f"--alpha: {alpha:g} must be between 0 and 1, such as 0.03.")
     if output is not None and (output.is_dir() or output.suffix.lower() not in _KINDS):
         raise InputError(f"{output}: write the picture to a file that ends in {', '.join(_KINDS)}.")
+    hook = _split(on_alert)
     for path in (data, *([reference] if reference is not None else [])):
-        find_files(path)  # refuses what cannot be read before anything heavy is loaded
-    loaded, backtest = _open(model, registry, with_backtest=reference is None)
-    results = _check(loaded, data, reference or backtest, alpha, season_length, inputs=inputs)
+        check_source(path)  # refuses what cannot be read before anything heavy is loaded
     screen = Screen(as_json=as_json)
+    with shown_progress(screen.messages):
+        loaded, backtest = _open(model, registry, with_backtest=reference is None)
+        results = _check(loaded, data, reference or backtest, alpha, season_length, inputs=inputs)
     for result in results:
         _show(screen, result)
     if output is not None:
         _write(output, results, title=f"{Path(model).name} on {Path(data).name}")
         screen.say("", f"Written to {output}")
     documents = [result.to_dict() for result in results]
+    if (following := _next(model, data, {result.verdict for result in results})) is not None:
+        screen.say("")
+        screen.facts([("next", following)])
     screen.result({"model": model, "data": data, **({"inputs": documents} if inputs else documents[0])})
     codes = {_CODES[result.verdict] for result in results if result.verdict in _CODES}
+    if codes and hook:
+        _alert(hook, {"model": model, "data": data, "results": documents})
     if fail and codes:
         worst = next(code for code in (_INCIDENT, _DRIFT, _NOT_JUDGED) if code in codes)
         raise typer.Exit(worst)
+
+
+def _split(command: str | None) -> list[str]:
+    """Return the words of a command.
+
+    Raises:
+        InputError: If there is no such program, before it is needed.
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError as error:
+        raise InputError(
+            f"--on-alert: {command!r} cannot be read: {error}; write a program and its arguments."
+        ) from None
+    if command is not None and not words:
+        raise InputError("--on-alert: is empty; write a program and its arguments.")
+    if words and shutil.which(words[0]) is None:
+        raise InputError(f"--on-alert: there is no program {words[0]!r}; write its path, and no commands of a shell.")
+    return words
+
+
+def _alert(hook: list[str], document: dict[str, Any]) -> None:
+    from neuro_divergent.core.storage import strict_json
+    from neuro_divergent.core.storage.strict_json import finite_or_none
+    from neuro_divergent.lifecycle.continuous.hooks import run_hook
+
+    run_hook(hook, strict_json.dumps(finite_or_none(document)), timeout=_SECONDS_FOR_ALERT)
+
+
+def _next(model: str, data: str, verdicts: set[str]) -> str | None:
+    """Return the command to run next; ``None`` if all is well or the model is not a run."""
+    config = Path(model) / "config.toml"
+    if "incident" in verdicts:
+        return "look at the feed, then run the same command again"
+    if "drift" in verdicts and config.is_file():
+        return f"nd train {shlex.quote(str(config))} --set data.path={shlex.quote(data)}"
+    return None
 
 
 def _open(model: str, registry: str | None, *, with_backtest: bool) -> tuple[ForecastModel, pl.DataFrame | None]:

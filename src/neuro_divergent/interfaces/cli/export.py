@@ -35,7 +35,9 @@ def export(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as one file, from raw history to forecasts, and compare it with predict.
+    """Write a model as one file for other systems and for nd serve.
+
+    It goes from raw history to forecasts, which are compared with those of nd predict.
 
     A file beside its model is found again: nd predict and neuro_divergent.serving.load then use it, without torch.
     """
@@ -50,6 +52,8 @@ def export(
     path = model_directory(model) if other is None else other
 
     from neuro_divergent.forecasting.load import load
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.cli.silence import silenced
     from neuro_divergent.serving.export.exporter import beside, write_export
@@ -58,7 +62,7 @@ def export(
     screen = Screen(quiet=quiet, as_json=as_json)
     place = beside(path, chosen) if output is None else output
     digest, loaded = stored_digest(path), load(path)
-    with silenced():
+    with ends_with("Interrupted; nothing was written."), shown_progress(screen.messages, "Exporting"), silenced():
         made = write_export(loaded, place, format=chosen, levels=percent, quantiles=wanted, digest=digest)
     described, check = made.description, made.verification
     screen.say(f"Written to {made.path}")

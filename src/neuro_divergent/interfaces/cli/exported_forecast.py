@@ -154,7 +154,7 @@ def _forecast(model: ExportedModel, options: PredictOptions, *, needs_frame: boo
     from neuro_divergent.serving.panel_inputs import forecast_table
 
     description = model.description
-    stored = {"encoding": description.encoding, "date_format": description.date_format}
+    stored = {"encoding": description.encoding, "date_format": description.date_format, **description.reading}
     with silenced():
         return forecast_table(
             model,
@@ -172,7 +172,7 @@ def _forecast_small(model: ExportedModel, options: PredictOptions) -> SmallForec
     import numpy as np
 
     description = model.description
-    if options.changes or description.encoding or description.date_format:
+    if options.changes or description.encoding or description.date_format or description.reading:
         return None
     content, ahead = _content(options.data), _content(options.future)
     if content is None or (ahead is None and options.future is not None):

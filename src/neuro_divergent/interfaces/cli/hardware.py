@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import CommandGroup
 from neuro_divergent.interfaces.cli.options import AsJson
 
 EXAMPLES = """\b
@@ -24,6 +25,7 @@ _REASONS = {
 }
 
 app = typer.Typer(
+    cls=CommandGroup,
     help="Show what this machine has and what of it is used.",
     epilog=EXAMPLES,
     rich_markup_mode=None,

@@ -17,6 +17,7 @@ Examples:
   nd health runs/sales --stale 60 --json
   nd health runs/sales || mail -s 'sales needs a look' me@example.org
 """
+_CONTINUOUS = "continuous.toml"
 
 
 def health(
@@ -29,6 +30,8 @@ def health(
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.runs.status import describe_run, is_run
 
+    if (run / _CONTINUOUS).is_file():
+        raise InputError(f"{run}: is no run but continuous training; see 'nd continuous status {run} --stale 2h'.")
     if not is_run(run):
         raise InputError(f"{run}: {'is not a run' if run.exists() else 'not found'}; give a directory of 'nd train'.")
     found = describe_run(run, stale=stale)

@@ -32,7 +32,7 @@ Examples:
 
 def launch(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A run as TOML with [[nodes]] (see docs/distributed.md).")
+        str, typer.Argument(metavar="FILE", help="A run as TOML with [[nodes]] (see docs/guides/distributed.md).")
     ],
     output: Annotated[
         Path | None, option("--output", "-o", metavar="DIRECTORY", text="Run directory, on storage that all see.")

@@ -10,19 +10,24 @@ import signal
 import sys
 import traceback
 import warnings
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from neuro_divergent import __version__
 from neuro_divergent.core.errors import NeuroDivergentError, ProcessLostError, StorageError
 from neuro_divergent.core.launched import LAUNCHER, launched
+from neuro_divergent.core.own_components import name_files
 from neuro_divergent.interfaces.cli import (
     auto,
     benchmark,
     compare,
+    completion,
     continuous,
     dashboard,
     demo,
@@ -49,36 +54,46 @@ from neuro_divergent.interfaces.cli import (
     serve,
     train,
 )
+from neuro_divergent.interfaces.cli.command_group import RootGroup
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
+from neuro_divergent.interfaces.cli.import_options import IMPORT, imports_first
 from neuro_divergent.interfaces.cli.supervised import attend_agent
 
 _INTERRUPTED, _TERMINATED = 130, 143
+_COMMANDS = {  # by the heading of the help under which they are
+    "Train": (demo, train, init, models, presets, schedule),
+    "Use": (predict, export, serve),
+    "Evaluate": (evaluate, compare, benchmark, report, doctor),
+    "Search": (search, auto),
+    "Operate": (runs, dashboard, health, drift, registry, pipeline, continuous),
+    "Scale": (panel, launch, federated, privacy, hardware),
+    "Shell": (completion,),
+}
+
+
+class _Root(RootGroup):
+    order = tuple(module.__name__.rpartition(".")[2] for modules in _COMMANDS.values() for module in modules)
+
 
 app = typer.Typer(
     name="nd",
-    no_args_is_help=True,
-    add_completion=False,
+    cls=_Root,
+    invoke_without_command=True,
+    add_completion=False,  # 'nd completion' is quicker, and knows names of models and runs
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # importing what draws help in boxes takes longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="\b\nExamples:\n  nd demo\n  nd train sales.csv --horizon 24\n  nd predict runs/sales-nhits-20260101-120000",
 )
-for _module in (
-    demo, train, predict, evaluate, export, serve, compare, benchmark, report, doctor, drift, dashboard, health, models,
-    presets, schedule, init, launch,
-):  # fmt: skip
-    _name = _module.__name__.rpartition(".")[2]
-    app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES)(getattr(_module, _name))
-app.add_typer(runs.app, name="runs")
-app.add_typer(panel.app, name="panel")
-app.add_typer(hardware.app, name="hardware")
-app.add_typer(search.app, name="search")
-app.add_typer(auto.app, name="auto")
-app.add_typer(federated.app, name="federated")
-app.add_typer(privacy.app, name="privacy")
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(registry.app, name="registry")
-app.add_typer(continuous.app, name="continuous")
+for _heading, _modules in _COMMANDS.items():
+    for _module in _modules:
+        _name = _module.__name__.rpartition(".")[2]
+        if hasattr(_module, "app"):
+            app.add_typer(_module.app, name=_name, rich_help_panel=_heading)
+        else:
+            app.command(_name, cls=ConfigCommand, epilog=_module.EXAMPLES, rich_help_panel=_heading)(
+                getattr(_module, _name)
+            )
 
 
 class _TerminatedError(BaseException):
@@ -93,14 +108,36 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option(
+            IMPORT,
+            metavar="FILE",
+            help="Python file with parts of your own, such as a model, whose names are then known; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Train neural forecasting models: a table in; trained models, forecasts with intervals and evidence out."""
     if debug:
         os.environ["ND_TRACEBACK"] = "1"
+    if context.invoked_subcommand is None:
+        from neuro_divergent.interfaces.cli.start_page import show_start
+
+        show_start()
+    name_files(imports or ())
+
+
+@cache
+def commands() -> TyperGroup:
+    """Return all commands, as a group that parses a command line."""
+    found = get_command(app)
+    assert isinstance(found, TyperGroup)
+    return found
 
 
 def run() -> NoReturn:
@@ -109,6 +146,9 @@ def run() -> NoReturn:
     Codes: 0 fine, 2 input, 3 untrusted file, 4 storage, 5 diverged, 6 another process lost, 7 a stage failed, 130 and
     143 signals.
     """
+    if sys.argv[1:2] == [completion.ANSWER]:
+        completion.answer(commands(), sys.argv[2:])
+        sys.exit()
     warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _terminate)
     attend_agent()
@@ -148,9 +188,11 @@ def _exit_at_once(code: int) -> NoReturn:
 
 def _run() -> int:
     try:
-        code = app(prog_name="nd", standalone_mode=False) or 0
+        code = commands().main(imports_first(sys.argv[1:]), prog_name="nd", standalone_mode=False) or 0
     except typer.TyperException as error:
-        return _fail(error.format_message(), error.exit_code)
+        from neuro_divergent.interfaces.cli.usage_error import explain
+
+        return _fail(explain(error, commands(), sys.argv[1:]), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         code = _INTERRUPTED
     except _TerminatedError:
@@ -162,8 +204,12 @@ def _run() -> int:
     except OSError as error:
         return _fail(str(error), StorageError.exit_code)
     except Exception as error:  # noqa: BLE001 - a command line owes its user a line, whatever went wrong
-        hint = "This is a bug: please report it. ND_TRACEBACK=1 shows where it is"
-        return _fail(f"{type(error).__name__}: {error}. {hint}", 1)
+        from neuro_divergent.core.packages import missing_extra
+        from neuro_divergent.interfaces.cli.unexpected_error import explain_unexpected
+
+        if isinstance(error, ModuleNotFoundError) and (missing := missing_extra(error)) is not None:
+            return _fail(str(missing), missing.exit_code)
+        return _fail(explain_unexpected(error), 1)
     if code == _INTERRUPTED:
         return _end("interrupted", _INTERRUPTED)
     return int(code)
@@ -175,10 +221,12 @@ def _end(how: str, code: int) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    """Say what is wrong in one line, after the traceback if that was asked for."""
+    """Say what is wrong and what to do in one line, after the traceback if that was asked for."""
+    from neuro_divergent.interfaces.cli.next_step import add_next_step
+
     if os.environ.get("ND_TRACEBACK"):
         traceback.print_exc()
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"error: {add_next_step(' '.join(message.split()))}\n")
     return code
 
 

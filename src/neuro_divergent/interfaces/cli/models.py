@@ -27,7 +27,7 @@ def models(
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Write the table in Markdown.")] = False,
 ) -> None:
-    """List the architectures, their covariates and the statistical models, or the settings of one."""
+    """List architectures and statistical models, or show one."""
     from neuro_divergent.forecasting.statistical.methods.base import StatisticalMethod
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.models.base import Architecture

@@ -11,7 +11,7 @@ from neuro_divergent.core.storage import strict_json
 from neuro_divergent.core.storage.atomic import read_directory
 from neuro_divergent.data.cleaning.frequency import Frequency
 from neuro_divergent.data.future import read_future
-from neuro_divergent.data.io.source import read_table
+from neuro_divergent.data.io.source import read_table, read_table_ahead
 from neuro_divergent.data.io.table import Table
 from neuro_divergent.data.panel_builder import assemble, check_history
 from neuro_divergent.data.schema import Schema
@@ -45,11 +45,11 @@ def read_new_data(
         known = Schema()  # Loading the model will say what is wrong with it, before the data matter.
         data = future = None
     schema = known.replace(**changes)
+    with silenced():
+        series = None if data is None else read_table(data, schema)
+        ahead = None if future is None else read_table_ahead(future, schema)
     with silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # The forecast itself will give it again.
-        series = None if data is None else read_table(data, schema)
-        keys = [schema.time] if schema.id is None else [schema.id, schema.time]
-        ahead = None if future is None else read_table(future, schema, only=[*keys, *schema.future])
         if series is not None and series.frame.height <= _MANY:
             panel = assemble(series, schema, frequency=frequency, categories=categories)
             read_future(ahead, check_history(panel, input_size=history), steps)

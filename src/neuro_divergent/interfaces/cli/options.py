@@ -81,6 +81,9 @@ def parse_levels(text: str | None) -> tuple[float, ...]:
     wrong = [level for level in levels if not 0 < level < 100]
     if wrong:
         raise InputError(f"--levels: {wrong[0]:g} is not a percentage between 0 and 100, such as 80,95.")
+    fractions = [level for level in levels if level < 1]
+    if fractions:
+        raise InputError(f"--levels are percentages: for {fractions[0]:.4g} write {100 * fractions[0]:.4g}.")
     return tuple(levels)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from neuro_divergent.core.errors import InputError, NeuroDivergentError
 from neuro_divergent.data.panel_store.stored import is_stored_panel
+from neuro_divergent.interfaces.cli.config_options import READING_OPTIONS, with_config_options
 from neuro_divergent.interfaces.cli.exported_forecast import (
     PredictOptions,
     SmallForecast,
@@ -19,7 +20,14 @@ from neuro_divergent.interfaces.cli.exported_forecast import (
     forecast_file,
     is_exported_file,
 )
-from neuro_divergent.interfaces.cli.options import AsJson, ModelPath, parse_horizon, parse_levels, parse_numbers
+from neuro_divergent.interfaces.cli.options import (
+    AsJson,
+    ModelPath,
+    option,
+    parse_horizon,
+    parse_levels,
+    parse_numbers,
+)
 from neuro_divergent.interfaces.cli.scoring import ScoringOptions, score_to_directory, writes_directory
 
 if TYPE_CHECKING:
@@ -40,8 +48,10 @@ Examples:
 """
 
 
+@with_config_options(READING_OPTIONS)
 def predict(
     model: ModelPath,
+    fields: dict[str, Any],
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="Series to forecast; left out, those of training.")
     ] = None,
@@ -51,15 +61,18 @@ def predict(
         str | None, typer.Option("--quantiles", metavar="QUANTILE,...", help="Quantiles to forecast, such as 0.1,0.9.")
     ] = None,
     horizon: Annotated[str | None, typer.Option("--horizon", help="Steps; unset, those of training.")] = None,
-    missing: Annotated[str | None, typer.Option("--missing", help="Missing values; unset, as in training.")] = None,
-    gaps: Annotated[str | None, typer.Option("--gaps", help="Missing rows; unset, as in training.")] = None,
-    short: Annotated[str | None, typer.Option("--short", help="Too short series; unset, as in training.")] = None,
-    unknown_category: Annotated[
-        str | None, typer.Option("--unknown-category", help="Categories new since training: error, unknown.")
+    missing: Annotated[
+        str | None, option("--missing", text="Missing values; unset, as in training.", panel="Data")
     ] = None,
-    encoding: Annotated[str | None, typer.Option("--encoding", help="Of CSV files; unset, as in training.")] = None,
-    date_format: Annotated[
-        str | None, typer.Option("--date-format", help="Of the times, as %d/%m/%Y; unset, as in training.")
+    gaps: Annotated[str | None, option("--gaps", text="Missing rows; unset, as in training.", panel="Data")] = None,
+    duplicates: Annotated[
+        str | None, option("--duplicates", text="Rows of one series and time; unset, as in training.", panel="Data")
+    ] = None,
+    short: Annotated[
+        str | None, option("--short", text="Too short series; unset, as in training.", panel="Data")
+    ] = None,
+    unknown_category: Annotated[
+        str | None, option("--unknown-category", text="Categories new since training: error, unknown.", panel="Data")
     ] = None,
     output: Annotated[
         str | None,
@@ -80,7 +93,7 @@ def predict(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forecast what comes after the end of each series.
+    """Forecast what comes after the end of each series. New tables are read with the settings of training.
 
     With an exported file beside the model (nd export) no torch is loaded. MODEL may be such a file as well.
     """
@@ -89,8 +102,8 @@ def predict(
     if exported is None and not is_exported_file(model):
         _locate(model)  # says what is wrong with it before anything else is looked at
     given = {
-        "missing": missing, "gaps": gaps, "short": short, "unknown_category": unknown_category, "encoding": encoding,
-        "date_format": date_format,
+        "missing": missing, "gaps": gaps, "duplicates": duplicates, "short": short,
+        "unknown_category": unknown_category, **{key.removeprefix("data."): value for key, value in fields.items()},
     }  # fmt: skip
     options = PredictOptions(
         data=data,
@@ -130,7 +143,12 @@ def _forecast_table(
         graph, place = exported
         found = forecast_exported(graph, options, needs_frame=needs_frame)
     if found is None:
-        place, found = _forecast(model, options)
+        from neuro_divergent.interfaces.cli.interruption import ends_with
+        from neuro_divergent.interfaces.cli.progress import shown_progress
+        from neuro_divergent.interfaces.cli.screen import Screen
+
+        with ends_with("Interrupted; nothing was written."), shown_progress(Screen(as_json=as_json).messages):
+            place, found = _forecast(model, options)
     _warn(place)
     _write(found, place, output, as_json=as_json)
 

@@ -7,17 +7,19 @@ from typing import Annotated
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import CommandGroup
+
 EXAMPLES = """\b
 Examples:
   nd privacy budget --epsilon 3 --delta 1e-5 --participation 0.8 --rounds 50 --clients 200 --weights 588
   nd privacy audit runs/stores
 """
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, epilog=EXAMPLES)
+app = typer.Typer(cls=CommandGroup, rich_markup_mode=None, no_args_is_help=True, epilog=EXAMPLES)
 
 
 @app.callback()
 def _privacy() -> None:
-    """Say what a privacy budget means, and audit the server of a federation."""
+    """Plan the privacy budget of a federation, or audit it."""
 
 
 @app.command("budget", epilog=EXAMPLES)
@@ -51,6 +53,8 @@ def audit_command(
     """Attack the server code with the settings of a federation; exit code 1 if its promise is disproved."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.federated.directory import LEDGER, FederationDirectory
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
     config = FederationDirectory(directory).config()
@@ -61,7 +65,9 @@ def audit_command(
     from neuro_divergent.federated.privacy_audit import audit_server
     from neuro_divergent.privacy.ledger import Ledger
 
-    found = audit_server(config.federation, trials=trials, confidence=confidence)
+    stopped = "Interrupted; an audit cannot be resumed. Fewer --trials take less time, and prove less."
+    with ends_with(stopped), shown_progress(screen.messages):
+        found = audit_server(config.federation, trials=trials, confidence=confidence)
     spent = Ledger(directory / LEDGER).spent(privacy.delta)
     screen.say(str(found), f"Charged so far: epsilon {spent:.3g} of {privacy.epsilon:g}, delta {privacy.delta:g}.")
     document = {"epsilon_lower": found.epsilon_lower, "claimed": found.claimed, "confidence": confidence}

@@ -29,7 +29,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run as one page: scores, curves, forecasts, findings; or a study or federation."""
+    """Write a run, a study or a federation as one page. It has scores, curves, forecasts and findings."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.federated.reading import is_federation
     from neuro_divergent.runs.status import is_run
@@ -49,11 +49,14 @@ def report(
         raise InputError(f"{page}: write the page to a .html file" + ("; --pdf prints it as well." if not pdf else "."))
 
     from neuro_divergent.core.formatting import format_bytes
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.reporting.browser import print_page
 
     screen = Screen(as_json=as_json)
-    state, notes, size = kinds[what][1](run, page)
+    with ends_with("Interrupted; the page was not written."), shown_progress(screen.messages, "Writing the page"):
+        state, notes, size = kinds[what][1](run, page)
     files = {"report": str(page)}
     if pdf:
         files["pdf"] = str(page.with_suffix(".pdf"))

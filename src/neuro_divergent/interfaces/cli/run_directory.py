@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuro_divergent.core.errors import InputError
 from neuro_divergent.core.storage.pickle_guard import refuse_pickle
+from neuro_divergent.interfaces.cli.found_runs import TABLES, latest_run
 from neuro_divergent.runs.directory import MODEL, STATUS, RunDirectory
 from neuro_divergent.runs.status import REMOVED
 from neuro_divergent.runs.values import read_object
@@ -35,6 +36,12 @@ def find_unfinished(data: str, model: str) -> RunDirectory:
 
 def model_directory(path: Path) -> Path:
     """Return the model of a run directory, or the path itself if that is a model already."""
+    run = latest_run()
+    if path.name.lower().endswith(TABLES) and not path.is_dir():
+        missing = f"; no run is here yet: 'nd train {path}' makes one" if run is None else ""
+        raise InputError(
+            f"{path}: is a table; name the model before it, as in: nd predict {run or 'RUN'} {path}{missing}"
+        )
     refuse_pickle(path, "a model")
     for candidate in (path, path / MODEL):
         if (candidate / "model.json").is_file():
@@ -46,7 +53,8 @@ def model_directory(path: Path) -> Path:
             f"nd search best {shlex.quote(str(study))} --trial {trial} --fit"
         )
     what = "is not a model or a run" if path.exists() else "not found"
-    raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as runs/sales-nhits.")
+    such = run or "runs/sales-nhits"
+    raise InputError(f"{path}: {what}; give a directory that 'nd train' or save() wrote, such as {such}.")
 
 
 def any_model_directory(path: Path) -> Path | None:
@@ -62,4 +70,5 @@ def any_model_directory(path: Path) -> Path | None:
 
 
 def _stem(data: str, model: str) -> str:
+    data = data.partition("?")[0] if "://" in data else data  # options of the address of a database
     return f"{Path(data).name.split('.')[0].strip('*?[]') or 'data'}-{model}"

@@ -121,15 +121,21 @@ def _notes(schedule: Schedule) -> list[str]:
 
     if not isinstance(schedule, AutoSchedule):
         return []
-    families = [f"  {family:14} {schedule.for_family(family)}" for family in FAMILIES]
+    families = [f"  {family:14} {_spelled_out(schedule.for_family(family))}" for family in FAMILIES]
     return ["It depends on the architecture; this is the one for a family that is not listed:", *families]
+
+
+def _spelled_out(schedule: Schedule) -> str:
+    """Return a schedule with all of its settings, those at their defaults too."""
+    settings = ", ".join(f"{name}={getattr(schedule, name)!r}" for name in type(schedule).model_fields)
+    return f"{type(schedule).__name__}({settings})"
 
 
 def _show(screen: Screen, schedule: Schedule, plan: Plan, lr: float, rates: list[float]) -> None:
     """Show the settings and the rates at each tenth of training and at its end."""
     from neuro_divergent.interfaces.cli.screen import new_table
 
-    screen.say(f"{schedule.name}: {_summary(type(schedule))}", f"{schedule}", "")
+    screen.say(f"{schedule.name}: {_summary(type(schedule))}", _spelled_out(schedule), "")
     titles = ("step", "epoch", "factor", "learning rate")
     table = new_table(*titles, right=titles, fixed=titles)
     for step in dict.fromkeys([*(tenth * plan.total_steps // 10 for tenth in range(10)), plan.total_steps - 1]):

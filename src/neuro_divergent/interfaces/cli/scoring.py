@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.errors import InputError, check_choice
 from neuro_divergent.core.formatting import format_count
+from neuro_divergent.data.io.address import is_address, refuse_password
 from neuro_divergent.data.panel_store.stored import is_stored_panel
 from neuro_divergent.interfaces.cli.exported_forecast import PredictOptions
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from neuro_divergent.serving.scoring.score_files import Observer, PartDone, ScoringSummary
 
 _TABLES = (".csv", ".parquet", ".json")
 _FORMATS = ("parquet", "csv", "delta")
-_LINES = 10
+_INTERRUPTED = "Interrupted. Finished files are complete; run the same command again to resume."
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,9 @@ def writes_directory(output: str | None, data: str | None, scoring: ScoringOptio
         is_directory = False
     else:
         is_source = scoring.sql is not None or scoring.source_format == "delta"
-        is_source = is_source or (data is not None and (glob.has_magic(data) or is_stored_panel(data)))
+        is_source = is_source or (
+            data is not None and (glob.has_magic(data) or is_stored_panel(data)) and not is_address(data)
+        )
         is_table = Path(output).suffix.lower() in _TABLES
         is_directory = output.endswith(("/", "\\")) or Path(output).is_dir() or (is_source and not is_table)
     if not is_directory and scoring.given is not None:
@@ -84,13 +84,15 @@ def score_to_directory(
         DataError: If the series cannot be forecast.
         SystemExit: With 130 after an interruption; what was written is complete.
     """
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.interfaces.cli.silence import silenced
     from neuro_divergent.serving.scoring.score_files import score_files
 
-    source = _source(options.data, scoring)
+    source = _source(options.data, scoring, options.changes.get("query"))
     screen = Screen(as_json=as_json)
-    with _interruptible(), _progress(screen.messages) as observe, silenced():
+    with ends_with(_INTERRUPTED), shown_progress(screen.messages), _parts() as observe, silenced():
         summary = score_files(
             model,
             source,
@@ -109,9 +111,16 @@ def score_to_directory(
     screen.result(_document(summary))
 
 
-def _source(data: str | None, scoring: ScoringOptions) -> Any:
+def _source(data: str | None, scoring: ScoringOptions, query: str | None = None) -> Any:
     if scoring.source_format is not None:
         check_choice("format", scoring.source_format, _FORMATS)
+    if query is not None and data is not None and is_address(data):
+        if scoring.sql is not None or scoring.database is not None:
+            raise InputError("--query: names the rows of DATA already; leave --sql and --database out.")
+        from neuro_divergent.serving.scoring.database import SqlQuery
+
+        refuse_password(data)
+        return SqlQuery(query, data)
     if (scoring.sql is None) != (scoring.database is None):
         raise InputError("--sql and --database go together: a query, and the address of the database.")
     if scoring.sql is not None and scoring.database is not None:
@@ -145,40 +154,18 @@ def _document(summary: ScoringSummary) -> dict[str, Any]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as interruption:
-        sys.stderr.write("Interrupted. Finished files are complete; run the same command again to resume.\n")
-        raise SystemExit(getattr(interruption, "exit_code", 130)) from None
+def _parts() -> Iterator[Observer]:
+    """Yield what counts the parts that are done."""
+    from neuro_divergent.core.progress import track
 
+    with track("Forecasting", unit="part") as shown:
+        made = 0
 
-@contextmanager
-def _progress(console: Console) -> Iterator[Observer | None]:
-    """Yield what shows progress: a live line on a terminal, ten plain lines elsewhere, nothing when it is quiet."""
-    if console.quiet:
-        yield None
-    elif not console.is_terminal:
-        yield _plain(console)
-    else:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        def observe(part: PartDone) -> None:
+            nonlocal made
+            made += not part.was_there  # what was there took no time now
+            shown.total = part.total
+            shown.seconds_left = (part.total - part.number) * shown.seconds / made if made else None
+            shown.update(part.number, f"{part.name}{' was there' if part.was_there else ''}")
 
-        columns = (
-            TextColumn("parts"),
-            BarColumn(bar_width=12),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(compact=True),
-        )
-        with Progress(*columns, console=console, transient=True) as shown:
-            task = shown.add_task("parts", total=None)
-            yield lambda part: shown.update(task, completed=part.number, total=part.total)
-
-
-def _plain(console: Console) -> Observer:
-    def show(part: PartDone) -> None:
-        done, before = part.number * _LINES // part.total, (part.number - 1) * _LINES // part.total
-        if done > before and part.total > 1:
-            state = "  was there" if part.was_there else ""
-            console.print(f"part {part.number:,}/{part.total:,}  {part.name}{state}", markup=False, soft_wrap=True)
-
-    return show
+        yield observe

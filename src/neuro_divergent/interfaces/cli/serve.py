@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neuro_divergent.serving.server.model_source import ModelSource
     from neuro_divergent.serving.server.settings import ServerSettings
 
+_PLACES = {"description": "docs", "health": "health/ready", "metrics": "metrics"}
 EXAMPLES = """\b
 Examples:
   nd serve model.onnx
@@ -74,7 +75,7 @@ def serve(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A limit of requests (see below); may be repeated.")
     ] = None,
 ) -> None:
-    """Answer requests for forecasts over HTTP: JSON, CSV and the open inference protocol."""
+    """Answer requests for forecasts over HTTP. It speaks JSON, CSV and the open inference protocol."""
     from neuro_divergent.serving.server.export_cache import usual_cache
     from neuro_divergent.serving.server.settings import ServerSettings
     from neuro_divergent.serving.server.source_address import SourceReader, read_limits
@@ -103,7 +104,8 @@ def run_server(settings: ServerSettings, sources: list[ModelSource]) -> None:
     names = ", ".join(source.name for source in sources)
 
     def ready(actual: ServerSettings) -> None:
-        typer.echo(f"Serving {names} at {actual.address} (description: {actual.address}docs). Ctrl-C ends it.")
+        places = ", ".join(f"{what}: {actual.address}{path}" for what, path in _PLACES.items())
+        typer.echo(f"Serving {names} at {actual.address} ({places}). Ctrl-C ends it.")
 
     serve_models(settings, sources, ready=ready)
 

@@ -11,26 +11,41 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuro_divergent.core.config import Config
 from neuro_divergent.core.device import resolve_device
-from neuro_divergent.core.errors import ConfigError, ForecastWarning, InputError, Interrupted, did_you_mean
+from neuro_divergent.core.errors import (
+    ConfigError,
+    ForecastWarning,
+    InputError,
+    Interrupted,
+    NeuroDivergentError,
+    did_you_mean,
+)
 from neuro_divergent.core.formatting import format_count
 from neuro_divergent.core.instructions import limit_instructions
 from neuro_divergent.core.launched import launched
-from neuro_divergent.forecasting.run_config import RunConfig
+from neuro_divergent.core.own_components import import_options
+from neuro_divergent.data.panel_store.stored import is_stored_panel
+from neuro_divergent.forecasting.run_config import DataConfig, RunConfig
 from neuro_divergent.forecasting.training_run import TrainingRun
+from neuro_divergent.interfaces.cli.progress import shown_progress
 from neuro_divergent.interfaces.cli.run_directory import find_unfinished, model_directory, named_after
 from neuro_divergent.interfaces.cli.screen import Screen
+from neuro_divergent.interfaces.cli.silence import silenced
 from neuro_divergent.interfaces.cli.summary import show_outcome
 from neuro_divergent.runs.directory import RunDirectory
+from neuro_divergent.training.config import TrainingConfig
 from neuro_divergent.training.strategy import find_strategy, is_main_process
 
 _ON_CPU = ("auto", "cpu")  # devices that may be the CPU
 _TRIAL_STEPS, _TRIAL_SECONDS = 25, 10.0  # with which one process is compared with several
+_HORIZON = 24  # of an example
+_SMALL = 1 << 26  # bytes of a table that is read to find a horizon for the example
 _ENOUGH = "SIGUSR1"  # ends training early with what has been learned so far; Windows does not have it
 
 if TYPE_CHECKING:
@@ -139,7 +154,8 @@ def print_resume_hint(directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     except Interrupted as interruption:
-        say = f"{interruption} and saved. Resume with: nd train {shlex.quote(str(directory.path))} --resume"
+        command = f"nd train {shlex.quote(str(directory.path))} --resume{import_options()}"
+        say = f"{interruption} and saved. Resume with: {command}"
         sys.stderr.write(f"{say}\n")
         raise SystemExit(interruption.exit_code) from None
 
@@ -160,10 +176,11 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
     for name in values:
         if name not in RunConfig.model_fields:
             raise ConfigError(f"unknown section {name!r}.{did_you_mean(name, RunConfig.model_fields)}")
+    _refuse_misplaced(values.get("training"))
     task = values.setdefault("task", {})
     if isinstance(task, dict):
         if "horizon" not in task:
-            raise InputError("how many steps to forecast? Pass --horizon, for example --horizon 24.")
+            raise InputError(f"how many steps to forecast? {suggest_horizon(values.get('data'))}")
         if levels and task.get("loss") in ("quantile", {"name": "quantile"}):
             tails = [(1 - level / 100) / 2 for level in levels]
             task["loss"] = {"name": "quantile", "quantiles": sorted({0.5, *tails, *(1 - tail for tail in tails)})}
@@ -173,11 +190,43 @@ def check(values: dict[str, Any], levels: tuple[float, ...]) -> RunConfig:
     return config
 
 
+def _refuse_misplaced(training: Any) -> None:
+    """Refuse a setting of training that one of its parts has, such as ``lr``, with the name that it has there."""
+    for key in training if isinstance(training, dict) else ():
+        if key in TrainingConfig.model_fields:
+            continue
+        for name, field in TrainingConfig.model_fields.items():
+            if isinstance(field.default, Config) and key in type(field.default).model_fields:
+                place = f"training.{name}.{key}"
+                raise ConfigError(f"training.{key}: unknown setting. Did you mean {place}, as in --set {place}=VALUE?")
+
+
+def suggest_horizon(data: Any) -> str:
+    """Return the option for the horizon that suits the frequency of a table: a day of hours, a week of days.
+
+    Raises:
+        DataError: If there is no such table.
+    """
+    path = data.get("path") if isinstance(data, dict) else None
+    if isinstance(path, str) and not is_stored_panel(path):
+        from neuro_divergent.data.io.source import check_source
+
+        check_source(path)
+    with suppress(NeuroDivergentError, OSError), silenced(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if isinstance(path, str) and Path(path).is_file() and Path(path).stat().st_size <= _SMALL:
+            from neuro_divergent.data.load import load_panel
+
+            frequency = load_panel(path, DataConfig.from_dict(data).schema_fields).frequency
+            horizon = frequency.season_length if frequency.season_length > 1 else _HORIZON
+            return f"The rows of {path} are {frequency} apart, so for instance --horizon {horizon}."
+    return f"Pass --horizon, for example --horizon {_HORIZON}."
+
+
 def read_panel(config: RunConfig) -> Panel:
     """Read and check the data; what is left to check needs the architecture."""
     from neuro_divergent.data.load import load_panel
     from neuro_divergent.data.panel_builder import check_lengths
-    from neuro_divergent.interfaces.cli.silence import silenced
 
     with silenced():
         panel = load_panel(config.data.path, config.data.schema_fields)
@@ -211,7 +260,7 @@ def execute(
     show_data(config, panel, screen)
     with screen.messages.status("loading torch"):
         from neuro_divergent.forecasting.forecaster import Forecaster
-        from neuro_divergent.interfaces.cli.progress import progress_for
+        from neuro_divergent.interfaces.cli.training_progress import progress_for
         from neuro_divergent.training.callbacks.stop_request import StopRequest
         from neuro_divergent.training.precision import Precision
         from neuro_divergent.workflow.train_run import train_opened
@@ -226,7 +275,7 @@ def execute(
     is_first = launched() is not None and not run.resuming  # what is resumed, or restarted, was compared before
     comparison = compare_with_one(forecaster, prepared, screen) if is_first else []
     lead(run)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), shown_progress(screen.messages):
         warnings.simplefilter("ignore", ForecastWarning)  # which is the last line that is shown
         return train_opened(
             run,
@@ -312,7 +361,7 @@ def show_files(outcome: Outcome, directory: RunDirectory, screen: Screen) -> Non
     for note in (*outcome.facts, *outcome.notes):
         screen.say(note)
     place, files = shlex.quote(str(directory.path)), outcome.files
-    following = f"nd predict {place}" + ("" if "forecasts" in files else " --future FILE")
+    following = f"nd predict {place}" + ("" if "forecasts" in files else " --future FILE") + import_options()
     forecasts = files.get("forecasts", "none yet")
     screen.say("")
     screen.facts(

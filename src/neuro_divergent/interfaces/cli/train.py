@@ -33,6 +33,8 @@ Examples:
   nd train sales.parquet --target units --time date --id store --horizon 28 --test 0.1
   nd train load.csv --horizon 24 --future temperature --calendar hour,day_of_week --model nhits
   nd train sales.csv --horizon 24 --preset best --average ema --find-lr
+  nd train sales.xlsx --sheet 2024 --wide --horizon 12
+  nd train sqlite:///shop.db --query "SELECT day AS ds, units AS y FROM sales" --horizon 24
   nd train run.toml --set model.hidden_size=256 --set training.clip=none
   nd train runs/sales-nhits-20260101-120000 --resume
   nd train sales.parquet --horizon 24 --processes 4 --retries 3
@@ -46,7 +48,8 @@ def train(
         str,
         typer.Argument(
             metavar="FILE",
-            help="CSV or Parquet file, a quoted glob, a run as TOML ('nd init'), or a run directory with --resume.",
+            help="Table (.csv, .xlsx, .jsonl, .parquet, .arrow), a quoted glob, a database (sqlite:///shop.db), a run "
+            "as TOML ('nd init'), or a run directory with --resume.",
         ),
     ],
     fields: dict[str, Any],
@@ -156,7 +159,10 @@ def _read(file: str, *, resume: bool) -> dict[str, Any]:
     directory = RunDirectory(Path(file))
     if directory.has_begun:
         if not resume:
-            raise InputError(f"{file}: is a run; resume it (--resume), or name a table to train on.")
+            raise InputError(
+                f"{file}: is a run; resume it with 'nd train {file} --resume', forecast with 'nd predict {file}', or "
+                "name a table to train on."
+            )
         return directory.stored_config()
     return read_toml(Path(file)) if Path(file).suffix.lower() == ".toml" else {"data": {"path": file}}
 

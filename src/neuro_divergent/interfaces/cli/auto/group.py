@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from neuro_divergent.interfaces.cli.auto import showing, starting
+from neuro_divergent.interfaces.cli.command_group import START, StartGroup
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
-from neuro_divergent.interfaces.cli.start_group import START, StartGroup
 
 app = typer.Typer(
     cls=StartGroup, rich_markup_mode=None, no_args_is_help=True, epilog=f"{starting.EXAMPLES}  nd auto start --help\n"
@@ -18,4 +18,4 @@ app.command("show", epilog=showing.EXAMPLES)(showing.show_command)
 
 @app.callback()
 def _auto() -> None:
-    """Find the best forecast in a time budget ('nd auto FILE' is 'nd auto start FILE'); resume and show searches."""
+    """Find the best forecast in a time budget. 'nd auto FILE' is 'nd auto start FILE'."""

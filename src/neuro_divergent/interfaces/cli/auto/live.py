@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from neuro_divergent.core.formatting import format_duration, format_number
+from neuro_divergent.interfaces.cli.progress import shown_progress
 
 if TYPE_CHECKING:
     from neuro_divergent.interfaces.cli.screen import Screen
@@ -29,9 +30,10 @@ def describe(progress: Progress, passed: float = 0.0) -> str:
 
 @contextmanager
 def watching(screen: Screen) -> Iterator[Callable[[Progress], None] | None]:
-    """Show the progress of a search inside the block: a live line on a terminal, nothing elsewhere."""
+    """Show the progress of a search inside the block: a live line on a terminal, a line now and then elsewhere."""
     if screen.is_silent or not screen.messages.is_terminal:
-        yield None
+        with shown_progress(screen.messages):
+            yield None
         return
     from rich.live import Live
     from rich.text import Text

@@ -47,6 +47,7 @@ def run_auto(options: AutoOptions, screen: Screen) -> None:
     """Search, or fit a plan, and show and write what came out."""
     from neuro_divergent.forecasting.run_config import DataConfig
     from neuro_divergent.interfaces.cli.run_directory import named_after
+    from neuro_divergent.interfaces.cli.session import suggest_horizon
     from neuro_divergent.interfaces.cli.silence import silenced
     from neuro_divergent.search.auto.config import AutoConfig
 
@@ -55,7 +56,7 @@ def run_auto(options: AutoOptions, screen: Screen) -> None:
         raise InputError("which table to forecast? Name a file, or set data.path.")
     settings = dict(options.settings)
     if options.plan is None and "horizon" not in settings:
-        raise InputError("how many steps to forecast? Pass --horizon, for example --horizon 28.")
+        raise InputError(f"how many steps to forecast? {suggest_horizon(options.data)}")
     config = AutoConfig(**settings) if options.plan is None else None
     directory = options.output or named_after(data.path, "auto").path
     with silenced():

@@ -59,7 +59,7 @@ def resume_command(directory: AutoPath, quiet: Quiet = False, as_json: AsJson = 
 
     path = directory / COMMAND
     if not path.is_file():
-        raise InputError(f"{directory}: there is no search of 'nd auto' to go on with.")
+        raise InputError(f"{directory}: there is no search to go on with; 'nd auto FILE --horizon 28' begins one.")
     found: dict[str, Any] = read_json(path)
     options = AutoOptions(
         data=found["data"],

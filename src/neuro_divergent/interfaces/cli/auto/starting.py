@@ -26,7 +26,7 @@ _OPTIONS = (*DATA_OPTIONS, HORIZON, ConfigOption("task.season_length"), ConfigOp
 def start_command(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="CSV or Parquet file, a quoted glob, or what 'nd auto show --toml' wrote."),
+        typer.Argument(metavar="FILE", help="Table, a quoted glob, or what 'nd auto show --toml' wrote."),
     ],
     fields: dict[str, Any],
     budget: Annotated[

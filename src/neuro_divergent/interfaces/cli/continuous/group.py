@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import CommandGroup
 from neuro_divergent.interfaces.cli.continuous import preparing, showing, ticking
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, epilog=ticking.EXAMPLES)
+app = typer.Typer(cls=CommandGroup, rich_markup_mode=None, no_args_is_help=True, epilog=ticking.EXAMPLES)
 app.command("init", epilog=preparing.EXAMPLES)(preparing.init_command)
 app.command("tick", epilog=ticking.EXAMPLES)(ticking.tick_command)
 app.command("run", epilog=ticking.EXAMPLES)(ticking.run_command)
@@ -17,4 +18,4 @@ app.command("accept", epilog=ticking.EXAMPLES)(ticking.accept_command)
 
 @app.callback()
 def _continuous() -> None:
-    """Keep a model up to date: read new rows, watch its errors, train challengers, and replace it when they win."""
+    """Keep a model up to date as rows come in. Its errors are watched, and challengers that win replace it."""

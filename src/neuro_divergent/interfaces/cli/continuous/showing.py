@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +16,34 @@ EXAMPLES = """\b
 Examples:
   nd continuous status load
   nd continuous status load --json
+  nd continuous status load --stale 2h || mail -s 'load needs a look' me@example.org
 """
 
 
 def status_command(
     directory: Annotated[Path, typer.Argument(help="Directory that 'nd continuous init' has made.")],
     decisions: Annotated[int, typer.Option(help="Decisions to show.", min=1)] = 10,
+    stale: Annotated[
+        str | None,
+        typer.Option(
+            "--stale",
+            metavar="2h",
+            help="Exit with 1 if the last tick is longer ago, or a hook failed.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show the champion, the comparison that is under way, incidents, and the latest decisions with their reasons."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.screen import Screen, new_table
+    from neuro_divergent.lifecycle.continuous.settings import parse_duration
     from neuro_divergent.lifecycle.continuous.status import is_continuous, read_status
 
     if not is_continuous(directory):
         what = "is no directory of continuous training" if directory.exists() else "not found"
         raise InputError(f"{directory}: {what}; make one with: nd continuous init {directory}")
+    limit = None if stale is None else parse_duration(stale).total_seconds()
     found, screen = read_status(directory), Screen(as_json=as_json)
     screen.facts(_facts(found))
     if found.decisions:
@@ -41,11 +55,22 @@ def status_command(
             table.add_row(when, Text(decision["kind"]), Text(decision["sentence"]))
         screen.say("", table)
     screen.result(found.to_dict())
+    if limit is not None and (found.waiting_hooks or _age(found) > limit):
+        raise typer.Exit(1)
+
+
+def _age(found: ContinuousStatus) -> float:
+    """Return the seconds since the last tick."""
+    return math.inf if found.last_tick is None else max(time.time() - found.last_tick, 0.0)
 
 
 def _facts(found: ContinuousStatus) -> list[tuple[str, str]]:
+    from neuro_divergent.core.formatting import format_duration
+
+    age = "none yet" if found.last_tick is None else f"{format_duration(_age(found))} ago"
     rows = [
         ("model", f"{found.name} in {found.registry}"),
+        ("last tick", age),
         ("state", "a tick is under way" if found.is_running else "waiting for the next tick"),
         ("data", "none yet" if found.end is None else f"{found.batches:,} batches, up to {found.end}"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,12 +27,16 @@ def tick_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print decisions as JSON.")] = False,
 ) -> None:
     """Do what is to be done now: read new rows, forecast, compare, train and replace. Killed, the next tick goes on."""
+    from neuro_divergent.interfaces.cli.interruption import interruptible
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.lifecycle.continuous.continuous import Continuous
 
     screen = Screen(as_json=as_json)
-    result = Continuous(directory).tick()
-    _show(result, screen)
+    continuous = Continuous(directory)
+    with interruptible("nd continuous tick", directory), shown_progress(screen.messages):
+        result = continuous.tick()
+    _show(result, screen, directory)
 
 
 def run_command(
@@ -68,12 +73,17 @@ def train_command(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "requested by hand.",
 ) -> None:
     """Train a challenger now, whatever the triggers say; it still has to pass the gate and the comparison."""
+    from neuro_divergent.interfaces.cli.interruption import interruptible
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.lifecycle.continuous.continuous import Continuous
 
     continuous = Continuous(directory)
     continuous.request(reason)
-    _show(continuous.tick(), Screen())
+    screen = Screen()
+    with interruptible("nd continuous tick", directory), shown_progress(screen.messages):
+        result = continuous.tick()
+    _show(result, screen, directory)
 
 
 def accept_command(
@@ -84,15 +94,17 @@ def accept_command(
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.lifecycle.continuous.continuous import Continuous
 
-    _show(Continuous(directory).accept(incident), Screen())
+    _show(Continuous(directory).accept(incident), Screen(), directory)
 
 
-def _show(result: TickResult, screen: Screen) -> None:
+def _show(result: TickResult, screen: Screen, directory: Path) -> None:
     for decision in result.decisions:
         screen.say(decision.sentence)
     for message in result.failed_hooks:
         typer.echo(f"warning: {message}; it is tried again at the next tick.", err=True)
-    if not result.decisions:
+    if result.decisions:
+        screen.facts([("next", f"nd continuous status {shlex.quote(str(directory))}")])
+    else:
         screen.say("Nothing to decide." if result.steps else "Nothing is new.")
     screen.result(
         {

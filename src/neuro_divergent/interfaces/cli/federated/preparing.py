@@ -22,7 +22,7 @@ participation = 1.0
 # min_clients = 2         # a round with fewer updates changes nothing
 # deadline = 600          # seconds after which a round does not wait for more updates
 
-# [federation.privacy]    # a budget for each client; see docs/privacy.md
+# [federation.privacy]    # a budget for each client; see docs/guides/privacy.md
 # epsilon = 3.0
 # delta = 1e-5
 

@@ -81,19 +81,30 @@ def run_command(
 
 
 class RoundLines:
-    """Says what happened in each round, on one line, but not more often than every half second."""
+    """Says what happened in each round and how long the others take, but not more often than every half second."""
 
     def __init__(self, screen: Screen, rounds: int) -> None:
         self._screen = screen
         self._rounds = rounds
         self._last = 0.0
+        self._first: tuple[int, float] | None = None
 
     def __call__(self, row: dict[str, Any]) -> None:
         now = time.monotonic()
+        if self._first is None:  # the time of the first round, after the data were read, is not known
+            self._first = (row["round"], now)
         if now - self._last < 0.5 and row["round"] < self._rounds:
             return
         self._last = now
-        self._screen.say(describe_round(row, self._rounds))
+        self._screen.say(describe_round(row, self._rounds) + self._time_left(row["round"], now))
+
+    def _time_left(self, number: int, now: float) -> str:
+        from neuro_divergent.core.formatting import format_duration
+
+        first, began = self._first or (number, now)
+        if not first < number < self._rounds:
+            return ""
+        return f", {format_duration((now - began) / (number - first) * (self._rounds - number))} left"
 
 
 def describe_round(row: dict[str, Any], rounds: int) -> str:

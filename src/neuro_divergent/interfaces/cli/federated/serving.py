@@ -105,10 +105,14 @@ def client_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Take part with a table that stays here; killed or interrupted, the same command joins again."""
+    from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.federated.running import say_scores
     from neuro_divergent.interfaces.cli.interruption import interruptible
     from neuro_divergent.interfaces.cli.screen import Screen
 
+    if not certificates.is_dir():
+        what = "is not a directory" if certificates.exists() else "not found"
+        raise InputError(f"{certificates}: {what}; 'nd federated init' makes the one to hand to a client.")
     place = output or certificates / "results"
     screen = Screen(quiet=quiet)
     from neuro_divergent.federated.transport.https.remote_client import RemoteClient

@@ -44,18 +44,21 @@ def append(
             check_choice(f"policy --{name}", policy, _POLICIES)
     from neuro_divergent.core.formatting import format_count
     from neuro_divergent.data.panel_store.appending import append_rows
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
-    done = append_rows(
-        panel,
-        data,
-        skip_known=skip_known,
-        missing=missing,  # type: ignore[arg-type]
-        gaps=gaps,  # type: ignore[arg-type]
-        encoding=encoding,
-        date_format=date_format,
-    )
     screen = Screen(quiet=quiet, as_json=as_json)
+    with ends_with(f"Interrupted; {panel} is as it was."), shown_progress(screen.messages, "Adding rows"):
+        done = append_rows(
+            panel,
+            data,
+            skip_known=skip_known,
+            missing=missing,  # type: ignore[arg-type]
+            gaps=gaps,  # type: ignore[arg-type]
+            encoding=encoding,
+            date_format=date_format,
+        )
     skipped = f"; {format_count(done.skipped, 'row')} known before left out" if done.skipped else ""
     if done.part is None:
         screen.say(f"{panel}: no new rows{skipped}.")

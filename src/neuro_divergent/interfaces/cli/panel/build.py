@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +16,7 @@ from neuro_divergent.interfaces.cli.config_options import DATA_OPTIONS, with_con
 from neuro_divergent.interfaces.cli.options import AsJson, Quiet, option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from neuro_divergent.core.progress import Task
     from neuro_divergent.data.conversion.progress import Progress, Report
 
 EXAMPLES = """\b
@@ -30,12 +29,11 @@ Examples:
 _LATER = ("data.short", "data.unknown_category")
 _OPTIONS = tuple(item for item in DATA_OPTIONS if item.key not in _LATER)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
-_SECONDS_BETWEEN_LINES = 10.0
 
 
 @with_config_options(_OPTIONS)
 def build(
-    source: Annotated[str, typer.Argument(metavar="FILES", help="CSV or Parquet file, or a quoted glob.")],
+    source: Annotated[str, typer.Argument(metavar="FILES", help="CSV or Parquet file of any size, or a quoted glob.")],
     fields: dict[str, Any],
     output: Annotated[
         Path | None, option("--output", "-o", metavar="DIRECTORY", text="Where to write the panel (required).")
@@ -58,12 +56,15 @@ def build(
     from neuro_divergent.data.conversion.conversion import convert
     from neuro_divergent.data.panel import Panel
     from neuro_divergent.data.schema import Schema
+    from neuro_divergent.interfaces.cli.interruption import ends_with
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
 
     screen = Screen(quiet=quiet, as_json=as_json)
     schema = Schema.from_dict({key.removeprefix("data."): value for key, value in fields.items()})
     began = time.monotonic()
-    with row_progress(screen.messages) as progress:
+    again = f"Interrupted; the same command goes on with what is in {output}. --restart begins again."
+    with ends_with(again), shown_progress(screen.messages), stages() as progress:
         convert(source, output, schema, memory=bound, progress=progress, restart=restart)
     seconds = time.monotonic() - began
     panel = Panel.open(output)
@@ -94,56 +95,34 @@ def parse_size(text: str) -> int:
 
 
 @contextmanager
-def row_progress(console: Console) -> Iterator[Report | None]:
-    """Yield a function that shows rows, rate and time left: one line that is redrawn, or lines in a pipe."""
-    if console.quiet:
-        yield None
-        return
-    if not console.is_terminal:
-        yield _Lines(console)
-        return
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def stages() -> Iterator[Report]:
+    """Yield a function that shows each stage of a conversion as a task, with rows or bytes, rate and time left."""
+    from neuro_divergent.core.progress import track
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[numbers]}"),
-        TimeRemainingColumn(compact=True),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None, numbers="")
+    with ExitStack() as open_task:
+        task: Task | None = None
+        stage = ""
 
         def show(progress: Progress) -> None:
-            if bar.tasks[0].description != progress.stage:
-                bar.reset(task, description=progress.stage)
-            bar.update(task, completed=progress.rows, total=progress.total or None, numbers=_numbers(progress))
+            nonlocal task, stage
+            if task is None or stage != progress.stage:
+                open_task.close()
+                stage = progress.stage
+                is_text = stage == "reading text"
+                task = track(f"{stage[:1].upper()}{stage[1:]}", progress.total or None, "bytes" if is_text else "row")
+                open_task.enter_context(task)
+            task.total = progress.total or None
+            task.seconds_left = progress.seconds_left
+            task.update(progress.rows, _rate(progress))
 
         yield show
 
 
-class _Lines:
-    """Prints a line for each stage, and one every ten seconds."""
-
-    def __init__(self, console: Console) -> None:
-        self._console, self._stage, self._last = console, "", 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        from neuro_divergent.core.formatting import format_duration
-
-        now = time.monotonic()
-        if progress.stage == self._stage and now - self._last < _SECONDS_BETWEEN_LINES:
-            return
-        self._stage, self._last = progress.stage, now
-        left = progress.seconds_left
-        ending = "" if not left else f", {format_duration(left)} left"
-        self._console.print(f"{progress.stage}: {_numbers(progress)}{ending}", markup=False, soft_wrap=True)
-
-
-def _numbers(progress: Progress) -> str:
+def _rate(progress: Progress) -> str:
     from neuro_divergent.core.formatting import format_bytes, format_number
 
+    if not progress.rate:
+        return ""
     if progress.stage == "reading text":
-        return f"{format_bytes(progress.rows)} of {format_bytes(progress.total)}"
-    rate = f" {format_number(progress.rate / 1e6)} M rows/s" if progress.rate else ""
-    return f"{progress.rows:,} of {progress.total:,} rows{rate}"
+        return f"{format_bytes(progress.rate)}/s"
+    return f"{format_number(progress.rate / 1e6)} M rows/s"

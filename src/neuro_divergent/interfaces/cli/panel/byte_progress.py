@@ -1,4 +1,4 @@
-"""A line that shows how many bytes are done."""
+"""How many bytes of a panel are done, as a task."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ if TYPE_CHECKING:
 
     from neuro_divergent.data.panel_store.progress import ByteProgress
 
+_MEGABYTE = 1_000_000
+
 
 @contextmanager
-def byte_progress(console: Console, what: str) -> Iterator[ByteProgress | None]:
-    """Yield a function that redraws the line; ``None`` where nobody looks."""
-    if not console.is_terminal or console.quiet:
-        yield None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+def byte_progress(console: Console, what: str) -> Iterator[ByteProgress]:
+    """Yield a function that shows on a console how many bytes are done."""
+    from neuro_divergent.core.progress import track
+    from neuro_divergent.interfaces.cli.progress import shown_progress
 
-    columns = (TextColumn(what), BarColumn(bar_width=20), DownloadColumn(), TimeRemainingColumn(compact=True))
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    with shown_progress(console), track(what, unit="MB") as shown:
+
+        def show(done: int, total: int) -> None:
+            shown.total = total // _MEGABYTE
+            shown.update(done // _MEGABYTE)
+
+        yield show

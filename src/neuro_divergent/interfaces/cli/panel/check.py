@@ -20,7 +20,7 @@ def check(panel: PanelPath, quiet: Quiet = False, as_json: AsJson = False) -> No
     from neuro_divergent.interfaces.cli.screen import Screen
 
     screen = Screen(quiet=quiet, as_json=as_json)
-    with byte_progress(screen.messages, "checking") as progress:
+    with byte_progress(screen.messages, "Checking") as progress:
         found = check_panel(panel, progress=progress)
     screen.say(f"{panel}: {format_count(found.files, 'file')}, {format_bytes(found.bytes)}, all as written.")
     screen.result({"panel": str(panel), "files": found.files, "bytes": found.bytes, "parts": found.parts})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import CommandGroup
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
 from neuro_divergent.interfaces.cli.panel import append, build, check, compact, info
 
@@ -15,7 +16,7 @@ Examples:
   nd panel info panel/
 """
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, epilog=EXAMPLES)
+app = typer.Typer(cls=CommandGroup, rich_markup_mode=None, no_args_is_help=True, epilog=EXAMPLES)
 app.command("build", cls=ConfigCommand, epilog=build.EXAMPLES)(build.build)
 app.command("append", cls=ConfigCommand, epilog=append.EXAMPLES)(append.append)
 app.command("info", cls=ConfigCommand, epilog=info.EXAMPLES)(info.info)
@@ -25,4 +26,4 @@ app.command("compact", cls=ConfigCommand, epilog=compact.EXAMPLES)(compact.compa
 
 @app.callback()
 def _panel() -> None:
-    """Keep a table as arrays on disk, which are trained on without being read into memory."""
+    """Keep tables that exceed memory as arrays on disk."""

@@ -26,6 +26,6 @@ def clean_command(
 
     path = find_directory(file)
     if not is_pipeline(path):
-        raise InputError(f"{file}: is not a pipeline that has been run.")
+        raise InputError(f"{file}: is not a pipeline that has been run; 'nd pipeline run FILE' runs one.")
     removed = PipelineDirectory(path).clean()
     Screen().say(f"{format_count(len(removed), 'result')} removed.")

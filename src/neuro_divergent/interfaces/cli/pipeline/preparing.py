@@ -16,7 +16,7 @@ _USUAL = Path("pipeline.toml")
 _BUNDLED = "air_passengers.csv"
 _TEMPLATE = """# A pipeline: run it with  nd pipeline run {file}
 # Stages run in the order of what they need. A stage whose code, settings and inputs are as before is not run again.
-# Paths are seen from the directory of this file. docs/pipeline.md explains every setting.
+# Paths are seen from the directory of this file. docs/guides/pipeline.md explains every setting.
 
 directory = "{stem}-pipeline"     # results, events and report.html
 on_error = "stop"                 # or "continue", or "retry(3, 10)": 3 more times, after 10, 20 and 40 seconds

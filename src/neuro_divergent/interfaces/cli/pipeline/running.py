@@ -46,6 +46,7 @@ def run_command(
     """Run a pipeline; one that was interrupted, killed or has failed goes on where it was."""
     from neuro_divergent.core.errors import InputError
     from neuro_divergent.interfaces.cli.interruption import interruptible
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.lifecycle.pipeline.pipeline import Pipeline
 
@@ -54,14 +55,13 @@ def run_command(
     pipeline = Pipeline.from_toml(file, directory=directory)
     screen, place = Screen(quiet=quiet, as_json=as_json), pipeline.directory.path
     lines = StageLines(screen, len(pipeline.steps), [("pipeline", str(file)), ("directory", str(place))])
-    with interruptible("nd pipeline run", file):
+    with interruptible("nd pipeline run", file), shown_progress(screen.messages):
         result = pipeline.run(
             stage=stage,
             only=only,
             force=force or (),
             wait=wait,
             observe=lines,
-            callbacks=lines.callbacks(),
         )
     show_result(screen, result)
 
@@ -79,14 +79,6 @@ class StageLines:
         self._screen = screen
         self._total = total
         self._facts = facts
-
-    def callbacks(self) -> list[Any]:
-        """Return what shows the progress of training; imports what trains only if somebody looks."""
-        if self._screen.is_silent:
-            return []
-        from neuro_divergent.interfaces.cli.progress import progress_for
-
-        return list(progress_for(self._screen.messages))
 
     def __call__(self, event: dict[str, Any]) -> None:
         from neuro_divergent.core.formatting import format_duration

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import CommandGroup
 from neuro_divergent.interfaces.cli.registry import exporting, listing, promoting, registering
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, epilog=listing.EXAMPLES)
+app = typer.Typer(cls=CommandGroup, rich_markup_mode=None, no_args_is_help=True, epilog=listing.EXAMPLES)
 app.command("register", epilog=registering.EXAMPLES)(registering.register_command)
 app.command("list", epilog=listing.EXAMPLES)(listing.list_command)
 app.command("show", epilog=listing.EXAMPLES)(listing.show_command)
@@ -23,4 +24,4 @@ app.command("collect", epilog=exporting.EXAMPLES)(exporting.collect_command)
 
 @app.callback()
 def _registry() -> None:
-    """Keep versions of models, and say which of them is the champion."""
+    """Keep versions of models, and name the champion."""

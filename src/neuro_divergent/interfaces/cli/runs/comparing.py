@@ -34,7 +34,7 @@ def compare_command(names: Names, root: Root = ROOT, stale: Stale = 300.0, as_js
 
     paths = find_runs(names, root)
     if len(paths) < 2:
-        raise InputError("give at least two different runs to compare.")
+        raise InputError("give at least two different runs to compare; 'nd runs' lists them.")
     comparison = diff_runs([describe_run(path, stale=stale) for path in paths])
     labels = labels_of(paths)
     screen = Screen(as_json=as_json)

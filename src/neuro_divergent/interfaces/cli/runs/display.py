@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from neuro_divergent.runs.processes import ProcessSummary
     from neuro_divergent.runs.status import RunSummary
 
+_DISPENSABLE = ("checkpoints", "horizon", "validation")  # of the table of runs, where the terminal is narrow
 _STYLES = {"running": "green", "finished": "", "interrupted": "yellow"}
 
 
@@ -27,40 +28,58 @@ def next_step(run: RunSummary) -> str | None:
         return None
     if run.state == "stalled":
         return None if run.holder is None or run.holder.pid is None else f"kill {run.holder.pid}"
-    return f"nd predict {place}" if run.state == "finished" else f"nd train {place} --resume"
+    if run.state == "finished":
+        return f"nd predict {place}"
+    return f"nd auto resume {place}" if run.is_search else f"nd train {place} --resume"
 
 
 def show_progress(run: RunSummary) -> str:
     """Return the progress of a run: ``step 1,200 of 5,000``."""
+    if run.is_search:
+        return "a search by nd auto"
     if run.step is None:
         return "before the first step"
     return f"step {run.step:,}" + (f" of {run.total_steps:,}" if run.total_steps else "")
 
 
-def run_table(found: list[RunSummary]) -> Table:
-    """Return a table with a line for each run."""
+def run_table(found: list[RunSummary], width: int) -> Table:
+    """Return a table with a line for each run; columns are left out where names would be broken over lines."""
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("run", overflow="fold")
-    for title in ("state", "step", "model", "horizon", "validation", "checkpoints", "age"):
-        right = title in ("step", "horizon", "validation", "age")
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
     now = time.time()
-    for run in found:
-        size = sum(item.bytes for item in run.checkpoints)
-        table.add_row(
-            Text(run.name),
-            Text(run.state, style=_STYLES.get(run.state, "red")),
-            "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
-            Text(run.model or ""),
-            "" if run.horizon is None else f"{run.horizon:,}",
-            "" if run.best is None else format_number(run.best),
-            f"{len(run.checkpoints)} ({format_bytes(size)})" if run.checkpoints else "none",
-            format_duration(now - run.time),
-        )
+    rows = [_cells(run, now) for run in found]
+    widths = {title: max(cell_len(text) for text in (title, *(row[title] for row in rows))) for title in rows[0]}
+    for title in _DISPENSABLE:
+        if sum(widths.values()) + 2 * (len(widths) - 1) > width:
+            del widths[title]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in widths:
+        right = title in ("step", "horizon", "validation", "age")
+        if title == "run":
+            table.add_column(title, overflow="fold")
+        else:
+            table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        styles = {"state": _STYLES.get(row["state"], "red")}
+        table.add_row(*(Text(row[title], style=styles.get(title, "")) for title in widths))
     return table
+
+
+def _cells(run: RunSummary, now: float) -> dict[str, str]:
+    """Return what the table says about a run, by the titles of the columns."""
+    size = sum(item.bytes for item in run.checkpoints)
+    return {
+        "run": run.name,
+        "state": run.state,
+        "step": "" if run.step is None else f"{run.step:,}" + (f"/{run.total_steps:,}" if run.total_steps else ""),
+        "model": run.model or "",
+        "horizon": "" if run.horizon is None else f"{run.horizon:,}",
+        "validation": "" if run.best is None else format_number(run.best),
+        "checkpoints": f"{len(run.checkpoints)} ({format_bytes(size)})" if run.checkpoints else "none",
+        "age": format_duration(now - run.time),
+    }
 
 
 def show_run(run: RunSummary, processes: Sequence[ProcessSummary], screen: Screen) -> None:

@@ -68,7 +68,8 @@ def list_command(
     from neuro_divergent.runs.status import describe_run, is_run, list_runs
 
     if not path.is_dir() and path != USUAL:
-        raise InputError(f"{path}: {'is not a directory' if path.exists() else 'not found'}; give one that holds runs.")
+        what = "is not a directory" if path.exists() else "not found"
+        raise InputError(f"{path}: {what}; give a directory that holds runs, such as runs, or one run.")
     conditions = [Condition.parse(text) for text in where or []]
     screen = Screen(as_json=as_json)
     if is_run(path):
@@ -82,7 +83,7 @@ def list_command(
     kept = filter_runs(found, states=split_list(state), models=split_list(model), conditions=conditions)
     shown = sort_runs(kept, sort.value, descending=(sort is Sort.time) is not reverse)[:limit]
     if shown:
-        screen.say(run_table(shown))
+        screen.say(run_table(shown, screen.output.width))
         if len(shown) < len(kept):
             screen.say(f"{len(kept) - len(shown):,} more; --limit says how many are shown.")
     elif found:

@@ -28,7 +28,8 @@ def find_run(name: str, root: Path) -> Path:
         return path if is_here else root / name
     known = [item.name for item in root.iterdir() if is_run(item)] if root.is_dir() else []
     what = "is not a run" if name and path.exists() else "not found"
-    raise InputError(f"{name}: {what}, and {root} holds no run of that name.{did_you_mean(name, known)}")
+    close = did_you_mean(name, known)
+    raise InputError(f"{name}: {what}, and {root} holds no run of that name.{close} 'nd runs {root}' lists all.")
 
 
 def find_runs(names: list[str], root: Path) -> list[Path]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from neuro_divergent.interfaces.cli.command_group import START, StartGroup
 from neuro_divergent.interfaces.cli.config_options import ConfigCommand
 from neuro_divergent.interfaces.cli.search import showing, starting, working
-from neuro_divergent.interfaces.cli.start_group import START, StartGroup
 
 app = typer.Typer(
     cls=StartGroup,
@@ -23,4 +23,4 @@ app.command("worker", epilog=working.EXAMPLES)(working.worker_command)
 
 @app.callback()
 def _search() -> None:
-    """Search for settings ('nd search FILE' is 'nd search start FILE'); show, resume and share searches."""
+    """Search for the best settings. 'nd search FILE' is 'nd search start FILE'."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuro_divergent.core.formatting import format_duration, format_number
+from neuro_divergent.interfaces.cli.progress import shown_progress
 from neuro_divergent.search.progress import best_so_far, time_left
 
 if TYPE_CHECKING:
@@ -96,10 +97,12 @@ def running_rows(trials: Sequence[Trial], now: float) -> list[str]:
 def watching(directory: Path, screen: Screen, limits: Limits, jobs: int) -> Iterator[None]:
     """Show a study in a terminal while the block runs, read once a second from its files.
 
-    A terminal that cannot move its cursor gets a line for each trial that ends instead.
+    A terminal that cannot move its cursor gets a line for each trial that ends instead, and what is no terminal a line
+    now and then.
     """
     if screen.is_silent or not screen.messages.is_terminal:
-        yield
+        with shown_progress(screen.messages):
+            yield
         return
     from rich.live import Live
 

@@ -57,6 +57,7 @@ def run_study(
 
 def finish(study: Study, screen: Screen, *, fit_best: bool, data: Any = None) -> None:
     """Show the best trials, draw the figures, and train the best settings if that was asked for."""
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.search.showing import show_study
 
     plots = study.write_plots()
@@ -65,7 +66,8 @@ def finish(study: Study, screen: Screen, *, fit_best: bool, data: Any = None) ->
     facts = [("figures", str(plots)), ("trials", f"nd runs {place}/trials")]
     report = None
     if fit_best and study.best is not None:
-        outcome = study.fit_best(data)
+        with shown_progress(screen.messages):
+            outcome = study.fit_best(data)
         report = outcome.files["report"]
         facts.append(("report", report))
     elif study.best is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,7 @@ def best_command(
 ) -> None:
     """Write the best settings as a run in TOML, for 'nd train', or train them."""
     from neuro_divergent.core.errors import InputError
+    from neuro_divergent.interfaces.cli.progress import shown_progress
     from neuro_divergent.interfaces.cli.screen import Screen
     from neuro_divergent.search.study import Study
 
@@ -72,8 +74,11 @@ def best_command(
     if chosen is None:
         raise InputError(found.why_no_best())
     if fit:
-        outcome = found.fit_best(run=output, trial=chosen)
-        screen.facts([("report", outcome.files["report"]), ("model", outcome.files["model"])])
+        with shown_progress(screen.messages):
+            outcome = found.fit_best(run=output, trial=chosen)
+        place = shlex.quote(str(Path(outcome.files["model"]).parent))
+        facts = [("report", outcome.files["report"]), ("model", outcome.files["model"])]
+        screen.facts([*facts, ("next", f"nd predict {place}")])
         screen.result({"trial": chosen.to_dict(), "files": outcome.files})
         return
     config = found.settings_of(chosen)

@@ -48,9 +48,7 @@ Vectorized = Annotated[
 
 @with_config_options(_SEARCHED)
 def start_command(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="CSV or Parquet file, a quoted glob, or a run as TOML ('nd init').")
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Table, a quoted glob, or a run as TOML ('nd init').")],
     fields: dict[str, Any],
     model: Annotated[
         list[str] | None,
@@ -133,11 +131,13 @@ def start_command(
 ) -> None:
     """Search for the best settings; trials are runs in a study."""
     from neuro_divergent.core.config import read_toml
+    from neuro_divergent.data.io.source import check_source
+    from neuro_divergent.data.panel_store.stored import is_stored_panel
     from neuro_divergent.forecasting.run_config import override, parse_setting
     from neuro_divergent.interfaces.cli import session
     from neuro_divergent.interfaces.cli.screen import Screen
-    from neuro_divergent.interfaces.cli.search.running import run_study
-    from neuro_divergent.search.study import Study
+    from neuro_divergent.search.methods.base import Method
+    from neuro_divergent.search.pruners.base import Pruner
 
     if ray is not None:
         check_ray(ray)
@@ -152,11 +152,24 @@ def start_command(
     for key, value in given.items():
         override(values, key, value)
     run = session.check(values, ())
+    if not is_stored_panel(run.data.path):
+        check_source(str(run.data.path))
+    limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
+    objectives = [_objective(text) for text in objective or []]
+    constraints = dict(map(_constraint, constraint or []))
+    if method:
+        Method.registry.check(method)
+    if pruner not in (None, "none"):
+        Pruner.registry.check(str(pruner))
+
+    from neuro_divergent.interfaces.cli.search.running import run_study
+    from neuro_divergent.search.study import Study
+
     chosen = _space(run, models, written if space is None else read_toml(space), {*fields, *given})
     config: dict[str, Any] = {
         "method": method or None,
-        "objectives": [_objective(text) for text in objective or []] or None,
-        "constraints": dict(map(_constraint, constraint or [])) or None,
+        "objectives": objectives or None,
+        "constraints": constraints or None,
         "splitter": None
         if folds is None
         else {"name": "time_series", "n_splits": folds, "test_size": run.task.horizon},
@@ -169,7 +182,6 @@ def start_command(
     if pruner is not None:
         config["pruner"] = None if pruner == "none" else pruner
     study = Study(run, output or _directory(str(run.data.path), models or [run.model["name"]]), chosen, **config)
-    limits = {"trials": trials, "seconds": parse_duration(seconds), "target_value": target, "patience": patience}
     screen = Screen(quiet=quiet, as_json=as_json)
     run_study(study, limits, jobs=jobs, fit_best=fit_best, screen=screen, ray=ray, vectorize=vectorize)
 
